@@ -15,7 +15,8 @@ use crate::failure::Failure;
 use crate::host::{ChallengeAnswer, Host, Level};
 use crate::settings::Challenge;
 
-/// A command of DNS-01 has so long. It may wait until all servers of the domain know the record.
+/// The longest time of a command of DNS-01. It may wait until all servers of the domain know the
+/// record.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 
 impl Challenge {

@@ -9,7 +9,7 @@ use instant_acme::Error;
 pub struct Failure {
     /// For the log.
     pub message: String,
-    /// The issuer wants to be left alone for so long.
+    /// The time for which the issuer wants no requests.
     pub retry_after: Option<Duration>,
 }
 

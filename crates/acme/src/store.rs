@@ -58,7 +58,7 @@ impl Store {
         Store(Storage::Memory(Mutex::default()))
     }
 
-    /// The content of a file; `None` where the file is missing or cannot be read.
+    /// The content of a file; `None` if the file is missing or cannot be read.
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {
         match &self.0 {
             Storage::Memory(files) => files.lock().get(name).cloned(),

@@ -30,7 +30,7 @@ pub type Epoch = Arc<str>;
 const KEPT_ENTRIES: u32 = 100_000;
 /// Entries of one reading.
 const READ_AT_ONCE: u32 = 256;
-/// The engine holds a reader for so long that has nothing to read: less than it may take to answer.
+/// How long the engine holds a reader that has nothing to read: less than it may take to answer.
 const BELL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, PartialEq, Eq)]
@@ -213,7 +213,7 @@ impl RedisEngine {
         }
     }
 
-    /// `join`; `None` where this node was expelled. A new log gets the identifier `log`.
+    /// `join`; `None` if this node was expelled. A new log gets the identifier `log`.
     pub async fn join(
         &self,
         call: &JoinCall<Epoch>,
@@ -439,7 +439,7 @@ fn mark(epoch: &str) -> String {
     epoch.split(':').map(begin).collect::<Vec<_>>().join(":")
 }
 
-/// The entries that `XREAD` gives of one stream; `None` where one of them is of another epoch, or written in a form
+/// The entries that `XREAD` gives of one stream; `None` if one of them is of another epoch, or written in a form
 /// that an earlier version used.
 fn entries_of(answer: Value, mark: &str) -> Option<Vec<LogEntry>> {
     let Value::Array(streams) = answer else {

@@ -53,7 +53,7 @@ const CONFIRM_PAUSES: [(u32, Duration); 4] = [
 const OWN_POSITION_TIMEOUT: Duration = Duration::from_millis(20);
 /// How often it is looked whether the lease has ended.
 const WATCH_EACH: Duration = Duration::from_millis(100);
-/// A node that renews its lease for so long without applying an entry is reported.
+/// The time after which a node that renews its lease without applying an entry is reported.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 /// How often the host gets the position up to which purges are applied.
 const KEEP_EACH: Duration = Duration::from_secs(1);

@@ -21,7 +21,7 @@ use crate::engine::Epoch;
 use crate::random::random;
 use crate::seal::{MARK_BYTES, NodeSeal, SealedPlace};
 
-/// For one call: a request that has waited so long fetches for itself.
+/// The longest time of one call: a request that has waited this long fetches for itself.
 const CALL_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long it is remembered that a page was asked for.
 const ASK_REMEMBERED: Duration = Duration::from_secs(60);
@@ -45,7 +45,7 @@ pub enum TakenPage {
     Page(OpenedPage),
     /// Nothing: fetch it. Others wait, if that was asked for, until [`SharedPages::give`] or the deadline.
     Fetch(FetchTurn),
-    /// Another node fetches it, and has so long for it.
+    /// Another node fetches it, and has this time for it.
     Wait(Duration),
     /// It is not known.
     Unknown,
@@ -109,7 +109,7 @@ impl SharedPages {
         self.seal.name(page)
     }
 
-    /// Asks for a page once. `lock`: for so long others wait for this node's fetch; none if it is zero. `refused`: the
+    /// Asks for a page once. `lock`: how long others wait for this node's fetch; none do if it is zero. `refused`: the
     /// mark of a page that is of no use.
     pub async fn take(
         &self,

@@ -56,7 +56,7 @@ impl NodeSeal {
         bytes.map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Seals bytes; `None` where the system gives no random bytes.
+    /// Seals bytes; `None` if the system gives no random bytes.
     #[must_use]
     pub fn seal(&self, place: SealedPlace<'_>, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
         let mut nonce = [0; NONCE_LEN];

@@ -65,7 +65,7 @@ impl SharedSecrets {
         Ok(sealed.and_then(|sealed| Some(self.seal.open(&id, "", &sealed)?.1)))
     }
 
-    /// Writes it, for so long.
+    /// Writes it, for this time.
     ///
     /// # Errors
     /// The engine does not take it, for this reason.

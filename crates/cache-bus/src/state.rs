@@ -13,7 +13,7 @@ pub struct BusState {
     pub engine: String,
     /// Whether there is a connection to the engine.
     pub is_connected: bool,
-    /// For how many milliseconds the lease still runs; negative: it ended so long ago. `None`: there was none yet.
+    /// The milliseconds until the lease ends; negative: the time since its end. `None`: there was none yet.
     pub lease_left: Option<i64>,
     /// Whether it is a member, as far as it knows.
     pub is_member: bool,

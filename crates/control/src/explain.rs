@@ -40,7 +40,7 @@ pub struct Explanation {
     pub method: String,
     /// The address that it comes in by.
     pub listen: String,
-    /// The name of the server block; empty where it has none.
+    /// The name of the server block; empty if it has none.
     pub server: String,
     /// The location as written after `location`; empty for the server's own level.
     pub location: String,
@@ -51,7 +51,7 @@ pub struct Explanation {
     /// The verdicts of `limit_conn` and `limit_req` on the client at this moment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Limit>,
-    /// The cache's part; none where it has none.
+    /// The cache's part; none if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CachePart>,
     pub outcome: Outcome,
@@ -251,7 +251,7 @@ pub struct CachePart {
     /// The address by which it can be purged.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub address: String,
-    /// Whether the zone's disk has something for the key, or why it does not serve; empty where the zone keeps
+    /// Whether the zone's disk has something for the key, or why it does not serve; empty if the zone keeps
     /// nothing on disk.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub disk: String,

@@ -50,7 +50,7 @@ pub struct WarmReport {
     /// The URL as the request has it.
     pub url: String,
     pub result: WarmResult,
-    /// The status that visitors get; `None` where no request was made.
+    /// The status that visitors get; `None` if no request was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The reason why it is not stored: a word, or a sentence if it was

@@ -65,7 +65,7 @@ impl PackedPlace {
         self.bits(OFFSET_AT, OFFSET_BITS) * UNIT as u64
     }
 
-    /// The record's bytes; nothing where it is longer than 64 KB.
+    /// The record's bytes; nothing if it is longer than 64 KB.
     pub(crate) fn len(self) -> Option<usize> {
         let units = self.bits(LEN_AT, LEN_BITS);
         (units < (1 << LEN_BITS) - 1).then(|| usize::try_from(units).unwrap_or(0) * UNIT)
@@ -93,7 +93,7 @@ impl PackedPlace {
     }
 }
 
-/// A slot; empty where the packed place is 0.
+/// A slot; empty if the packed place is 0.
 #[derive(Debug, Default)]
 struct Slot {
     key_hash: u64,

@@ -29,7 +29,7 @@ pub(crate) struct ReadQueue {
     wake: Condvar,
 }
 
-/// A read by a thread. Resolves to nothing where the record is not there, another one, or damaged.
+/// A read by a thread. Resolves to nothing if the record is not there, another one, or damaged.
 #[derive(Debug)]
 pub struct RecordTicket {
     receiver: oneshot::Receiver<Option<Box<RecordBytes>>>,

@@ -67,8 +67,8 @@ pub fn fragments_of_client(length: usize) -> usize {
 /// in a line that we do not see.
 const MAX_REFRESHES_WITHOUT_LIMIT: usize = 32;
 
-/// A line that is passed over so often gets the next slot: also while visitors keep coming,
-/// refreshes go on.
+/// The number of times after which a line that is passed over gets the next slot: also while visitors keep
+/// coming, refreshes go on.
 pub const MAX_PASSED_OVER: usize = 8;
 
 impl Class {

@@ -9,7 +9,7 @@ use crate::rewriting::substituted;
 pub struct AliasRedirect {
     pub from: From,
     pub status: u16,
-    /// Empty where the status is no redirect.
+    /// Empty if the status is no redirect.
     pub to: String,
 }
 

@@ -43,7 +43,7 @@ enum WordPart {
 }
 
 impl Expression {
-    /// `None` where it is not understood.
+    /// `None` if it is not understood.
     pub fn of(text: &str) -> Option<Expression> {
         let mut reader = Reader {
             rest: text.trim(),
@@ -58,7 +58,7 @@ impl Expression {
         Expression::Unary('?', Word::default())
     }
 
-    /// Whether it holds; `None` where that is not known.
+    /// Whether it holds; `None` if that is not known.
     pub fn holds(&self, scope: &mut Scope<'_>) -> Option<bool> {
         match self {
             Expression::Constant(value) => Some(*value),

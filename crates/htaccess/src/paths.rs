@@ -25,7 +25,7 @@ pub fn escaped_value(value: &[u8]) -> Vec<u8> {
 }
 
 /// The path of an internal redirect as a path of files: decoded, without `.` and `..`, with single slashes. `None`
-/// where Apache takes no such path.
+/// if Apache takes no such path.
 pub fn resolved(path: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     let mut decoded = Vec::with_capacity(path.len());

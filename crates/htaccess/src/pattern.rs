@@ -30,7 +30,7 @@ impl Groups {
 }
 
 impl Pattern {
-    /// `None` where the text is no pattern.
+    /// `None` if the text is no pattern.
     pub fn new(text: &str, is_caseless: bool) -> Option<Pattern> {
         if text.len() > MAX_PATTERN_BYTES || text.contains('\0') {
             return None;
@@ -130,7 +130,7 @@ pub fn fits_glob(glob: &[u8], name: &[u8], is_caseless: bool) -> bool {
     glob[at..].iter().all(|byte| *byte == b'*')
 }
 
-/// The bytes of a class at the begin of `glob`, and whether `byte` is in it; `None` where it has no end.
+/// The bytes of a class at the begin of `glob`, and whether `byte` is in it; `None` if it has no end.
 fn class(glob: &[u8], byte: u8, is_caseless: bool) -> Option<(usize, bool)> {
     let is_negated = matches!(glob.get(1), Some(b'!' | b'^'));
     let begin = if is_negated { 2 } else { 1 };

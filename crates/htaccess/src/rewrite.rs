@@ -275,7 +275,7 @@ impl Way<'_, '_> {
         self.name = output[..mark].to_vec();
     }
 
-    /// Whether all conditions hold; `None` where that is not known.
+    /// Whether all conditions hold; `None` if that is not known.
     fn conditions(&mut self, conditions: &[Condition]) -> Option<bool> {
         let mut all = Some(true);
         let mut at = 0;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 /// A request, as conditions see it.
 pub trait Values {
-    /// The value of a variable; `None` where it is not known here.
+    /// The value of a variable; `None` if it is not known here.
     fn variable(&self, name: &str) -> Option<Vec<u8>>;
     fn look(&self, path: &[u8]) -> FileFacts;
     fn client(&self) -> Option<IpAddr>;

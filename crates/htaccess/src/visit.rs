@@ -36,7 +36,7 @@ pub struct Visit<'a> {
 pub struct Mount {
     /// With a slash at the end.
     pub prefix: Vec<u8>,
-    /// The folder, without a slash at the end; empty where another server has the files.
+    /// The folder, without a slash at the end; empty if another server has the files.
     pub folder: Vec<u8>,
 }
 
@@ -67,7 +67,7 @@ pub trait Disk {
     fn check_user(&self, user_file: &str) -> UserCheck;
     /// The name in the credentials.
     fn user(&self) -> Option<String>;
-    /// The members of a group in a group file; `None` where the file cannot be read.
+    /// The members of a group in a group file; `None` if the file cannot be read.
     fn is_in_group(&self, group_file: &str, group: &str, user: &str) -> Option<bool>;
 }
 

@@ -25,7 +25,7 @@ pub enum StreamKind {
 }
 
 impl StreamKind {
-    /// Reads it from the front of a stream; `None` where there are too few bytes.
+    /// Reads it from the front of a stream; `None` if there are too few bytes.
     pub fn read(input: &mut BytesMut) -> Option<StreamKind> {
         let (kind, length) = varint::read(input)?;
         input.advance(length);
@@ -57,7 +57,7 @@ pub struct ControlReader {
 }
 
 impl ControlReader {
-    /// The next frame that means something; `None` where more has to be read.
+    /// The next frame that means something; `None` if more has to be read.
     ///
     /// # Errors
     /// The client broke the protocol: the connection ends.

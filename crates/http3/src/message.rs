@@ -45,7 +45,7 @@ impl MessageReader {
         }
     }
 
-    /// The next piece; `None` where more has to be read for it.
+    /// The next piece; `None` if more has to be read for it.
     ///
     /// # Errors
     /// The client broke the protocol: the connection ends.

@@ -51,7 +51,7 @@ impl AcmeNodes {
         read.map_err(|error| error.to_string())
     }
 
-    /// Writes it for all nodes, for so long.
+    /// Writes it for all nodes, for this time.
     ///
     /// # Errors
     /// The engine does not take it, for this reason.
@@ -83,7 +83,8 @@ impl AcmeNodes {
         taken.map_err(|error| error.to_string())
     }
 
-    /// All nodes show issuers these answers as well, for a while. Whether all do after at most so long.
+    /// Lets all nodes show issuers these answers as well, for a while. Returns whether all do after this time at
+    /// most.
     ///
     /// # Errors
     /// The engine does not take it, for this reason.

@@ -96,7 +96,7 @@ pub struct DefaultMemory {
 const ASSUMED_BYTES: u64 = 1 << 30;
 
 impl DefaultMemory {
-    /// For the zones of `site`; `None` where each names its size.
+    /// For the zones of `site`; `None` if each names its size.
     pub fn of(site: &Site) -> Option<DefaultMemory> {
         let zones = &site.http.cache_zones;
         let zones = zones

@@ -43,7 +43,7 @@ impl OfHandshake {
         }
     }
 
-    /// The TLS with the certificates of these values; `None` where there is none.
+    /// The TLS with the certificates of these values; `None` if there is none.
     ///
     /// # Errors
     /// The reason why they cannot be used, for the log.

@@ -12,7 +12,7 @@ use server_base::lru::Lru;
 
 /// The bytes that nginx takes for a state beside its key; together a power of two.
 const STATE_BYTES: u64 = 80;
-/// A bucket that was left alone for so long may go once it is empty.
+/// The time after which an unused bucket may go once it is empty.
 const IDLE_MS: u64 = 60_000;
 /// A clock that goes back further than this is not believed.
 const MAX_BACKWARD_MS: u64 = 60_000;
@@ -166,7 +166,7 @@ fn state_bytes(key: &[u8]) -> u64 {
 }
 
 impl Buckets {
-    /// Takes the memory for one more state; false where no memory is left.
+    /// Takes the memory for one more state; false if no memory is left.
     fn make_room(&mut self, key: &[u8], now: u64, rate: u64) -> bool {
         let needed = state_bytes(key);
         // One or two that are empty go in any case, so that the zone gets

@@ -42,7 +42,7 @@ pub fn read(files: &[NamedCertificateFiles], name: &str) -> Result<Vec<Identity>
     Ok(identities)
 }
 
-/// A file; `None` where it does not exist. `failure` begins the message if it cannot be read.
+/// A file; `None` if it does not exist. `failure` begins the message if it cannot be read.
 pub fn read_pem(path: &Path, failure: &str) -> Result<Option<PemFile>, String> {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
     let name = path.display().to_string();

@@ -21,7 +21,7 @@ const MAX_REPEATS_OF_SITE: usize = 32;
 pub const EVERY_MIN: Duration = Duration::from_secs(1);
 /// The longest period of a repeated request.
 pub const EVERY_MAX: Duration = Duration::from_secs(24 * 3600);
-/// A request that no response has named for so long, and for ten of its turns, is forgotten.
+/// The time after which a request that no response names is forgotten, if ten of its turns have passed too.
 const GRACE: Duration = Duration::from_secs(600);
 
 /// The requests of all configurations, one after the other.

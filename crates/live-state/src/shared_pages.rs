@@ -105,7 +105,7 @@ pub struct WantedPage {
     pub key: CacheKey,
     /// The number of the variant that the request selects; 0 if the page is not known to vary.
     pub variant: u64,
-    /// For so long other nodes wait for this one's fetch.
+    /// How long other nodes wait for this one's fetch.
     pub lock: Duration,
 }
 

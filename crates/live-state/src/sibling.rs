@@ -36,7 +36,7 @@ use crate::applied_log::AppliedLog;
 use crate::cache_zones::AliveZones;
 use pages::ListeningZones;
 
-/// A process that sends nothing for so long is killed.
+/// The silence after which the other process is killed.
 const SILENCE_MAX: Duration = Duration::from_secs(2);
 /// The pause between two questions whether the other process is there, while it is waited for.
 const ASK_EVERY: Duration = Duration::from_millis(250);

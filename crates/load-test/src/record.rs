@@ -185,7 +185,7 @@ impl Recorder {
         self.before = self.elapsed;
     }
 
-    /// The turn has ended, after so long.
+    /// Ends the turn, which took this time.
     pub fn end_turn(&mut self, lasted: Duration) {
         self.elapsed = self.before + lasted;
     }

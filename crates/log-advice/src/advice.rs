@@ -236,7 +236,7 @@ fn lifetimes(study: &Study, sum: &Totals, seconds: f64) -> Vec<Lifetime> {
     .collect()
 }
 
-/// The index of the shortest lifetime that spares well; none where even a minute spares little.
+/// The index of the shortest lifetime that spares well; none if even a minute spares little.
 fn suggested(sum: &Totals) -> Option<usize> {
     let wanted = hit_ratio(sum, MINUTE_INDEX) * WELL_SPARED;
     (0..=MINUTE_INDEX).find(|index| hit_ratio(sum, *index) >= wanted && wanted > 0.0)

@@ -29,8 +29,8 @@ pub struct ServiceUnit {
 }
 
 impl ServiceUnit {
-    /// The unit of this name, such as `mayfly.service` or `mayfly@shop.service`, below `root`; `None` where there is none, or it
-    /// restricts nothing.
+    /// The unit of this name, such as `mayfly.service` or `mayfly@shop.service`, below `root`; `None` if there is none,
+    /// or it restricts nothing.
     #[must_use]
     pub fn installed(root: &Path, name: &str) -> Option<ServiceUnit> {
         let (template, instance) = match name.split_once('@') {

@@ -24,7 +24,7 @@ impl Default for WaitTally {
 }
 
 impl WaitTally {
-    /// Counts one that took so long.
+    /// Counts an event that took this time.
     pub fn note(&self, took: Duration) {
         let at = bucket(WAIT_BOUNDS, took.as_secs_f64());
         self.buckets[at].fetch_add(1, Relaxed);

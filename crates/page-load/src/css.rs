@@ -36,7 +36,7 @@ pub struct Import {
 pub struct FontFace {
     /// In small letters.
     pub family: String,
-    /// The first source that a browser can read. `None` where that is a font of the machine, or data.
+    /// The first source that a browser can read. `None` if that is a font of the machine, or data.
     pub source: Option<String>,
     /// The least and the greatest weight that it is made for.
     pub weights: (f32, f32),

@@ -455,7 +455,7 @@ fn cookies(jar: &CookieStore, url: &Url) -> String {
     pairs.join("; ")
 }
 
-/// Waits for the end of the work, for ever where no work runs. `None` where the work panicked.
+/// Waits for the end of the work, for ever where no work runs. `None` if the work panicked.
 async fn ended(work: &mut Option<JoinHandle<NeededFiles>>) -> Option<NeededFiles> {
     match work {
         Some(work) => work.await.ok(),

@@ -98,7 +98,7 @@ fn elements(document: &Html) -> Vec<ElementRef<'_>> {
     found
 }
 
-/// Whether a selector has an element; `None` where the time is over.
+/// Whether a selector has an element; `None` if the time is over.
 fn has_element(selector: &str, elements: &[ElementRef<'_>], deadline: Instant) -> Option<bool> {
     let selectors = readable(selector);
     for selector in &selectors {

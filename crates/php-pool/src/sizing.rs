@@ -73,7 +73,7 @@ pub(crate) fn is_worth_resizing(from: u32, to: u32) -> bool {
     to * 4 <= from * 3 || to * 2 >= from * 3
 }
 
-/// Reads a whole small file; `None` where it cannot be read.
+/// Reads a whole small file; `None` if it cannot be read.
 type FileReader<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
 /// The least of the machine's free memory and the memory that each control group above this

@@ -156,7 +156,7 @@ impl PoolSpec {
 /// The settings for reports of PHP's reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LearningSpec {
-    /// The library that PHP is started with; `None` where there is none for this PHP.
+    /// The library that PHP is started with; `None` if there is none for this PHP.
     pub library: Option<PathBuf>,
 }
 

@@ -20,7 +20,7 @@ pub use changers::{Changer, changers};
 
 use interpreter::{Interpreter, interpreter};
 
-/// Empty where the program was built without Rust's library for glibc.
+/// Empty if the program was built without Rust's library for glibc.
 static LIBRARY: &[u8] = include_bytes!(env!("PRELOADED_LIBRARY"));
 
 /// The library's name in its folder, with a digest of its bytes between: each version of Mayfly has its own.

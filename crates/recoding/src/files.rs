@@ -31,7 +31,7 @@ static FILES: LazyLock<Arc<Zone>> = LazyLock::new(|| {
     })
 });
 
-/// The whole `file`, of `length` bytes, as a stored response; `None` where it is too large, or was
+/// The whole `file`, of `length` bytes, as a stored response; `None` if it is too large, or was
 /// written to a moment ago.
 pub fn kept_file(file: &OpenFile, length: u64, now: u64) -> Option<Arc<StoredResponse>> {
     if length > MAX_FILE_BYTES {

@@ -144,7 +144,7 @@ impl Drop for Maker {
     }
 }
 
-/// Starts to make a form; false where there are makers enough. They have the usual priority, since
+/// Starts to make a form; false if there are makers enough. They have the usual priority, since
 /// requests wait for them.
 fn make(
     claim: Claim,

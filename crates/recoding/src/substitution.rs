@@ -46,7 +46,7 @@ enum StringSearch {
 }
 
 impl Substitution {
-    /// `None` where all strings are empty.
+    /// `None` if all strings are empty.
     pub fn new(strings: impl IntoIterator<Item = Vec<u8>>, once: bool) -> Option<Substitution> {
         let mut begins = Box::new([false; 256]);
         let mut searched = Vec::new();

@@ -6,9 +6,9 @@ use super::conf_text::{CannotWrite, Conf, path, word};
 use super::mediawiki;
 use super::options::ServeOptions;
 
-/// For so long browsers come by HTTPS only: half a year.
+/// How long browsers come by HTTPS only: half a year.
 const STRICT_SECONDS: u32 = 15_768_000;
-/// For so long they try HTTP/3 first: a day.
+/// How long they try HTTP/3 first: a day.
 const HTTP3_SECONDS: u32 = 86_400;
 const HTTPS_PORT: u16 = 443;
 

@@ -89,7 +89,7 @@ fn assigned(text: &str, name: &str) -> Option<Vec<String>> {
     found.flatten()
 }
 
-/// The strings of a value that is a string, or a list of some; none where it is anything else.
+/// The strings of a value that is a string, or a list of some; none if it is anything else.
 fn strings_of(value: &str) -> Option<Vec<String>> {
     let value = value.trim();
     let list = value

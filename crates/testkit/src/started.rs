@@ -59,7 +59,7 @@ impl StartedProcess {
         self.folder.path()
     }
 
-    /// The content of a file in its folder; empty where the file cannot be read.
+    /// The content of a file in its folder; empty if the file cannot be read.
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }

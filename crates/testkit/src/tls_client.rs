@@ -132,7 +132,7 @@ pub struct EarlyConnection {
 
 impl TlsClient {
     /// The records that a connection begins with: the first message of the handshake, and each of
-    /// `pieces` ahead of its end. `None` where there is no session that allows that.
+    /// `pieces` ahead of its end. `None` if there is no session that allows that.
     ///
     /// # Panics
     /// When rustls takes none of it, or nothing listens there.

@@ -49,7 +49,7 @@ const MAX_KEY_BYTES: usize = 256;
 const MAX_MEMBER_VALUE_BYTES: usize = 256;
 
 impl TraceId {
-    /// `None` where all bytes are zero.
+    /// `None` if all bytes are zero.
     pub fn new(bytes: [u8; 16]) -> Option<TraceId> {
         (bytes != [0; 16]).then_some(TraceId(bytes))
     }
@@ -60,7 +60,7 @@ impl TraceId {
 }
 
 impl SpanId {
-    /// `None` where all bytes are zero.
+    /// `None` if all bytes are zero.
     pub fn new(bytes: [u8; 8]) -> Option<SpanId> {
         (bytes != [0; 8]).then_some(SpanId(bytes))
     }
@@ -103,7 +103,7 @@ impl TraceState {
         self.0.is_empty()
     }
 
-    /// The members of all `tracestate` fields together; nothing where one of them is wrong.
+    /// The members of all `tracestate` fields together; nothing if one of them is wrong.
     fn read<'a>(fields: impl Iterator<Item = &'a [u8]>) -> TraceState {
         let mut text = String::new();
         let mut keys: Vec<&str> = Vec::new();

@@ -122,7 +122,7 @@ impl UpstreamBody {
         }
     }
 
-    /// The whole body; `None` where it has more than `most` bytes.
+    /// The whole body; `None` if it has more than `most` bytes.
     pub async fn whole(&mut self, most: usize) -> Result<Option<Vec<u8>>, TruncatedBody> {
         let mut body = Vec::new();
         while let Some(piece) = self.next().await? {

@@ -175,7 +175,7 @@ pub struct ClosedSearch {
 }
 
 /// Goes through all states that can be reached from a settled world, depth first: the possible events are bounded, so
-/// that each history ends. `Err`: an old answer, or `None` where there are more states than `limit`.
+/// that each history ends. `Err`: an old answer, or `None` if there are more states than `limit`.
 pub fn all_states(
     bounds: Bounds,
     left_out: Option<Rule>,

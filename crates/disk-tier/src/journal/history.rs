@@ -270,7 +270,7 @@ impl JournalHistory {
     }
 }
 
-/// The bytes of a file; none where it cannot be read, which counts as damaged.
+/// The bytes of a file; none if it cannot be read, which counts as damaged.
 fn read_file(storage: &dyn Storage, folder: &Path, file: &ListedFile) -> Vec<u8> {
     let len = file.len.filter(|len| *len <= FILE_BYTES_MAX).unwrap_or(0);
     let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];

@@ -66,7 +66,7 @@ impl Condition {
         })
     }
 
-    /// Whether it holds; `None` where that is not known. Its groups become those that `%1` names.
+    /// Whether it holds; `None` if that is not known. Its groups become those that `%1` names.
     pub fn holds(&self, values: &dyn Values, captured: &mut CapturedGroups) -> Option<bool> {
         let holds = match &self.test {
             Test::Expression(expression) => {

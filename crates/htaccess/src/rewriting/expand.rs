@@ -22,7 +22,7 @@ pub struct GroupForm {
     pub has_mark: bool,
 }
 
-/// The text with its values; `None` where one is not known. A map that does not exist gives nothing.
+/// The text with its values; `None` if one is not known. A map that does not exist gives nothing.
 pub fn expand(
     text: &str,
     values: &dyn Values,

@@ -17,7 +17,7 @@ pub struct Rewriting {
     pub base: Option<String>,
     pub options: Option<RewriteOptions>,
     pub rules: Vec<Arc<Rule>>,
-    /// The folder of files that the rules are of, with a slash at the end; empty where they are of no folder.
+    /// The folder of files that the rules are of, with a slash at the end; empty if they are of no folder.
     pub folder: Vec<u8>,
 }
 

@@ -68,8 +68,8 @@ impl Tickets {
         let _ = self.to_thread.send((*added, append()));
     }
 
-    /// Resolves to `true` when all that were added so far are on the disk, and to `false` where they will not
-    /// be; `None`: they are.
+    /// Resolves to `true` when all that were added so far are on the disk, and to `false` if they will not be;
+    /// `None`: they are.
     pub fn settled(&self) -> Option<TierFuture<bool>> {
         let added = *self.added.lock();
         let mut settled = self.settled.clone();

@@ -4,7 +4,7 @@
 
 use parking_lot::Mutex;
 
-/// Answers are counted for so long at a time.
+/// The length of a window in which answers are counted.
 const WINDOW_MILLIS: u64 = 10_000;
 /// The least time that all answers of a window together must have taken: one worker had nothing
 /// else to do.

@@ -161,7 +161,7 @@ fn fit_of(told: &Explanation, url: &str) -> Option<[bool; 4]> {
     ])
 }
 
-/// Host and port; `None` where there is no port.
+/// Host and port; `None` if there is no port.
 fn with_port(place: &str) -> Option<(&str, &str)> {
     let (host, port) = place.rsplit_once(':')?;
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());

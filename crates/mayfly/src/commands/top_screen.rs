@@ -210,7 +210,7 @@ fn summary(looks: &SnapshotPair) -> Vec<Line> {
     ]
 }
 
-/// How this server stands with others that share purges; nothing where it shares none.
+/// How this server stands with others that share purges; nothing if it shares none.
 fn nodes(now: &Snapshot) -> Option<Line> {
     if now.all(Number::NodesLeaseIsHeld).is_empty() {
         return None;
@@ -316,7 +316,7 @@ fn upstreams(looks: &SnapshotPair, order: Order, rows: usize) -> Vec<Line> {
     lines
 }
 
-/// The limit in force for an upstream; nothing where it has none.
+/// The limit in force for an upstream; nothing if it has none.
 fn limit(now: &Snapshot, name: &str) -> String {
     match now.sum(Number::UpstreamLimit, &[("upstream", name)]) {
         0.0 => "-".to_owned(),

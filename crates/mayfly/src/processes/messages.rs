@@ -294,7 +294,7 @@ fn to_worker(message: Message) -> io::Result<ToWorker> {
     with_fds.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-/// `None` where descriptors are missing.
+/// `None` if descriptors are missing.
 fn received(
     sent: ConfigurationTexts,
     fds: &mut impl Iterator<Item = OwnedFd>,
@@ -358,7 +358,7 @@ fn log_names<'a>(logs: &'a LogFiles, fds: &mut Vec<BorrowedFd<'a>>) -> LogNames 
     LogNames(names.collect())
 }
 
-/// `None` where descriptors are missing.
+/// `None` if descriptors are missing.
 fn log_files(names: LogNames, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<LogFiles> {
     let names = names.0.into_iter();
     let files = names.map(|name| Some((name.into(), Arc::new(File::from(fds.next()?)))));

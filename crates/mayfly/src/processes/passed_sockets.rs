@@ -71,7 +71,7 @@ pub fn name_unwanted(
     }
 }
 
-/// The address of a socket, and the socket as workers want it; `None` where it does not listen.
+/// The address of a socket, and the socket as workers want it; `None` if it does not listen.
 fn listening(file: OwnedFd) -> Option<(ListenAddress, Listening)> {
     let kind = rustix::net::sockopt::socket_type(file.as_fd()).ok()?;
     let accepts = rustix::net::sockopt::socket_acceptconn(file.as_fd()).unwrap_or(false);

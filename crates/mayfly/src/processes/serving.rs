@@ -55,7 +55,7 @@ pub struct Former(Weak<ActiveConfiguration>);
 /// How often it is tried to open a folder for pages that another process has.
 const OPEN_AGAIN: Duration = Duration::from_secs(5);
 
-/// The folder of a process that has just ended is tried so often, with this pause.
+/// The folder of a process that has just ended is tried this number of times, with this pause.
 const LEFT_FOLDER_TRIES: usize = 50;
 const OPEN_LEFT_AGAIN: Duration = Duration::from_millis(20);
 

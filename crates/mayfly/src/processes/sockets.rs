@@ -25,7 +25,7 @@ use system_error::SystemError;
 const BACKLOG: i32 = 511;
 /// Packets of all clients wait here: some hundred kilobytes come in one turn of a worker.
 const UDP_BUFFER_BYTES: usize = 2 * 1024 * 1024;
-/// A taken port is tried so often ...
+/// How often a taken port is tried ...
 const TRIES: u32 = 5;
 /// ... with this pause: nginx's 2.5 seconds in all.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -21,7 +21,7 @@ struct Memcached {
 }
 
 impl Memcached {
-    /// `None` where there is no memcached on this machine.
+    /// `None` if there is no memcached on this machine.
     async fn start(server: &RunningServer, name: &str) -> Option<Memcached> {
         if !std::path::Path::new(MEMCACHED).exists() {
             eprintln!("skipped: no {MEMCACHED}");

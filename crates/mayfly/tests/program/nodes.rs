@@ -111,7 +111,7 @@ impl Cluster {
         until_hit(&self.servers[server], path).await;
     }
 
-    /// The value of a number in `/metrics`; `None` where it is missing.
+    /// The value of a number in `/metrics`; `None` if it is missing.
     async fn number(&self, server: usize, name: &str) -> Option<f64> {
         metric(&self.servers[server], name).await
     }

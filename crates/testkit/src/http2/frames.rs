@@ -49,7 +49,7 @@ pub struct FrameClient {
 /// The result of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// `None` where there was no head.
+    /// `None` if there was no head.
     pub reply: Option<Reply>,
     /// The error with which the server reset it, or ended the connection.
     pub error: Option<ErrorCode>,

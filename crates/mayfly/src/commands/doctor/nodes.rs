@@ -8,7 +8,7 @@ use machine_check::Finding;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use site::Site;
 
-/// Two clocks of this machine are compared for so long.
+/// How long two clocks of this machine are compared.
 const COMPARED_FOR: Duration = Duration::from_millis(400);
 /// Two readings within this many seconds are of the same moment.
 const SAME_MOMENT_SECONDS: f64 = 1e-4;

@@ -183,7 +183,7 @@ pub struct InheritedResources {
 }
 
 impl Inheritance {
-    /// Puts descriptors and names together; `None` where descriptors are missing.
+    /// Puts descriptors and names together; `None` if descriptors are missing.
     pub fn with(self, fds: Vec<OwnedFd>) -> Option<InheritedResources> {
         let mut fds = fds.into_iter();
         let stderr = fds.next()?;

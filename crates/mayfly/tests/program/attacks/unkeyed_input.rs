@@ -18,7 +18,7 @@ async fn answering(handler: impl Fn(&Request) -> Script + Send + Sync + 'static)
     FakeHttp::start(handler).await
 }
 
-/// The others mean nothing where nothing is shared.
+/// The others mean nothing if nothing is shared.
 #[tokio::test]
 async fn what_two_visitors_ask_alike_is_shared() {
     let upstream = showing_requests().await;

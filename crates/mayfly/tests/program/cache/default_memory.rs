@@ -19,7 +19,7 @@ const LIMIT: u64 = 256 << 20;
 const PAGE: usize = 20_000;
 
 impl Group {
-    /// `None` where there is no right to make one.
+    /// `None` if there is no right to make one.
     fn make() -> Option<Group> {
         let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let name = format!("mayfly-test-{}", std::process::id());

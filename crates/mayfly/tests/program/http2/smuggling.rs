@@ -69,7 +69,7 @@ async fn behind() -> UpstreamPair<RunningServer> {
 pub const PLACES: [&str; 4] = ["/http", "/http-stream", "/php", "/php-stream"];
 
 impl UpstreamPair<RunningServer> {
-    /// Sends a request by itself; the status of its answer, or `None` where it was reset.
+    /// Sends a request by itself; the status of its answer, or `None` if it was reset.
     async fn ask(&self, fields: &[(&str, &str)], body: Option<&[u8]>) -> Option<u16> {
         let mut client = frames(&self.site).await;
         client.send(headers(1, fields, body.is_none())).await;
