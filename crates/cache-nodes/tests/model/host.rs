@@ -222,7 +222,7 @@ impl Host {
 }
 
 impl Host {
-    /// Is a fresh reading of the clock made for each answer?
+    /// Whether a fresh reading of the clock is made for each answer.
     pub fn holds_fresh(&self) -> bool {
         self.holds(Rule::FreshReading)
     }

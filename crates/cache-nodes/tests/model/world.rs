@@ -193,7 +193,7 @@ impl World {
         })
     }
 
-    /// Has a purge returned?
+    /// Whether a purge has returned.
     pub fn has_returned(&self) -> bool {
         self.returned > 0
     }
@@ -295,7 +295,7 @@ impl World {
         }
     }
 
-    /// Is it connected to an engine that is no longer in force? It may go at no cost.
+    /// Whether it is connected to an engine that is no longer in force. It may go at no cost.
     fn is_behind(&self, host: &Host) -> bool {
         host.engine.is_some_and(|engine| engine != self.master)
     }

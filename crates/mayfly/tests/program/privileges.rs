@@ -30,7 +30,7 @@ pub fn privileged(folder: &TempDir) -> Option<KilledOnDrop> {
     Some(KilledOnDrop(child))
 }
 
-/// Which process serves, where the page is `$pid`.
+/// Returns the process that serves; the page is `$pid`.
 async fn serving_process(target: &Target) -> u32 {
     target.get("/").await.text().parse().expect("a number")
 }

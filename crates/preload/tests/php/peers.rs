@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use socket2::{Domain, SockAddr, Socket, Type};
 use testkit::mariadb::MariaDb;
 
-/// Something that is waited for is late, and the test fails.
+/// The longest wait, after which a test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub const PASSWORD: &str = "secret";

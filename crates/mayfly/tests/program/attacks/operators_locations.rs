@@ -93,7 +93,7 @@ async fn ask(server: &RunningServer, target: &str) -> String {
     String::from_utf8_lossy(&client.receive_all().await).into_owned()
 }
 
-/// Is the page stored?
+/// Whether the page is stored.
 async fn is_kept(target: &Target) -> bool {
     target.get("/kept").await.x_cache() == "HIT"
 }

@@ -244,7 +244,7 @@ fn disguised(name: &str, random: &mut Random) -> String {
     text
 }
 
-/// Is one of the names that PHP finds in `part` wanted?
+/// Whether one of the names that PHP finds in `part` is wanted.
 fn has_name(text: &str, part: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
     let (_, rest) = text
         .split_once(&format!("\"names_{part}\":\""))

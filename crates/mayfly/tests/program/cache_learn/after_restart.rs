@@ -84,7 +84,7 @@ impl KeptPages {
         }
     }
 
-    /// Something happens while the server is down.
+    /// Restarts the server, with a change while it is down.
     async fn restart(&mut self, signal: Signal, meanwhile: impl FnOnce(&KeptPages)) {
         send_signal(self.server.pid(), signal);
         self.server.ended().await;

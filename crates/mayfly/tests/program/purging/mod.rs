@@ -52,7 +52,7 @@ fn configuration(php: &FakePhp, http: &str, server: &str, location: &str) -> Str
 
 const API: &str = "location = /purge { cache_purge_api; }";
 
-/// Has each page stored.
+/// Gets each page stored.
 async fn store(target: &Target, paths: &[&str]) {
     for path in paths {
         target.get(path).await;

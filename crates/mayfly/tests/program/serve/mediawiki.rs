@@ -78,7 +78,7 @@ async fn purge(target: &Target, url: &str) -> u16 {
     reply.status
 }
 
-/// Is the page in memory for longer than `--ttl`?
+/// Whether the page is in memory for longer than `--ttl`.
 async fn is_kept(target: &Target, path: &str) -> bool {
     target.get(path).await;
     tokio::time::sleep(Duration::from_millis(60)).await;

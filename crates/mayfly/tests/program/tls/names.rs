@@ -1,4 +1,4 @@
-//! Which certificate a client gets, and when it gets none.
+//! The certificate that a client gets, and cases in which it gets none.
 
 use rustls::{AlertDescription, SignatureScheme, version};
 use testkit::tls_client::{Offer, alert_of};
