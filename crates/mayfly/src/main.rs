@@ -39,8 +39,8 @@ use processes::upgrade::predecessor::Predecessor;
 use processes::upgrade::program::StartedProgram;
 use processes::upgrade::wire::InheritedResources;
 
-/// jemalloc: under many connections it keeps less than the system's allocator, and gives back the memory that it
-/// does not need (settings in `.cargo/config.toml`).
+/// jemalloc: under many connections it keeps less than the system's allocator,
+/// and gives back what it does not need (settings in `.cargo/config.toml`).
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -76,7 +76,7 @@ type LogLine = (LogLevel, String);
 /// [`Plan::when_ready`]
 pub type ReadyCallback = Box<dyn FnOnce(Option<&Account>)>;
 
-/// The configuration that is served, and its resources.
+/// The configuration that is served, and what belongs to it.
 struct Supervisor {
     invocation: Invocation,
     journal: Arc<Journal>,
