@@ -11,7 +11,7 @@ use std::process::Command;
 
 const PACKAGE: &str = "learn-library";
 const PROFILE: &str = "preload";
-/// What it is made from, below the workspace.
+/// The sources of the library, below the workspace.
 const SOURCES: &[&str] = &[
     "crates/learn-library",
     "crates/learn-record",
@@ -59,7 +59,7 @@ fn build(workspace: &Path, target: &str) -> PathBuf {
         .arg(workspace.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&folder);
-    // What was said of the program does not hold for the library: profiles, wrappers, other targets.
+    // Settings made for the program do not hold for the library: profiles, wrappers, other targets.
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
         let is_of_program = ["CARGO_PROFILE_", "CARGO_TARGET_", "CARGO_BUILD_"]

@@ -1,5 +1,5 @@
-//! An issuer with what its certificates share: the account, which is made at first use, and the
-//! folder.
+//! An issuer with the parts that its certificates share: the account, which is made at first use,
+//! and the folder.
 //!
 //! `account.key` is written before the account is registered, so that a program that stops in
 //! between finds the account again by its key (RFC 8555 §7.3.1). `account.url` records the URLs of

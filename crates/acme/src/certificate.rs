@@ -22,12 +22,12 @@ use crate::settings::{CertificateRequest, KeyType};
 /// A name below a wildcard, to ask whether a certificate covers it.
 const NAME_BELOW_WILDCARD: &str = "mayfly";
 
-/// What is known of a certificate that may be served.
+/// The facts of a certificate that may be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     pub not_before: SystemTime,
     pub not_after: SystemTime,
-    /// What renewal information is asked by (RFC 9773 §4.1).
+    /// The identifier by which renewal information is requested (RFC 9773 §4.1).
     pub identifier: Option<CertificateIdentifier<'static>>,
 }
 
@@ -35,7 +35,7 @@ impl Facts {
     /// Reads the first certificate of a PEM text. With the key, it must do for `request`.
     ///
     /// # Errors
-    /// Why it is of no use.
+    /// The reason why it is of no use.
     pub fn of(pem: &[u8], request: &CertificateRequest) -> Result<Facts, String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         let chain = chain.map_err(|error| error.to_string())?;
@@ -79,7 +79,7 @@ fn identifier(certificate: &Certificate) -> Option<CertificateIdentifier<'static
     let (_, authority) = certificate
         .get_extension::<AuthorityKeyIdentifier>()
         .ok()??;
-    // Its bytes, without what DER puts in front.
+    // Its bytes, without DER's tag and length.
     let key = authority.key_identifier?;
     let serial = certificate.serial_number().to_der().ok()?;
     let serial = serial.get(2..)?;
@@ -92,7 +92,7 @@ fn identifier(certificate: &Certificate) -> Option<CertificateIdentifier<'static
 /// A new key, as PEM.
 ///
 /// # Errors
-/// What the library says.
+/// The error of the cryptographic library, as text.
 pub fn new_key(kind: KeyType) -> Result<String, String> {
     let key = match kind {
         KeyType::EcdsaP256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
@@ -109,7 +109,7 @@ pub fn new_key(kind: KeyType) -> Result<String, String> {
 /// The request that goes to the issuer (a CSR, RFC 8555 §7.4), for a key as PEM.
 ///
 /// # Errors
-/// What the library says.
+/// The error of the cryptographic library, as text.
 pub fn signing_request(names: &[String], key_pem: &str) -> Result<Vec<u8>, String> {
     let build = || {
         let key = KeyPair::from_pem(key_pem)?;
@@ -123,7 +123,7 @@ pub fn signing_request(names: &[String], key_pem: &str) -> Result<Vec<u8>, Strin
 /// A self-signed certificate, served until the issuer's arrives. Clients do not trust it.
 ///
 /// # Errors
-/// What the library says.
+/// The error of the cryptographic library, as text.
 pub fn self_signed(names: &[String]) -> Result<Vec<u8>, String> {
     let build = || {
         let key = KeyPair::generate()?;

@@ -15,7 +15,8 @@ use crate::failure::Failure;
 use crate::host::{ChallengeAnswer, Host, Level};
 use crate::settings::Challenge;
 
-/// A command of DNS-01 has so long. It may wait until all servers of the domain know the record.
+/// The longest time of a command of DNS-01. It may wait until all servers of the domain know the
+/// record.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 
 impl Challenge {
@@ -28,7 +29,7 @@ impl Challenge {
     }
 }
 
-/// What was presented. It is withdrawn when this goes, whatever the reason.
+/// A challenge answer that is presented. Dropping this value withdraws the answer.
 pub struct PresentedChallenge {
     host: Arc<dyn Host>,
     what: Presentation,
@@ -47,7 +48,7 @@ struct Record {
 }
 
 impl PresentedChallenge {
-    /// Presents what `challenge` wants to see for `name`, and waits until it is there.
+    /// Presents the answer to `challenge` for `name`, and waits until it is there.
     pub async fn new(
         host: &Arc<dyn Host>,
         challenge: &Challenge,

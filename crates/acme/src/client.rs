@@ -29,7 +29,7 @@ const MAX_BODY_BYTES: usize = 1 << 20;
 #[derive(Clone)]
 pub struct Client {
     tls: Arc<ClientConfig>,
-    /// What the last response that refused a request said about the next one.
+    /// The `Retry-After` of the last response that refused a request.
     retry_after: Arc<Mutex<Option<Duration>>>,
 }
 
@@ -45,7 +45,7 @@ impl Client {
         })
     }
 
-    /// Takes what the last refusal said about the next attempt.
+    /// Takes the `Retry-After` of the last refusal.
     pub fn take_retry_after(&self) -> Option<Duration> {
         self.retry_after.lock().take()
     }
@@ -135,7 +135,7 @@ async fn over(
     tokio::select! {
         biased;
         exchanged = &mut exchange => return exchanged,
-        // It ends when everything has arrived, or with what the other side says as well.
+        // The connection ends when everything has arrived, or when the other side closes it.
         _ = connection => {}
     }
     exchange.await

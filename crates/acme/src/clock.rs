@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
-/// Says what time it is, and waits.
+/// A clock that gives the time, and waits.
 pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> SystemTime;
     fn sleep_until(&self, moment: SystemTime) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;

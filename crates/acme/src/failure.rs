@@ -9,7 +9,7 @@ use instant_acme::Error;
 pub struct Failure {
     /// For the log.
     pub message: String,
-    /// The issuer wants to be left alone for so long.
+    /// The time for which the issuer wants no requests.
     pub retry_after: Option<Duration>,
 }
 
@@ -42,7 +42,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// What an error of the kind `urn:ietf:params:acme:error:NAME` is called.
+/// Returns NAME of an error of the kind `urn:ietf:params:acme:error:NAME`.
 pub fn kind(error: &Error) -> Option<&str> {
     match error {
         Error::Api(problem) => problem.r#type.as_deref()?.rsplit(':').next(),
@@ -50,7 +50,7 @@ pub fn kind(error: &Error) -> Option<&str> {
     }
 }
 
-/// The same of a result.
+/// Like [`kind`], for the error of a result.
 pub fn kind_of<T>(result: &Result<T, Error>) -> Option<&str> {
     kind(result.as_ref().err()?)
 }

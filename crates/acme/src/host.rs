@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-/// What a challenge wants to see.
+/// The answer that a challenge expects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChallengeAnswer {
     /// `/.well-known/acme-challenge/TOKEN` on port 80 has this content.
@@ -13,7 +13,7 @@ pub enum ChallengeAnswer {
     Tls { name: String, pem: String },
 }
 
-/// As in the error log.
+/// The level of a message in the error log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     Notice,

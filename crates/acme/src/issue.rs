@@ -49,9 +49,9 @@ impl Issuance<'_> {
     /// Gets the certificate and stores it. Gives chain and key as PEM.
     ///
     /// # Errors
-    /// Why the issuance failed.
+    /// The reason why the issuance failed.
     pub async fn run(&self) -> Result<(Vec<u8>, Facts), Failure> {
-        // What was said about an earlier attempt is over.
+        // A `Retry-After` sent for an earlier attempt is over.
         let _ = self.authority.client.take_retry_after();
         let issued = self.issue().await;
         issued.map_err(|mut failure| {
@@ -242,12 +242,12 @@ impl Issuance<'_> {
     }
 }
 
-/// Where a certificate is kept with its key.
+/// Returns the name of the file in which a certificate is kept with its key.
 pub fn certificate_file(request: &CertificateRequest) -> String {
     format!("{}.pem", request.file_stem)
 }
 
-/// What the issuer says about challenges that failed.
+/// Returns the issuer's reasons for challenges that failed.
 async fn reason(order: &mut Order, error: Option<instant_acme::Error>) -> Failure {
     let mut authorizations = order.authorizations();
     while let Some(authorization) = authorizations.next().await {

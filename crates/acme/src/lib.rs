@@ -6,9 +6,9 @@
 //!                               Schedule             Store (folder of the issuer)
 //! ```
 //!
-//! A [`Renewal`] keeps one certificate valid for as long as it runs: it reads what is stored,
+//! A [`Renewal`] keeps one certificate valid for as long as it runs: it reads the stored one,
 //! waits until the certificate is due, gets another one and hands it to the [`Host`], which
-//! knows how to answer challenges and who serves. Whatever has to survive is written to the
+//! knows how to answer challenges and who serves. All that has to survive is written to the
 //! [`Store`] before the next step needs it, so that a process that ends anywhere goes on from
 //! there. Nothing here decides about time by itself: the [`Clock`] can be set.
 

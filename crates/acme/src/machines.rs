@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use crate::settings::CertificateRequest;
 
-/// What the other machines say, or why they cannot be asked.
+/// The answer of the other machines, or why they cannot be asked.
 pub type MachinesAnswer<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
 
-/// What machines have in common.
+/// The machines that share certificates.
 pub trait Machines: Send + Sync + 'static {
     /// The certificate that one of them was given: chain and key as PEM.
     fn certificate<'a>(
@@ -17,7 +17,7 @@ pub trait Machines: Send + Sync + 'static {
         request: &'a CertificateRequest,
     ) -> MachinesAnswer<'a, Option<Vec<u8>>>;
 
-    /// May this machine ask the issuer, as the only one for so long?
+    /// Whether this machine may ask the issuer, as the only one for this time.
     fn turn<'a>(
         &'a self,
         request: &'a CertificateRequest,

@@ -19,9 +19,10 @@ use crate::settings::CertificateRequest;
 
 /// An attempt ends after this time at the latest.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20 * 60);
-/// So long only one of several machines asks: an attempt, and a while to give the others what has come of it.
+/// The time for which only one of several machines asks: an attempt, and a while to give the result to the
+/// others.
 const TURN: Duration = Duration::from_secs(25 * 60);
-/// How often the others look for what has come of it.
+/// How often the others look for the result.
 const LOOK_EACH: Duration = Duration::from_secs(10);
 /// How many issuances run at the same time: issuers have limits.
 const CONCURRENT: usize = 4;
@@ -38,7 +39,7 @@ pub struct Renewal {
     pub machines: Option<Arc<dyn Machines>>,
 }
 
-/// What is done about a certificate that is due.
+/// The next step for a certificate that is due.
 enum RenewalStep {
     /// Another machine has got it.
     Use(Vec<u8>, Facts),
@@ -50,7 +51,7 @@ enum RenewalStep {
 /// When the certificate is renewed, as far as is known.
 struct RenewalTimes {
     renewal: SystemTime,
-    /// When the issuer is asked again; `None` where it has nothing to say.
+    /// The time at which the issuer is asked again; `None` if it offers no renewal information.
     next_look: Option<SystemTime>,
 }
 
@@ -159,7 +160,7 @@ impl Renewal {
         let (Some(machines), Some(pem)) = (&self.machines, self.stored_pem()) else {
             return;
         };
-        // Who cannot be asked is asked again when the certificate is due.
+        // If the machines cannot be asked, they are asked again when the certificate is due.
         let Ok(given) = machines.certificate(&self.request).await else {
             return;
         };
@@ -195,7 +196,7 @@ impl Renewal {
         }
     }
 
-    /// Says what went wrong and waits.
+    /// Logs the failure and waits.
     async fn pause(&self, failure: &Failure, failures: u32, current: Option<&Facts>) {
         let now = self.clock.now();
         let left = current.and_then(|facts| facts.not_after.duration_since(now).ok());
@@ -242,7 +243,7 @@ impl Renewal {
         }
     }
 
-    /// What the issuer suggests, else the usual time.
+    /// Returns the times that the issuer suggests, else the usual ones.
     async fn due(&self, facts: &Facts, chance: f64) -> RenewalTimes {
         let usual = RenewalTimes {
             renewal: schedule::renewal(facts.not_before, facts.not_after),

@@ -10,13 +10,13 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const FIRST_PAUSE: Duration = Duration::from_secs(5 * 60);
 /// Between two attempts at most.
 const LAST_PAUSE: Duration = Duration::from_secs(12 * 3600);
-/// What an issuer may ask for with `Retry-After` at most.
+/// The longest `Retry-After` of an issuer that is obeyed.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(7 * 24 * 3600);
 /// A certificate with a shorter lifetime is renewed earlier.
 const SHORT_LIFETIME: Duration = Duration::from_secs(10 * 24 * 3600);
 
-/// When a certificate is renewed unless the issuer says something else: when a third of its
-/// lifetime is left, or half of a short one.
+/// Returns the time at which a certificate is renewed if the issuer suggests none: when a third of
+/// its lifetime is left, or half of a short one.
 pub fn renewal(not_before: SystemTime, not_after: SystemTime) -> SystemTime {
     let lifetime = not_after.duration_since(not_before).unwrap_or_default();
     let left = match lifetime < SHORT_LIFETIME {
@@ -32,7 +32,8 @@ pub fn within(start: SystemTime, end: SystemTime, chance: f64) -> SystemTime {
     start + length.mul_f64(chance.clamp(0.0, 1.0))
 }
 
-/// When renewal information is asked for again, where the issuer said `suggested`.
+/// Returns the wait before renewal information is asked for again, when the issuer's answer was
+/// `suggested`.
 pub fn next_look(suggested: Duration) -> Duration {
     suggested.clamp(HOUR, DAY)
 }
@@ -54,7 +55,7 @@ pub fn pause(
     pause.max(retry_after.unwrap_or_default().min(MAX_RETRY_AFTER))
 }
 
-/// Is less than a quarter of the lifetime left? Renewals have failed for long then, and the
+/// Whether less than a quarter of the lifetime is left. Renewals have failed for long then, and the
 /// operator has to look.
 pub fn is_late(not_before: SystemTime, not_after: SystemTime, now: SystemTime) -> bool {
     let lifetime = not_after.duration_since(not_before).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What the operator has configured of issuers and certificates.
+//! The operator's settings for issuers and certificates.
 
 use std::path::PathBuf;
 
-/// Who issues certificates, and on which terms.
+/// An issuer of certificates, and its terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issuer {
     /// For messages.
@@ -21,7 +21,6 @@ pub struct Issuer {
     pub trusted: Option<Vec<u8>>,
 }
 
-/// The key of the account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountKey {
     /// Made at first use, and kept in the store.

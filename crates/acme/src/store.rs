@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-/// What is read of a file at most: a certificate with its chain and key has a few thousand bytes.
+/// Bytes of a file that are read at most: a certificate with its chain and key has a few thousand.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// A folder, or memory in its place.
@@ -29,7 +29,7 @@ impl Store {
     /// Opens the folder, which is made where it is missing.
     ///
     /// # Errors
-    /// What the system says, or that others may read or write it.
+    /// The error of the system, or that others may read or write the folder.
     pub fn open(path: &Path) -> io::Result<Store> {
         DirBuilder::new().mode(0o700).recursive(true).create(path)?;
         Store::open_existing(path)
@@ -38,7 +38,7 @@ impl Store {
     /// Opens the folder, which has to exist.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// The errors of [`Store::open`].
     pub fn open_existing(path: &Path) -> io::Result<Store> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let folder = rustix::fs::open(path, flags, Mode::empty())?;
@@ -58,7 +58,7 @@ impl Store {
         Store(Storage::Memory(Mutex::default()))
     }
 
-    /// The content of a file; `None` where the file is missing or cannot be read.
+    /// The content of a file; `None` if the file is missing or cannot be read.
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {
         match &self.0 {
             Storage::Memory(files) => files.lock().get(name).cloned(),
@@ -76,7 +76,7 @@ impl Store {
     /// Replaces the content of a file.
     ///
     /// # Errors
-    /// What the system says, with the name of the file; the old content is still there then.
+    /// The error of the system, with the name of the file; the old content is still there then.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
         match &self.0 {
             Storage::Memory(files) => {
@@ -96,7 +96,7 @@ impl Store {
     pub fn remove(&self, name: &str) {
         match &self.0 {
             Storage::Memory(files) => drop(files.lock().remove(name)),
-            // What cannot be removed is found to be outdated later.
+            // A file that cannot be removed is found to be outdated later.
             Storage::Folder { folder, .. } => {
                 let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
             }
@@ -133,7 +133,7 @@ mod tests {
         let path = folder.path().join("a/b");
         let store = Store::open(&path).unwrap();
         store.write("key", b"one").unwrap();
-        // What a process left that ended while it wrote.
+        // The unfinished file of a process that ended while it wrote.
         std::fs::write(path.join("key.new"), "unfinished").unwrap();
         assert_eq!(store.read("key").as_deref(), Some(&b"one"[..]));
         store.write("key", b"two").unwrap();

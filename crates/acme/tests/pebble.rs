@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// A server of certificates: answers on a port of its own what the issuer wants to see.
+/// A server of certificates: gives the challenge answers on a port of its own.
 #[derive(Default)]
 struct Site {
     tokens: Mutex<HashMap<String, String>>,
@@ -197,7 +197,7 @@ impl Scene {
         }
     }
 
-    /// The same on another machine, with a folder of its own.
+    /// Returns the renewal on another machine, with a folder of its own.
     fn on(&self, machine: usize, engine: &Arc<TestEngine>) -> Renewal {
         let folder = self.folder.path().join(format!("machine{machine}"));
         let store = Arc::new(Store::open(&folder).unwrap());
@@ -222,11 +222,11 @@ impl Scene {
     }
 }
 
-/// What the machines of a test have in common.
+/// The engine that the machines of a test share.
 #[derive(Default)]
 struct TestEngine {
     certificate: Mutex<Option<Vec<u8>>>,
-    /// Whose turn it is.
+    /// The machine whose turn it is.
     turn: Mutex<Option<usize>>,
     is_away: Mutex<bool>,
 }
@@ -388,7 +388,7 @@ async fn an_account_is_bound_to_one_that_the_operator_has() {
         ..scene.issuer()
     };
     scene.until_installed(bound(key), &["example.org"], 1).await;
-    // With what is stored, the key is not needed again.
+    // With the stored certificate, the key is not needed again.
     std::fs::remove_file(scene.state().join("certificate.pem")).unwrap();
     scene
         .until_installed(bound("AAAA"), &["example.org"], 2)
@@ -584,7 +584,7 @@ async fn an_issuer_that_wants_to_be_left_alone_is() {
                 "HTTP/1.1 {status}\r\n{fields}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
             );
             let _ = stream.write_all(response.as_bytes()).await;
-            // What else was sent is read, so that the response is not lost with it.
+            // The rest of the request is read, so that the response is not lost with it.
             let _ = stream.shutdown().await;
             let _ = stream.read_to_end(&mut Vec::new()).await;
         }

@@ -8,17 +8,16 @@ use crate::rules;
 use crate::virtual_host::Server;
 use crate::write;
 
-/// What the texts do not say.
+/// Settings of the conversion that the configuration texts do not have.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where PHP-FPM listens, as `fastcgi_pass` has it.
+    /// The address of PHP-FPM, written as in `fastcgi_pass`.
     pub php: Option<String>,
 }
 
-/// A `.htaccess`.
 #[derive(Clone, Copy, Debug)]
 pub struct HtaccessFile<'a> {
-    /// What messages call it.
+    /// The name of the file in messages.
     pub name: &'a str,
     pub text: &'a str,
 }
@@ -30,7 +29,7 @@ pub struct Conversion {
     pub text: String,
     /// Lines that have another effect than in Apache, in the order in which they were read.
     pub notes: Vec<Note>,
-    /// Sections that do not fit together. What is in them is read all the same.
+    /// Sections that do not fit together. Their lines are read all the same.
     pub mistakes: Vec<Mistake>,
     /// Directives and heads of sections in the texts.
     pub lines: usize,

@@ -8,7 +8,8 @@ const MAX_FILES: usize = 1000;
 /// Items of all files.
 const MAX_ITEMS: usize = 100_000;
 
-/// Reads the files that a pattern means: their names and texts. The message says why they cannot be read.
+/// Reads the files that match a pattern: their names and texts. The error is the reason why they cannot
+/// be read.
 pub type Load<'a> = &'a dyn Fn(&str) -> Result<Vec<(String, String)>, String>;
 
 /// Variables that Debian sets before it starts Apache.

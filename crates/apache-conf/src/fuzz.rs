@@ -1,4 +1,5 @@
-//! What must hold for any bytes at all; fuzz targets and property tests call it.
+//! Properties that hold for any bytes at all; fuzz targets and property tests
+//! call them.
 
 use nginx_conf::parse;
 

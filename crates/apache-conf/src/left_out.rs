@@ -120,7 +120,7 @@ const LEFT_OUT: [(&[&str], &str); 10] = [
     ),
 ];
 
-/// Why a directive is left out; `None` for one that is not.
+/// Returns the reason why a directive is left out; `None` for one that is not.
 pub fn reason(name: &str) -> Option<&'static str> {
     let found = LEFT_OUT.iter().find(|it| it.0.contains(&name));
     found.map(|it| it.1)

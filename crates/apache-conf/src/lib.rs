@@ -1,6 +1,6 @@
-//! Apache's configuration as one of Mayfly: virtual hosts become servers. Names, addresses, logs, TLS, folders and other servers
-//! are said in nginx's syntax. What says who may have what, rewrites or changes responses is not translated: its lines go into
-//! `apache_rules` as they are, which the server evaluates as it evaluates `.htaccess` files.
+//! Apache's configuration as one of Mayfly: virtual hosts become servers. Names, addresses, logs, TLS, folders and
+//! other servers are written in nginx's syntax. Access rules, rewrites and changes of responses are not translated:
+//! their lines go into `apache_rules` as they are, which the server evaluates as it evaluates `.htaccess` files.
 //!
 //! ```text
 //! text --item--> Items --expand--> Items of all files --servers--> Server --write--> nginx's syntax, and Notes

@@ -1,4 +1,5 @@
-//! What becomes of each line of a virtual host: it is said in nginx's syntax, left out, or evaluated by the server as it is.
+//! Decides for each line of a virtual host: it is written in nginx's syntax, left out, or evaluated by the server as it
+//! is.
 
 use htaccess::item::Item;
 

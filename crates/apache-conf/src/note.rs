@@ -1,13 +1,14 @@
-//! What becomes of lines that are not translated.
+//! Notes about lines that are not translated.
 
 use std::fmt;
 
 use htaccess::item::{Item, Place};
 
-/// Why a line is not in the result.
+/// The reason why a line is not in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Nothing is lost: it has no effect, or what it asks for is so anyway.
+    /// Leaving it out changes nothing: it has no effect, or its effect is there
+    /// anyway.
     LeftOut,
     /// It has no counterpart, or one that would mean something else.
     NotTranslated,
@@ -21,7 +22,7 @@ pub struct Note {
     pub place: Place,
     /// The line as it was written.
     pub text: String,
-    /// Why, and what to do.
+    /// The reason, and the remedy.
     pub why: String,
     pub kind: Kind,
 }

@@ -1,16 +1,15 @@
-//! What becomes of a line, and where lines stand.
+//! The outcome of a line, and its place.
 
-/// What became of a line.
 pub enum LineOutcome {
     Taken,
     /// The server evaluates it.
     Rule,
     LeftOut(String),
-    /// Why, and what to do.
+    /// The reason, and the remedy.
     Not(String),
 }
 
-/// Where a line stands.
+/// The place of a line in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place<'a> {
     Server,

@@ -1,4 +1,4 @@
-//! PHP: where it listens, what it is told about a request, and the location that runs it.
+//! PHP: its address, its FastCGI params, and the location that runs it.
 
 use htaccess::item::Item;
 use nginx_conf::text::{Conf, quoted};
@@ -9,7 +9,7 @@ use crate::virtual_host::Server;
 /// Scripts, where they are not run.
 pub const ANY_SCRIPT: &str = r"\.(?i:ph(?:p\d?|ar|tml|t))(?:/|$)";
 
-/// What PHP is told about each request: Debian's fastcgi.conf, with the folder's real path so that a link to the current
+/// The FastCGI params of each request: Debian's fastcgi.conf, with the folder's real path so that a link to the current
 /// release may change, and without a field that scripts take for the environment variable.
 pub const PARAMS: [(&str, &str); 20] = [
     ("SCRIPT_FILENAME", "$realpath_root$fastcgi_script_name"),
@@ -65,14 +65,14 @@ pub fn setting(server: &mut Server, item: &Item) -> LineOutcome {
     LineOutcome::Taken
 }
 
-/// Where PHP listens, of `proxy:unix:/run/php.sock|fcgi://localhost` in `SetHandler`.
+/// Returns the address of PHP in a `SetHandler` such as `proxy:unix:/run/php.sock|fcgi://localhost`.
 pub fn handler(text: &str) -> Option<String> {
     let (scheme, address) = text.split_once(':')?;
     let is_proxy = scheme.eq_ignore_ascii_case("proxy");
     is_proxy.then(|| fastcgi_address(address)).flatten()
 }
 
-/// All that PHP is told, for a server.
+/// Returns all FastCGI params of a server.
 pub fn params(server: &Server) -> Vec<String> {
     let mut lines: Vec<String> = PARAMS
         .iter()
@@ -104,8 +104,8 @@ pub fn params(server: &Server) -> Vec<String> {
     lines
 }
 
-/// The location of scripts. Where it is not known how PHP is reached, they are refused: they would be shown as text. Whether
-/// they are is the answer.
+/// Writes the location of scripts. If the address of PHP is not known, they are refused: they would be shown as text.
+/// Returns whether they are.
 pub fn location(conf: &mut Conf, server: &Server) -> bool {
     if let Some(address) = &server.php {
         conf.open(r"location ~ \.php(?:/|$)");

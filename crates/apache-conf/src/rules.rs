@@ -9,7 +9,7 @@ use crate::note::{Kind, Note};
 #[derive(Debug, Default)]
 pub struct RulesText {
     pub text: String,
-    /// What each line of the text is.
+    /// The parsed lines of the text.
     items: Vec<Item>,
     depth: usize,
 }
@@ -74,7 +74,6 @@ pub fn note_of(item: &Item, note: &htaccess::Note) -> Note {
     Note::of(item, &format!("{why}{closes}"), kind)
 }
 
-/// The line with this number.
 pub fn line(items: &[Item], number: usize) -> Option<&Item> {
     items.iter().find_map(|item| match &item.block {
         _ if item.place.line == number => Some(item),

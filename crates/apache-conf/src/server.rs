@@ -7,7 +7,7 @@ use crate::proxy;
 use crate::virtual_host::{PlaceKind, Server, ServerPlace};
 use crate::words::argument;
 
-/// TLS of Apache, and the line that says the same.
+/// TLS directives of Apache, and their equivalents in nginx's syntax.
 const TLS: [(&str, &str); 6] = [
     ("sslcertificatefile", "ssl_certificate"),
     ("sslcertificatekeyfile", "ssl_certificate_key"),
@@ -136,7 +136,7 @@ fn plain(server: &mut Server, line: &str, value: &str) -> LineOutcome {
     LineOutcome::Taken
 }
 
-/// A name of a server without what stands around it.
+/// A name of a server without the text around it.
 fn host(text: &str) -> Option<String> {
     let name = text.rsplit_once("://").map_or(text, |it| it.1);
     let name = name
@@ -233,7 +233,7 @@ fn log(server: &mut Server, item: &Item, path: &str) -> LineOutcome {
     {
         return LineOutcome::Not("write a log_format, and access_log with its name".to_owned());
     }
-    // It holds what common does, and more.
+    // It has the fields of `common`, and more.
     server.lines.push(format!("access_log {path} combined;"));
     LineOutcome::Taken
 }

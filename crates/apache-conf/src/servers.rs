@@ -10,8 +10,8 @@ use crate::lines::LineReader;
 use crate::outcome::Place;
 use crate::write;
 
-/// Translates the configuration of servers: each `<VirtualHost>` becomes a `server`. What stands outside of them holds for
-/// all. `load` reads what is included.
+/// Translates the configuration of servers: each `<VirtualHost>` becomes a `server`. Lines outside of them hold for
+/// all. `load` reads included files.
 pub fn convert_servers(name: &str, text: &str, load: Load<'_>, options: &Options) -> Conversion {
     let parsed = parse(text, name);
     let mut conversion = Conversion {
@@ -75,7 +75,7 @@ fn opened<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<Item> {
     all
 }
 
-/// One server: what is common, and what a virtual host says.
+/// Makes one server from the common directives and those of a virtual host.
 fn server(
     conf: &mut Conf,
     common: &[Item],
@@ -101,7 +101,7 @@ fn server(
     reader.items(&others, Place::Server);
     let LineReader { server, notes } = reader;
     let mut notes = in_order(notes.into_iter().chain(server.rules.notes()));
-    // What is common is told once.
+    // A note about common lines is reported once.
     notes.retain(|it| !conversion.notes.iter().any(|known| known.place == it.place));
     conf.open("server");
     comments(conf, &notes);
@@ -111,7 +111,7 @@ fn server(
     conversion.notes.extend(notes);
 }
 
-/// Is this text the configuration of servers, and no `.htaccess`?
+/// Whether this text is the configuration of servers, and no `.htaccess`.
 pub fn is_of_servers(text: &str) -> bool {
     let names = [
         "virtualhost",

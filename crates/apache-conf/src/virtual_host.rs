@@ -1,18 +1,18 @@
-//! What a virtual host says, read as far as it is said in nginx's syntax.
+//! The directives of a virtual host, as far as they can be written in nginx's syntax.
 
 use crate::rules::RulesText;
 
-/// What a virtual host says.
+/// The parsed directives of a virtual host.
 #[derive(Debug, Default)]
 pub struct Server {
     pub address: ServerAddress,
     pub root: Option<String>,
-    /// Logs, certificates and what TLS is made of.
+    /// Logs, certificates and settings of TLS.
     pub lines: Vec<String>,
     pub log_level: Option<String>,
     /// Paths of addresses that another folder or another server answers for.
     pub places: Vec<ServerPlace>,
-    /// Where PHP listens.
+    /// The address of PHP.
     pub php: Option<String>,
     pub php_settings: PhpSettings,
     /// Fields of requests, with their values, for PHP and for servers behind this one.
@@ -43,7 +43,7 @@ pub struct ServerAddress {
 #[derive(Debug, Default)]
 pub struct PhpSettings {
     pub values: Vec<String>,
-    /// Those that scripts cannot change.
+    /// The settings of PHP that scripts cannot change.
     pub admin_values: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ pub struct ServerPlace {
     pub lines: Vec<String>,
 }
 
-/// What answers for a path.
+/// The handler of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceKind {
     File,

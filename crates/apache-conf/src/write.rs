@@ -9,7 +9,8 @@ use crate::words::{argument, text};
 /// Names that begin with a dot, but for proofs of ownership.
 const DOT: &str = r"/\.(?!well-known(?:/|$))";
 
-/// The inside of a whole server. Whether scripts are refused, since it is not known what runs them.
+/// The inside of a whole server. Returns whether scripts are refused, because it is not known which
+/// program runs them.
 pub fn server(conf: &mut Conf, server: &Server, addresses: &[String]) -> bool {
     listeners(conf, server, addresses);
     if let Some(root) = &server.root {
@@ -31,7 +32,7 @@ pub fn server(conf: &mut Conf, server: &Server, addresses: &[String]) -> bool {
     inside(conf, server)
 }
 
-/// What stands in a server whose address is known.
+/// Writes the content of a server block whose address is known.
 pub fn inside(conf: &mut Conf, server: &Server) -> bool {
     if let Some(types) = &server.compressed_types {
         conf.line("gzip on;");

@@ -1,4 +1,4 @@
-//! Lines of Apache's configuration, and what they become.
+//! Lines of Apache's configuration, and their translation.
 
 use apache_conf::{Conversion, HtaccessFile, Kind, Options, convert_htaccess, convert_servers};
 
@@ -11,12 +11,13 @@ fn of_htaccess(text: &str) -> Conversion {
     convert_htaccess(&[HtaccessFile { name: "f", text }], &Options::default())
 }
 
-/// The counts of what is left out, of what is not translated, and of what then lets visitors in.
+/// Returns the counts of lines left out, of lines not translated, and of those that then let visitors
+/// in.
 fn counts(conversion: &Conversion) -> [usize; 3] {
     [Kind::LeftOut, Kind::NotTranslated, Kind::Unsafe].map(|kind| conversion.count(kind))
 }
 
-/// What says who may have what is evaluated as it is: none of it becomes a location that hides another one.
+/// A line of access control is evaluated as it is: none of it becomes a location that hides another one.
 #[test]
 fn sections_and_rules_are_kept_as_they_are() {
     for section in [

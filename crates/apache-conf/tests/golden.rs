@@ -1,5 +1,5 @@
-//! What virtual hosts become: `tests/sites/NAME.apache`, with the result beside them in `NAME.conf`.
-//! With `MAYFLY_BLESS=1`, the results are written.
+//! The conversion of virtual hosts: `tests/sites/NAME.apache`, with the result beside them in
+//! `NAME.conf`. With `MAYFLY_BLESS=1`, the results are written.
 
 use std::path::{Path, PathBuf};
 

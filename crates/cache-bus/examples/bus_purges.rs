@@ -48,7 +48,7 @@ fn ticks(stat: &str) -> Option<u64> {
     Some(next()? + next()?)
 }
 
-/// Those of all nodes together.
+/// Returns the ticks of all nodes together.
 fn ticks_of_nodes() -> u64 {
     let threads = std::fs::read_dir("/proc/self/task").expect("Linux");
     let of = |thread: std::fs::DirEntry| {
@@ -74,7 +74,7 @@ fn main() {
     {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // What was confirmed in a new epoch waits.
+    // A purge that was confirmed in a new epoch waits.
     std::thread::sleep(Duration::from_millis(2200));
     let before = (
         ticks_of_nodes(),

@@ -1,5 +1,5 @@
-//! What an administrator asks the engine in force, beside the nodes: what it is, which nodes it knows, and that it
-//! expels one that hangs.
+//! An administrator's requests to the engine in force, beside the nodes: its version and state, the nodes it knows, and
+//! the expulsion of one that hangs.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub struct Administration {
     engine: RedisEngine,
 }
 
-/// Why the engine does not answer.
+/// The reason why the engine does not answer.
 #[derive(Debug)]
 pub struct AdministrationError(BusError);
 
@@ -32,13 +32,13 @@ impl Administration {
     /// Connects to the engine in force.
     ///
     /// # Errors
-    /// Why that is not possible.
+    /// The reason why that is not possible.
     pub async fn connect(settings: &BusSettings) -> Result<Administration, AdministrationError> {
         let engine = RedisEngine::connect(settings, 0).await?;
         Ok(Administration { engine })
     }
 
-    /// What the engine says of itself.
+    /// Returns the engine's facts about itself.
     #[must_use]
     pub fn facts(&self) -> &EngineFacts {
         &self.engine.facts
@@ -47,7 +47,7 @@ impl Administration {
     /// The nodes that the engine knows.
     ///
     /// # Errors
-    /// Why the engine does not say.
+    /// The engine does not answer, for this reason.
     pub async fn nodes(&self) -> Result<KnownNodes, AdministrationError> {
         Ok(self.engine.nodes().await?)
     }
@@ -56,7 +56,7 @@ impl Administration {
     /// longer. Whether the engine knows the node.
     ///
     /// # Errors
-    /// Why the engine does not do it.
+    /// The reason why the engine does not do it.
     pub async fn expel(&self, instance: u64) -> Result<bool, AdministrationError> {
         Ok(self.engine.expel(instance).await?)
     }

@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// For the answer to a call: half of a lease, so that one that is lost does not cost the next.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why there is no bus for the moment: a sentence for the log.
+/// The reason why there is no bus for the moment: a sentence for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusError(pub String);
 

@@ -1,5 +1,5 @@
 //! The five calls at a Redis or Valkey: each is a script, which the engine runs as one step. `cache_nodes::Engine`
-//! says what each means.
+//! defines the meaning of each.
 //!
 //! ```text
 //! NAME:nodes   hash     log: identifier, tip: number of the newest entry, node:INSTANCE: beat:position:name,
@@ -7,7 +7,7 @@
 //! NAME:log     stream   entry N-0: node INSTANCE purge BYTES epoch MARK
 //! ```
 //!
-//! What the nodes agree on is one hash, so that no part of it can be lost alone.
+//! All that the nodes agree on is in one hash, so that no part of it can be lost alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,31 +30,30 @@ pub type Epoch = Arc<str>;
 const KEPT_ENTRIES: u32 = 100_000;
 /// Entries of one reading.
 const READ_AT_ONCE: u32 = 256;
-/// The engine holds a reader for so long that has nothing to read: less than it may take to answer.
+/// How long the engine holds a reader that has nothing to read: less than it may take to answer.
 const BELL: Duration = Duration::from_millis(500);
 
-/// An entry of the log.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LogEntry {
     pub number: u64,
-    /// Who has published it.
+    /// The node that has published it.
     pub instance: u64,
     pub purge: Vec<u8>,
 }
 
-/// What reading after a position brings.
+/// The result of reading after a position.
 pub enum ReadEntries {
     OtherEpoch,
-    /// What there is, and the number of the newest entry.
+    /// The entries there, and the number of the newest entry.
     Entries(Vec<LogEntry>, u64),
 }
 
-/// What an engine says of itself.
+/// The engine's facts about itself, from `INFO`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineFacts {
     /// `redis_version`, which Valkey has as well.
     pub version: String,
-    /// `maxmemory_policy`: what it throws away when its memory is full.
+    /// `maxmemory_policy`: the keys it throws away when its memory is full.
     pub eviction: String,
     /// `maxmemory`; 0: no bound.
     pub memory_max: u64,
@@ -63,13 +62,14 @@ pub struct EngineFacts {
 }
 
 impl EngineFacts {
-    /// May it throw the log of purges away when its memory is full? What lives for a time only is not the log.
+    /// Whether it may throw the log of purges away when its memory is full. Keys that live for a time only are not
+    /// the log.
     #[must_use]
     pub fn may_lose_log(&self) -> bool {
         self.memory_max > 0 && self.eviction.starts_with("allkeys")
     }
 
-    /// May it refuse purges when its memory is full? Pages fill it.
+    /// Whether it may refuse purges when its memory is full. Pages fill it.
     #[must_use]
     pub fn may_refuse_purges(&self) -> bool {
         self.memory_max > 0
@@ -81,7 +81,7 @@ impl EngineFacts {
 /// A node as the engine knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownNode {
-    /// Of this life of the node.
+    /// The number of this life of the node.
     pub instance: u64,
     /// Grows with each renewal of the lease.
     pub beat: u64,
@@ -92,7 +92,7 @@ pub struct KnownNode {
     pub is_expelled: bool,
 }
 
-/// What the engine knows of the nodes.
+/// The nodes that the engine knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownNodes {
     /// The number of the newest entry of the log.
@@ -101,7 +101,7 @@ pub struct KnownNodes {
 }
 
 impl KnownNodes {
-    /// Reads the fields of the hash. What another version has written beside them is left out.
+    /// Reads the fields of the hash. Fields that another version has written beside them are left out.
     fn of(fields: &[(String, String)]) -> KnownNodes {
         let field = |name| fields.iter().find(|(field, _)| field == name);
         let expelled = field("expelled").map_or("", |(_, list)| list);
@@ -202,7 +202,7 @@ impl RedisEngine {
         })
     }
 
-    /// Does a majority of the Sentinels say that this engine is the one in force? Without Sentinels there is no
+    /// Whether a majority of the Sentinels reports this engine as the one in force. Without Sentinels there is no
     /// other.
     pub async fn is_in_force(&self) -> bool {
         match &self.sentinels {
@@ -213,7 +213,7 @@ impl RedisEngine {
         }
     }
 
-    /// `join`; `None` where this node was expelled. A new log gets the identifier `log`.
+    /// `join`; `None` if this node was expelled. A new log gets the identifier `log`.
     pub async fn join(
         &self,
         call: &JoinCall<Epoch>,
@@ -284,7 +284,8 @@ impl RedisEngine {
         })
     }
 
-    /// `publish`, whatever the epoch is: for what is no purge. The entry's number; `None` where there is no log.
+    /// `publish` in any epoch, for entries that are no purges. Returns the entry's number; `None` if there is no
+    /// log.
     pub async fn publish_in_any_epoch(&self, entry: &[u8]) -> Result<Option<u64>, BusError> {
         loop {
             let now = self.scripts.epoch_now.key(&self.keys);
@@ -299,8 +300,8 @@ impl RedisEngine {
         }
     }
 
-    /// Waits for entries after `position`, for a bounded time. They are given where each says that it was
-    /// published in `epoch`; otherwise the log has to be [read](RedisEngine::read), which compares its epoch.
+    /// Waits for entries after `position`, for a bounded time. They are returned if each has the mark of `epoch`;
+    /// otherwise the log has to be [read](RedisEngine::read), which compares its epoch.
     pub async fn wait_for_entries(
         &self,
         epoch: &Epoch,
@@ -315,7 +316,7 @@ impl RedisEngine {
         Ok(entries_of(answer, &mark(epoch)).unwrap_or_default())
     }
 
-    /// Reads what follows `position`.
+    /// Reads the entries behind `position`.
     pub async fn read(&self, epoch: &Epoch, position: u64) -> Result<ReadEntries, BusError> {
         let answer: Vec<Value> = self
             .scripts
@@ -337,7 +338,7 @@ impl RedisEngine {
                 .map_err(|error| BusError(error.to_string()))?;
             Ok(LogEntry {
                 number,
-                // What this version has not written is another's.
+                // A field in another form was not written by this version.
                 instance: instance.parse().unwrap_or_default(),
                 purge,
             })
@@ -346,7 +347,6 @@ impl RedisEngine {
         Ok(ReadEntries::Entries(entries?, tip))
     }
 
-    /// `confirm`
     pub async fn confirm(&self, call: &ConfirmCall<Epoch>) -> Result<ConfirmAnswer, BusError> {
         let mut script = self.scripts.confirm.key(&self.keys);
         script.arg(self.instance).arg(&*call.epoch).arg(call.entry);
@@ -433,13 +433,13 @@ fn own_name() -> String {
     format!("{machine}, process {}", std::process::id())
 }
 
-/// What entries say of the epoch in which they were published: a part of each of its parts, which are random.
+/// Returns the mark of an epoch that its entries carry: a part of each of the epoch's parts, which are random.
 fn mark(epoch: &str) -> String {
     let begin = |part: &str| part.chars().take(10).collect::<String>();
     epoch.split(':').map(begin).collect::<Vec<_>>().join(":")
 }
 
-/// The entries that `XREAD` gives of one stream; `None` where one of them is of another epoch, or written in a form
+/// The entries that `XREAD` gives of one stream; `None` if one of them is of another epoch, or written in a form
 /// that an earlier version used.
 fn entries_of(answer: Value, mark: &str) -> Option<Vec<LogEntry>> {
     let Value::Array(streams) = answer else {
@@ -462,7 +462,7 @@ fn entries_of(answer: Value, mark: &str) -> Option<Vec<LogEntry>> {
     entries.into_iter().map(entry).collect()
 }
 
-/// Asks the engine what it is.
+/// Asks the engine for its facts.
 async fn facts(calls: &mut MultiplexedConnection) -> Result<EngineFacts, BusError> {
     let info: String = redis::cmd("INFO").query_async(calls).await?;
     let fact = |name: &str| {

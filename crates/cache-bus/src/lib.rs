@@ -1,5 +1,5 @@
-//! The bus by which nodes share purges, at a Redis or Valkey. `cache-nodes` has the rules; here is what connects,
-//! waits and tells.
+//! The bus by which nodes share purges, at a Redis or Valkey. `cache-nodes` has the rules; this crate connects, waits
+//! and reports.
 //!
 //! ```text
 //! Bus::publish ─► outbox ─► publish ─► confirm ─► Bus::confirmed          purges of this node
@@ -41,23 +41,23 @@ pub use state::{BusEvent, BusState};
 
 use member::Member;
 
-/// Whose pages they are.
+/// The host of a node, which has the pages.
 pub trait NodeHost: Send + Sync + 'static {
-    /// Applies purges of other nodes, in their order. What was stored or under way before is not used afterwards.
-    /// May block.
+    /// Applies purges of other nodes, in their order. Pages that were stored or under way before are not used
+    /// afterwards. May block.
     fn apply(&self, purges: &[Vec<u8>]);
 
     /// All that is stored, and all that is under way, is void: purges may have been missed. May block.
     fn void(&self);
 
-    /// All purges up to this position are applied, those of this node too. Told where pages are shared.
+    /// Reports that all purges up to this position are applied, those of this node too. Called if pages are shared.
     fn advanced(&self, epoch: &Epoch, position: u64);
 
-    /// All purges up to there are applied: what is stored may be used by a later life that reads the log from there on.
-    /// Told now and then, and when the node leaves. Must not block.
+    /// Reports that all purges up to there are applied: stored pages may be used by a later life that reads the log
+    /// from there on. Called now and then, and when the node leaves. Must not block.
     fn keep(&self, applied: &AppliedPurges<Epoch>);
 
-    /// Something to be logged.
+    /// Logs an event.
     fn tell(&self, event: BusEvent);
 }
 
@@ -67,11 +67,11 @@ pub struct Bus {
 }
 
 impl Bus {
-    /// Becomes a node, as soon as the engine can be reached. `applied` is what is known of the pages that are
-    /// there already: they are void if it is nothing.
+    /// Becomes a node, as soon as the engine can be reached. `applied` is the position up to which the stored pages
+    /// have seen purges; without one they are void.
     ///
     /// # Errors
-    /// What the system says of the thread.
+    /// The system starts no thread.
     pub fn start(
         settings: BusSettings,
         host: Arc<dyn NodeHost>,
@@ -89,7 +89,7 @@ impl Bus {
         Ok(Bus { member })
     }
 
-    /// May stored pages be used by a request that was read before `now`?
+    /// Whether stored pages may be used by a request that was read before `now`.
     #[inline]
     pub fn may_use_stored(&self, now: BootMillis) -> bool {
         now.0 < self.member.lease_until.load(Ordering::Acquire)
@@ -101,13 +101,13 @@ impl Bus {
         (until > 0).then(|| Duration::from_millis(now.0.saturating_sub(until)))
     }
 
-    /// Tells the others of a purge that was applied here. Its number: see [`Bus::confirmed`].
+    /// Publishes a purge that was applied here to the other nodes. Returns its number: see [`Bus::confirmed`].
     pub fn publish(&self, purge: Vec<u8>) -> u64 {
         self.member.publish(purge)
     }
 
-    /// The same for an entry that is no purge, and that `merge` makes one with another that waits to be published. `None`:
-    /// these two do not go together.
+    /// Like [`Bus::publish`], for an entry that is no purge, and that `merge` combines with another that waits to be
+    /// published. `None`: these two do not go together.
     pub fn publish_merged(
         &self,
         entry: Vec<u8>,
@@ -133,12 +133,12 @@ impl Bus {
         self.member.pages.as_ref()
     }
 
-    /// Up to where all purges are applied to what is stored, also where the engine cannot be reached.
+    /// Returns the position up to which all purges are applied to stored pages, also if the engine cannot be reached.
     pub fn applied_to_stored(&self) -> Option<AppliedPurges<Epoch>> {
         self.member.applied_to_stored()
     }
 
-    /// What has been applied here, while this node is a member.
+    /// Returns the position up to which purges are applied here, while this node is a member.
     pub fn applied(&self) -> Option<AppliedPurges<Epoch>> {
         self.member.applied_as_member()
     }

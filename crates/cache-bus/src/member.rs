@@ -38,8 +38,8 @@ const JOIN_PAUSE: Duration = Duration::from_millis(20);
 /// Between two publications: purges that come meanwhile go together, so that the work of all nodes and of the engine is
 /// bounded however many there are.
 const PUBLISH_EACH: Duration = Duration::from_micros(2400);
-/// The same for each node, where there are many: the engine is read and told of a renewal by each of them for each
-/// publication.
+/// The pause between publications for each node, which counts if there are many: for each publication, each node reads
+/// from the engine and sends a renewal.
 const PUBLISH_EACH_OF_NODE: Duration = Duration::from_micros(200);
 /// How often `confirm` is asked: some times at once, for a purge that all nodes take, then less and less often until
 /// one is confirmed.
@@ -53,14 +53,14 @@ const CONFIRM_PAUSES: [(u32, Duration); 4] = [
 const OWN_POSITION_TIMEOUT: Duration = Duration::from_millis(20);
 /// How often it is looked whether the lease has ended.
 const WATCH_EACH: Duration = Duration::from_millis(100);
-/// A node that renews its lease for so long without applying an entry is told of.
+/// The time after which a node that renews its lease without applying an entry is reported.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
-/// How often the host is told up to where purges are applied.
+/// How often the host gets the position up to which purges are applied.
 const KEEP_EACH: Duration = Duration::from_secs(1);
 /// For taking one's leave.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Why a round of reading, renewing, publishing and confirming ended.
+/// The reason why a round of reading, renewing, publishing and confirming ended.
 enum RoundEnd {
     /// The node is no member any more, or the log is another one.
     JoinAgain,
@@ -71,7 +71,7 @@ enum RoundEnd {
 /// Nodes that entries wait for although they renew their leases.
 #[derive(Default)]
 struct StuckNodes {
-    /// What was first known of each at the position that it has, and since when.
+    /// For each missing node: its state when first seen at its present position, and the time since then.
     missing: Vec<(MissingNode, Instant)>,
     told: Vec<u64>,
 }
@@ -107,7 +107,7 @@ impl StuckNodes {
 pub struct Member {
     settings: BusSettings,
     host: Arc<dyn NodeHost>,
-    /// Of this life.
+    /// The number of this life of the node.
     instance: u64,
     node: Mutex<Node<Epoch>>,
     pub lease_until: AtomicU64,
@@ -119,7 +119,7 @@ pub struct Member {
     /// The position that the engine knows of this node.
     told_position: watch::Sender<u64>,
     pub pages: Option<SharedPages>,
-    /// What is known beside the protocol's own state.
+    /// Facts beside the protocol's own state.
     seen: Mutex<BusState>,
     leaves: watch::Sender<bool>,
     may_hold_lease: AtomicBool,
@@ -201,12 +201,12 @@ impl Member {
         state
     }
 
-    /// Is a node until it leaves.
+    /// Runs as a node until it leaves.
     pub async fn run(&self) {
         let mut leaves = self.leaves.subscribe();
         let left = async {
             let _ = leaves.wait_for(|leaves| *leaves).await;
-            // An engine that does not answer is not told.
+            // An engine that does not answer gets no message.
             sleep(LEAVE_TIMEOUT).await;
         };
         tokio::select! {
@@ -232,7 +232,7 @@ impl Member {
             {
                 let mut seen = self.seen.lock();
                 seen.trouble = Some(error.0.clone());
-                // One that was there had its own life: what it says now is news. An expelled node is told each time.
+                // A connection that was up had its own life: its errors are news. An expulsion is reported each time.
                 if std::mem::take(&mut seen.is_connected) && error != expelled() {
                     told = None;
                 }
@@ -326,8 +326,8 @@ impl Member {
         Ok(())
     }
 
-    /// Applies what is still in the log: pages of others are compared with it, so that those can be used whose fetch
-    /// began before this node joined. Whether all up to `tip` was there.
+    /// Applies the entries that are still in the log: pages of others are compared with it, so that those can be used
+    /// whose fetch began before this node joined. Whether all up to `tip` was there.
     async fn replay(&self, engine: &RedisEngine, tip: u64) -> Result<bool, BusError> {
         let Some(AppliedPurges { epoch, .. }) = self.applied() else {
             return Ok(false);
@@ -357,8 +357,8 @@ impl Member {
         Ok(true)
     }
 
-    /// Reads the log and applies what the others have purged: first with a script until there is nothing more, then
-    /// as entries come.
+    /// Reads the log and applies the others' purges: first with a script until there is nothing more, then as entries
+    /// come.
     async fn read(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
         loop {
             let Some(AppliedPurges { epoch, position }) = self.applied() else {
@@ -431,8 +431,8 @@ impl Member {
         Ok(Some(last))
     }
 
-    /// Applies entries one after the other, and tells of each position: where pages are shared. Those of this node as
-    /// well, since a page that another node has fetched before such an entry may have been taken since.
+    /// Applies entries one after the other, and reports each position if pages are shared. Entries of this node count
+    /// too, since a page that another node has fetched before such an entry may have been taken since.
     async fn apply_each(&self, epoch: Epoch, entries: Vec<LogEntry>) -> Result<(), BusError> {
         let host = self.host.clone();
         blocking(move || {
@@ -444,7 +444,7 @@ impl Member {
         .await
     }
 
-    /// Renews the lease, and says how far this node has come.
+    /// Renews the lease, and reports the position of this node.
     async fn renew(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
         let each = Duration::from_millis(self.node.lock().times().renew_each());
         let (mut kept, mut keep_from) = (None, Instant::now());
@@ -484,7 +484,7 @@ impl Member {
         }
     }
 
-    /// Publishes what is purged here.
+    /// Publishes the purges of this node.
     async fn send(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
         let mut earliest = Instant::now();
         let mut timer = FineTimer::new()?;
@@ -511,7 +511,7 @@ impl Member {
         }
     }
 
-    /// Asks whether what was published holds on all nodes: for all of it at once, so that no purge waits for the
+    /// Asks whether the published purges hold on all nodes: for all of them at once, so that no purge waits for the
     /// confirmation of one before it.
     async fn confirm(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
         let Some(AppliedPurges { epoch, .. }) = self.applied() else {
@@ -589,7 +589,7 @@ impl Member {
         self.node.lock().applied().cloned()
     }
 
-    /// The same while it is a member.
+    /// Returns the position up to which purges are applied here, while this node is a member.
     pub fn applied_as_member(&self) -> Option<AppliedPurges<Epoch>> {
         let node = self.node.lock();
         node.epoch()?;
@@ -604,7 +604,8 @@ impl Member {
         }
     }
 
-    /// Up to where all purges are applied to what is stored, in which epoch; `None` before that is known.
+    /// Returns the epoch and the position up to which all purges are applied to stored pages; `None` before that is
+    /// known.
     pub fn applied_to_stored(&self) -> Option<AppliedPurges<Epoch>> {
         self.node.lock().applied_to_stored().cloned()
     }
@@ -634,7 +635,7 @@ impl Member {
         Ok(())
     }
 
-    /// Tells of leases that are held and lost.
+    /// Reports leases that are held and lost.
     async fn watch_lease(&self) {
         let mut held = false;
         loop {

@@ -28,14 +28,14 @@ struct KeptPurge {
 pub struct Outbox {
     everything: Vec<u8>,
     last: u64,
-    /// Up to which number they were taken to be published.
+    /// The number up to which they were taken to be published.
     taken: u64,
-    /// Those with an entry first.
+    /// The purges of the outbox: first those with an entry.
     kept: VecDeque<KeptPurge>,
 }
 
 impl Outbox {
-    /// Stands `everything` for what is too much.
+    /// Makes an outbox in which `everything` stands for purges that are too many.
     pub fn new(everything: Vec<u8>) -> Outbox {
         Outbox {
             everything,
@@ -65,7 +65,8 @@ impl Outbox {
         self.last
     }
 
-    /// The same for one that `merge` makes one with the last, if that was not taken to be published yet.
+    /// Adds a purge that `merge` combines with the last one, unless that was taken to be published
+    /// already.
     pub fn add_merged(
         &mut self,
         bytes: Vec<u8>,
@@ -86,7 +87,7 @@ impl Outbox {
         self.last
     }
 
-    /// Up to which number all are confirmed.
+    /// Returns the number up to which all are confirmed.
     pub fn confirmed(&self) -> u64 {
         self.confirmed_before(self.last + 1)
     }
@@ -100,12 +101,12 @@ impl Outbox {
         self.kept.len()
     }
 
-    /// Is there one that the engine has not got in this epoch?
+    /// Whether there is one that the engine has not got in this epoch.
     pub fn has_unpublished(&self) -> bool {
         self.kept.back().is_some_and(|purge| purge.entry.is_none())
     }
 
-    /// Takes what is published next: the number of the last one, and all of them.
+    /// Takes the purges to be published next: the number of the last one, and all of them.
     pub fn take_to_publish(&mut self) -> Option<(u64, Vec<Vec<u8>>)> {
         let mut bytes = 0;
         let mut last = None;
@@ -123,7 +124,7 @@ impl Outbox {
         Some((last?, purges))
     }
 
-    /// Those up to `number` that had no entry have got `entry` as the last.
+    /// Gives `entry` to the purges up to `number` that had no entry.
     pub fn published(&mut self, number: u64, entry: u64) {
         for purge in &mut self.kept {
             if purge.number <= number && purge.entry.is_none() {

@@ -1,13 +1,13 @@
-//! Pages that nodes share through the engine (`cache_nodes_pages`): one node fetches, the others take what it has
-//! fetched. What a page means, and whether purges allow it, is known above; here are its bytes, sealed.
+//! Pages that nodes share through the engine (`cache_nodes_pages`): one node fetches, the others take the result. The
+//! caller knows a page's meaning, and whether purges allow it; this module handles its sealed bytes.
 //!
 //! ```text
 //! NAME:page:ID     string   a sealed page, for as long as it is fresh
 //! NAME:fetch:ID    string   the token of the one who fetches, until its deadline; or "asked"
 //! ```
 //!
-//! The engine's clock tells how old a page is: the nodes' clocks have nothing in common. No page is waited for without
-//! a bound, and without an engine each node fetches for itself.
+//! The engine's clock gives the age of a page: the nodes' clocks are not synchronized. No page is waited for without a
+//! bound, and without an engine each node fetches for itself.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::engine::Epoch;
 use crate::random::random;
 use crate::seal::{MARK_BYTES, NodeSeal, SealedPlace};
 
-/// For one call: a request that has waited so long fetches for itself.
+/// The longest time of one call: a request that has waited this long fetches for itself.
 const CALL_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long it is remembered that a page was asked for.
 const ASK_REMEMBERED: Duration = Duration::from_secs(60);
@@ -38,14 +38,14 @@ pub struct SharedPages {
     give: Script,
 }
 
-/// What is there of a page.
+/// The state of a shared page.
 #[derive(Debug)]
 pub enum TakenPage {
     /// All of it.
     Page(OpenedPage),
     /// Nothing: fetch it. Others wait, if that was asked for, until [`SharedPages::give`] or the deadline.
     Fetch(FetchTurn),
-    /// Another node fetches it, and has so long for it.
+    /// Another node fetches it, and has this time for it.
     Wait(Duration),
     /// It is not known.
     Unknown,
@@ -58,9 +58,9 @@ pub struct OpenedPage {
     pub position: u64,
     /// How long ago it was received.
     pub age: Duration,
-    /// As they were given.
+    /// The bytes as they were given.
     pub bytes: Vec<u8>,
-    /// What it begins with, sealed: no two pages do so.
+    /// The first bytes of the sealed page, which no two pages share.
     pub mark: Vec<u8>,
 }
 
@@ -70,7 +70,7 @@ pub struct FetchTurn {
     token: String,
     /// The engine's clock, in milliseconds.
     pub engine_time: u64,
-    /// Has it been asked for a moment ago?
+    /// Whether it was asked for a moment ago.
     pub was_asked: bool,
 }
 
@@ -84,7 +84,7 @@ pub struct GivenPage<'a> {
     pub received: u64,
     /// How long others may use it from now on.
     pub lifetime: Duration,
-    /// What the others are given.
+    /// The bytes for the other nodes.
     pub bytes: &'a [u8],
 }
 
@@ -109,7 +109,7 @@ impl SharedPages {
         self.seal.name(page)
     }
 
-    /// Asks for a page once. `lock`: for so long others wait for this node's fetch; none if it is zero. `refused`: the
+    /// Asks for a page once. `lock`: how long others wait for this node's fetch; none do if it is zero. `refused`: the
     /// mark of a page that is of no use.
     pub async fn take(
         &self,
@@ -134,7 +134,7 @@ impl SharedPages {
         match kind {
             1 => match self.opened(name, epoch, number, &page) {
                 Some(page) => TakenPage::Page(page),
-                // Of another epoch, or not ours: it is fetched, and written over.
+                // A page of another epoch, or not ours: it is fetched, and written over.
                 None => TakenPage::Fetch(FetchTurn {
                     token,
                     engine_time: number,

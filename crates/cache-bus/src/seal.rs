@@ -1,6 +1,6 @@
-//! What nodes share through the engine beyond purges is sealed: a program that can write to the engine, and has
-//! not the key file of the nodes, can neither read nor make a page or a secret. AES-GCM with 256 bits; a page is bound to
-//! its name, to the epoch and to the position at which its fetch began, a secret to its name.
+//! Sealing of the pages and secrets that nodes share through the engine: a program that can write to the engine, and
+//! has not the key file of the nodes, can neither read nor make a page or a secret. AES-GCM with 256 bits; a page is
+//! bound to its name, to the epoch and to the position at which its fetch began, a secret to its name.
 //!
 //! ```text
 //! form 1 │ position 8 │ nonce 12 │ sealed bytes │ tag 16
@@ -17,13 +17,13 @@ const HEAD_BYTES: usize = 1 + 8 + NONCE_LEN;
 pub const MARK_BYTES: usize = HEAD_BYTES;
 /// A key file has at least as many bytes.
 pub const LEAST_KEY_BYTES: usize = 32;
-/// Of the name of a page at the engine.
+/// The length of a page's name at the engine.
 const NAME_BYTES: usize = 16;
 
 /// The secret that the nodes have in common.
 pub struct NodeSeal(hmac::Key);
 
-/// What a sealed page is bound to.
+/// The associated data to which a sealed page is bound.
 #[derive(Clone, Copy)]
 pub struct SealedPlace<'a> {
     /// Its name at the engine.
@@ -35,7 +35,7 @@ pub struct SealedPlace<'a> {
 }
 
 impl NodeSeal {
-    /// Of the content of a key file; `None` where it is too short.
+    /// Makes the seal from the content of a key file; `None` if it is too short.
     #[must_use]
     pub fn new(secret: &[u8]) -> Option<NodeSeal> {
         let is_long = secret.len() >= LEAST_KEY_BYTES;
@@ -56,7 +56,7 @@ impl NodeSeal {
         bytes.map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Seals bytes; `None` where the system gives no random bytes.
+    /// Seals bytes; `None` if the system gives no random bytes.
     #[must_use]
     pub fn seal(&self, place: SealedPlace<'_>, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
         let mut nonce = [0; NONCE_LEN];
@@ -92,7 +92,6 @@ impl NodeSeal {
         Some((place.position, bytes))
     }
 
-    /// The key of an epoch.
     fn key(&self, epoch: &str) -> Option<LessSafeKey> {
         let derived = hmac::sign(&self.0, format!("seal {epoch}").as_bytes());
         let key = UnboundKey::new(&AES_256_GCM, derived.as_ref()).ok()?;
@@ -127,7 +126,7 @@ mod tests {
         for (secret, name, epoch) in [(2, "a", "e"), (1, "b", "e"), (1, "a", "f")] {
             assert_eq!(open(secret, name, epoch, &sealed), None);
         }
-        // Each byte counts: the form, the position, the nonce and what is sealed.
+        // Each byte counts: the form, the position, the nonce and the sealed bytes.
         for at in 0..sealed.len() {
             let mut changed = sealed.clone();
             changed[at] ^= 1;

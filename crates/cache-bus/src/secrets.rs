@@ -1,5 +1,5 @@
-//! What nodes share beside purges and pages, seldom and for long: certificates with their keys, and what they show the
-//! issuer of one. It is sealed as pages are, and needs the key file.
+//! Secrets that nodes share beside purges and pages, seldom and for long: certificates with their keys, and challenge
+//! answers for an issuer. They are sealed as pages are, and need the key file.
 //!
 //! ```text
 //! NAME:secret:ID   string   sealed bytes, until they are of no use
@@ -23,7 +23,7 @@ use crate::settings::BusSettings;
 
 /// An entry of the log begins so that is a secret.
 pub const SECRET_ENTRY: u8 = b'S';
-/// To what secrets of the log are bound.
+/// The name to which secrets of the log are bound.
 const ENTRY_NAME: &str = "entry";
 /// How often it is looked whether all nodes have read an entry.
 const LOOK_EACH: Duration = Duration::from_millis(20);
@@ -40,7 +40,7 @@ impl SharedSecrets {
     /// Connects to the engine in force.
     ///
     /// # Errors
-    /// Why that is not possible, or that there is no key file.
+    /// The reason why that is not possible, or that there is no key file.
     pub async fn connect(settings: &BusSettings) -> Result<SharedSecrets, AdministrationError> {
         let no_key = || BusError("cache_nodes has no key= file".to_owned());
         let seal = settings.page_key.as_deref().and_then(NodeSeal::new);
@@ -53,10 +53,10 @@ impl SharedSecrets {
         })
     }
 
-    /// What was written under this name; `None` where nothing is, or nothing that was sealed here.
+    /// Returns the secret under this name; `None` if there is none, or none that was sealed here.
     ///
     /// # Errors
-    /// Why the engine does not say.
+    /// The engine does not answer, for this reason.
     pub async fn read(&self, name: &[&[u8]]) -> Result<Option<Vec<u8>>, AdministrationError> {
         let id = self.seal.name(name);
         let mut get = redis::cmd("GET");
@@ -65,10 +65,10 @@ impl SharedSecrets {
         Ok(sealed.and_then(|sealed| Some(self.seal.open(&id, "", &sealed)?.1)))
     }
 
-    /// Writes it, for so long.
+    /// Writes it, for this time.
     ///
     /// # Errors
-    /// Why the engine does not take it.
+    /// The engine does not take it, for this reason.
     pub async fn write(
         &self,
         name: &[&[u8]],
@@ -84,10 +84,10 @@ impl SharedSecrets {
         Ok(self.engine.call(&set).await?)
     }
 
-    /// Is it this process's turn, from now on for so long? `token` is its own.
+    /// Whether it is this process's turn, from now on for `lasts`. `token` is its own.
     ///
     /// # Errors
-    /// Why the engine does not say.
+    /// The engine does not answer, for this reason.
     pub async fn take_turn(
         &self,
         name: &[&[u8]],
@@ -101,10 +101,11 @@ impl SharedSecrets {
         Ok(taken == 1)
     }
 
-    /// Tells all nodes of a secret, and waits until they have read it or for so long. Whether all have.
+    /// Publishes a secret to all nodes, and waits, for a bounded time, until they have read it. Returns whether all
+    /// have.
     ///
     /// # Errors
-    /// Why the engine does not take it.
+    /// The engine does not take it, for this reason.
     pub async fn tell_all(
         &self,
         secret: &[u8],
@@ -142,7 +143,7 @@ pub fn told_secret(seal: &NodeSeal, entry: &[u8]) -> Option<Vec<u8>> {
 /// A number by which a process takes turns.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn turn_token() -> std::io::Result<u64> {
     random()
 }

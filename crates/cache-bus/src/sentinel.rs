@@ -1,5 +1,5 @@
-//! Sentinels, which say what engine is in force. What less than a majority of all that are configured say counts
-//! for nothing.
+//! Sentinels, which name the engine in force. An engine named by less than a majority of all that are configured
+//! does not count.
 
 use tokio::task::JoinSet;
 
@@ -10,7 +10,7 @@ use crate::settings::{BusSettings, HostPort};
 pub struct Sentinels {
     master: String,
     connected: Vec<Connection>,
-    /// Those of the configuration, connected or not.
+    /// The number of Sentinels in the configuration, connected or not.
     count: usize,
 }
 
@@ -52,7 +52,7 @@ impl Sentinels {
     }
 }
 
-/// What more than half of `count` have voted for.
+/// Returns the address for which more than half of `count` have voted.
 fn majority(votes: &[HostPort], count: usize) -> Option<&HostPort> {
     let votes_for = |vote: &HostPort| votes.iter().filter(|it| *it == vote).count();
     votes.iter().find(|vote| votes_for(vote) > count / 2)

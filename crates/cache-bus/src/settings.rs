@@ -1,4 +1,4 @@
-//! What a node is told: where the engine is, how to log in, how long a lease lasts.
+//! The settings of a node: the engine's address, how to log in, how long a lease lasts.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,13 +8,12 @@ use std::time::Duration;
 /// How to become a node.
 #[derive(Clone)]
 pub struct BusSettings {
-    /// Where the engine is.
     pub engine: EngineAddress,
     /// `Some`: over TLS.
     pub tls: Option<Arc<rustls::ClientConfig>>,
     /// The account at the engine.
     pub login: Login,
-    /// What the names of the keys begin with: nodes with the same name share purges.
+    /// The prefix of the keys' names: nodes with the same name share purges.
     pub name: String,
     /// How long a lease lasts.
     pub lease: Duration,
@@ -24,7 +23,6 @@ pub struct BusSettings {
     pub everything: Vec<u8>,
 }
 
-/// Where an engine is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineAddress {
     /// One server.
@@ -33,19 +31,17 @@ pub enum EngineAddress {
     Unix(PathBuf),
     /// Whichever server most of the Sentinels name.
     Sentinel {
-        /// What the Sentinels call it.
+        /// The name of the master at the Sentinels.
         master: String,
         /// All Sentinels there are.
         sentinels: Vec<HostPort>,
     },
 }
 
-/// A host with a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPort {
     /// A name or an address, IPv6 without brackets.
     pub host: String,
-    /// The port.
     pub port: u16,
 }
 

@@ -1,4 +1,4 @@
-//! What the bus says about itself.
+//! The state of the bus, for status pages.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use crate::engine::{EngineFacts, Epoch};
 // Large: numbers and texts that are shown one by one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BusState {
-    /// Where the engine is.
+    /// The address of the engine.
     pub engine: String,
-    /// Is there a connection to the engine?
+    /// Whether there is a connection to the engine.
     pub is_connected: bool,
-    /// For how many milliseconds the lease still runs; negative: it ended so long ago. `None`: there was none yet.
+    /// The milliseconds until the lease ends; negative: the time since its end. `None`: there was none yet.
     pub lease_left: Option<i64>,
-    /// Is it a member, as far as it knows?
+    /// Whether it is a member, as far as it knows.
     pub is_member: bool,
     /// The log that it reads.
     pub epoch: Option<Epoch>,
@@ -37,18 +37,18 @@ pub struct BusState {
     pub leases_lost: u64,
     /// How long the last renewal of the lease took, from the question to the answer.
     pub renewal: Option<Duration>,
-    /// What the engine says of itself.
+    /// The engine's facts about itself.
     pub facts: EngineFacts,
-    /// Why there is no connection.
+    /// The reason why there is no connection.
     pub trouble: Option<String>,
 }
 
-/// Something to be logged.
+/// An event to be logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BusEvent {
-    /// It is a member, and may use what is stored.
+    /// It is a member, and may use stored pages.
     LeaseHeld,
-    /// What is stored is not used for the time being.
+    /// Stored pages are not used for the time being.
     LeaseLost(Option<String>),
     /// All that was stored is void.
     Void(&'static str),

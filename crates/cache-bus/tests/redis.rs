@@ -1,4 +1,4 @@
-//! Nodes in one process, at Debian's redis-server: what a purge that returned holds against.
+//! Nodes in one process, at Debian's redis-server: faults against which a returned purge holds.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use testkit::wait::{TIMEOUT, until, until_or};
 /// Longer than a busy machine keeps a thread waiting; a publisher waits 100 ms longer than that.
 const LEASE: Duration = Duration::from_secs(2);
 
-/// What a node was told.
+/// The reports that a node got.
 #[derive(Default)]
 struct TestHost {
     purges: Mutex<Vec<String>>,
@@ -127,7 +127,7 @@ impl TestNode {
     /// After a purge has returned: this node has applied it or let go of all it had, unless it may use nothing that is
     /// stored, as after a pause that was longer than a lease.
     fn keeps_the_promise(&self, text: &str, voids_before: usize) -> bool {
-        // Asked first: what holds then holds for what it may use.
+        // Asked first: the state at that time holds for the pages it may use.
         let may_use_stored = self.may_use_stored();
         !may_use_stored || self.has(text) || self.voids() > voids_before
     }
@@ -175,7 +175,7 @@ async fn a_purge_is_confirmed_once_each_node_has_applied_it() {
 async fn a_node_that_has_gone_delays_a_purge_until_its_lease_has_ended() {
     let (_folder, redis) = redis(false);
     let node = TestNode::with_lease(&redis).await;
-    // As a node leaves behind that was killed.
+    // The entry that a killed node leaves behind.
     redis.say(&["HSET", "test:nodes", "node:7", "3:0"]);
     node.purge("first").await;
     let nodes = redis.say(&["HGETALL", "test:nodes"]);
@@ -379,7 +379,7 @@ async fn a_trimmed_log_voids_what_a_node_has_that_missed_entries() {
     let late = TestNode::start(&redis, Some(applied));
     until("a lease", || late.may_use_stored()).await;
     assert_eq!(late.voids(), 1);
-    // The log is gone, and what all agree on is there.
+    // The log is gone, and the hash that all agree on is there.
     redis.say(&["DEL", "test:log"]);
     node.purge("four").await;
     assert!(late.keeps_the_promise("four", 1));
@@ -505,7 +505,7 @@ async fn a_page_is_fetched_by_one_node_and_opened_by_those_with_the_key_alone() 
         ":0\r\n",
         "sealed"
     );
-    // Of another epoch it is nothing, and a page that is refused goes.
+    // A page of another epoch counts as none, and a page that is refused goes.
     let other = one.pages().take(&name, &"another".into(), lock).await;
     assert!(matches!(other, TakenPage::Fetch(_)), "{other:?}");
     let refused = (Duration::ZERO, &taken.mark[..]);
@@ -610,7 +610,7 @@ async fn secrets_are_read_by_nodes_with_the_key_file_alone_and_turns_are_one_at_
             .expect("an answer")
     );
 
-    // The first node makes the log. The process that tells the nodes is not one of them.
+    // The first node makes the log. The process that sends to the nodes is not one of them.
     assert!(secrets.tell_all(b"answer", minute).await.expect("told"));
     let nodes = [
         TestNode::with_lease(&redis).await,

@@ -47,8 +47,8 @@ impl<E: Clone + PartialEq> Confirmation<E> {
         }
     }
 
-    /// A later purge was published in the same epoch, as this entry. What is known of the other nodes stays: a beat
-    /// whose lease has ended has ended for each entry.
+    /// A later purge was published in the same epoch, as this entry. The facts known of the other nodes stay: a
+    /// beat whose lease has ended has ended for each entry.
     pub fn raise(&mut self, entry: u64) {
         self.entry = self.entry.max(entry);
     }
@@ -81,8 +81,7 @@ impl<E: Clone + PartialEq> Confirmation<E> {
         })
     }
 
-    /// The call was answered. `is_in_force` is what a majority said of the engine after the answer
-    /// had come.
+    /// The call was answered. `is_in_force` is the verdict of a majority on the engine after the answer had come.
     pub fn answered<R: Rules>(
         &mut self,
         answer: &ConfirmAnswer,

@@ -1,5 +1,5 @@
-//! What the engine does, as values: the five calls with their answers, and [`Engine`], which says
-//! what each call means. The scripts that run in a real engine do the same; tests compare the two.
+//! The engine as values: the five calls with their answers, and [`Engine`], which defines the
+//! meaning of each call. The scripts that run in a real engine do the same; tests compare the two.
 //!
 //! The epoch names one life of one log: an engine that restarts, or that another takes over from,
 //! has another one. Log entries are counted from 1 without gaps, so that a reader sees if one is
@@ -13,11 +13,11 @@ use std::collections::VecDeque;
 pub struct JoinCall<E> {
     /// Greater than each beat that the node has sent before.
     pub beat: u64,
-    /// Up to where the node has applied which log.
+    /// The epoch of the log that the node has applied, and the position up to which it has.
     pub applied: Option<(E, u64)>,
 }
 
-/// What `join` answers.
+/// The answer of `join`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JoinAnswer<E> {
     /// The log's epoch.
@@ -39,7 +39,7 @@ pub struct RenewCall<E> {
     pub position: u64,
 }
 
-/// What `renew` answers.
+/// The answer of `renew`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RenewAnswer {
     /// The node is a member, and its beat and position are noted.
@@ -48,7 +48,7 @@ pub enum RenewAnswer {
     NotMember,
 }
 
-/// What `publish` answers.
+/// The answer of `publish`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PublishAnswer {
     /// The number of the (last) entry.
@@ -71,7 +71,7 @@ pub struct ConfirmCall<E> {
 /// A member that has not come as far as the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MissingNode {
-    /// Which node it is.
+    /// The number of the node.
     pub instance: u64,
     /// Its last beat.
     pub beat: u64,
@@ -79,7 +79,7 @@ pub struct MissingNode {
     pub position: u64,
 }
 
-/// What `confirm` answers.
+/// The answer of `confirm`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ConfirmAnswer {
     /// Each member has applied the entry, or its lease has ended.
@@ -92,7 +92,7 @@ pub enum ConfirmAnswer {
     OtherEpoch,
 }
 
-/// What reading after a position brings.
+/// The result of reading after a position.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ReadAnswer<P> {
     /// The next entry that is there, with its number.
@@ -111,7 +111,7 @@ struct Member {
     position: u64,
 }
 
-/// What an engine holds for one bus: the log and the members. All of it is there, or none: the
+/// The state of an engine for one bus: the log and the members. All of it is there, or none: the
 /// epoch, the members and the tip are fields of one hash.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Engine<E, P> {
@@ -154,9 +154,9 @@ impl<E: Clone + PartialEq, P: Clone> Engine<E, P> {
         self.epoch.as_ref() == Some(epoch)
     }
 
-    /// Makes the node a member. Its position counts where it is of this epoch; otherwise the node
-    /// has to read from the beginning, or says at its next `renew` that it needs nothing of it.
-    /// Where there is no log yet, `new_epoch` becomes its epoch.
+    /// Makes the node a member. Its position counts if it is of this epoch; otherwise the node has
+    /// to read from the beginning, or reports at its next `renew` that it needs nothing of it. If
+    /// there is no log yet, `new_epoch` becomes its epoch.
     pub fn join(&mut self, instance: u64, call: &JoinCall<E>, new_epoch: E) -> JoinAnswer<E> {
         let epoch = self.epoch.get_or_insert(new_epoch).clone();
         let applied = call.applied.as_ref();
@@ -226,7 +226,8 @@ impl<E: Clone + PartialEq, P: Clone> Engine<E, P> {
         if self.epoch.is_some() && !self.is_of(&call.epoch) {
             return ConfirmAnswer::OtherEpoch;
         }
-        // Where everything was lost there are no members, and each of none has applied anything.
+        // If everything was lost there are no members, and "each has applied it" holds for an
+        // empty list.
         let is_member = self.members.iter().any(|it| it.instance == instance);
         if !is_member && rules.hold(Rule::ConfirmByMembers) {
             return ConfirmAnswer::NotMember;
@@ -265,7 +266,8 @@ impl<E: Clone + PartialEq, P: Clone> Engine<E, P> {
         *self = Engine::new();
     }
 
-    /// What a replica takes over: a beginning of the log, and all members or none.
+    /// Returns the state that a replica takes over: a beginning of the log, and all members or
+    /// none.
     #[must_use]
     pub fn fail_over(&self, epoch: E, tip: u64, keeps_members: bool) -> Engine<E, P> {
         let mut replica = self.clone();

@@ -1,9 +1,9 @@
 //! The rules by which several nodes share purges: when a purge has returned, no node begins an
 //! answer with older data.
 //!
-//! Purges travel in one counted log that an engine keeps (Redis or Valkey). A node may use what it
-//! has stored only while it holds a lease, and a purge returns once each node has applied it or has
-//! certainly lost its lease.
+//! Purges travel in one counted log that an engine keeps (Redis or Valkey). A node may use its
+//! stored pages only while it holds a lease, and a purge returns once each node has applied it or
+//! has certainly lost its lease.
 //!
 //! ```text
 //!  purge here ─► publish ─► n ─► confirm ──► Confirmed            the purge returns
@@ -14,9 +14,10 @@
 //!    └────── connection lost, or no member any more
 //! ```
 //!
-//! Does no I/O and reads no clock: the time is an argument ([`BootMillis`], of a clock that goes on
-//! while the machine sleeps). Clocks of nodes may differ by any amount, and in speed by less than
-//! 1 %. `tests/model` runs these types against a model of engines, failovers, crashes and pauses.
+//! The crate does no I/O and reads no clock: the time is an argument ([`BootMillis`], of a clock
+//! that goes on while the machine sleeps). Clocks of nodes may differ by any amount, and in speed
+//! by less than 1 %. `tests/model` runs these types against a model of engines, failovers, crashes
+//! and pauses.
 
 mod confirmation;
 mod engine;

@@ -1,10 +1,10 @@
-//! A node on the bus: what it has applied, and until when it may use what it has stored.
+//! A node on the bus: the purges it has applied, and until when it may use its stored pages.
 
 use crate::engine::{JoinAnswer, JoinCall, RenewAnswer, RenewCall};
 use crate::rule::{EveryRule, Rule, Rules};
 use crate::time::{BootMillis, LeaseTimes};
 
-/// Up to where a node has applied which log.
+/// The log that a node has applied, and the position up to which it has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AppliedPurges<E> {
     /// The log's epoch.
@@ -13,11 +13,11 @@ pub struct AppliedPurges<E> {
     pub position: u64,
 }
 
-/// What a node does with its stored pages when it has joined.
+/// The fate of a node's stored pages when it has joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub enum JoinEffect {
-    /// They stay: the log says what has been purged meanwhile.
+    /// They stay: the log has the purges since then.
     Keep,
     /// They are void, and so are fetches under way. Call [`Node::has_applied`] with the tip then.
     Void {
@@ -28,7 +28,7 @@ pub enum JoinEffect {
     Leave,
 }
 
-/// What a node does with an entry that it read.
+/// The effect of an entry on the node that read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub enum LogEntryEffect {
@@ -57,7 +57,7 @@ pub struct Node<E, R = EveryRule> {
     times: LeaseTimes,
     beat: u64,
     applied: Option<AppliedPurges<E>>,
-    /// What is stored has missed purges, and is about to be let go of.
+    /// The stored pages have missed purges, and are about to be removed.
     is_stored_void: bool,
     is_member: bool,
     lease: Lease,
@@ -66,7 +66,8 @@ pub struct Node<E, R = EveryRule> {
 }
 
 impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
-    /// A node that has not joined. `applied` is what its disk says of the pages that it has there.
+    /// A node that has not joined. `applied` is the position on its disk up to which the pages there
+    /// have seen purges.
     #[must_use]
     pub fn new(times: LeaseTimes, applied: Option<AppliedPurges<E>>, rules: R) -> Node<E, R> {
         Node {
@@ -91,12 +92,11 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         self.times
     }
 
-    /// What it has applied.
     pub fn applied(&self) -> Option<&AppliedPurges<E>> {
         self.applied.as_ref()
     }
 
-    /// What it has applied to all that is stored; `None` also where it has yet to let go of that.
+    /// Returns the purges applied to all stored pages; `None` also while void pages are not yet removed.
     pub fn applied_to_stored(&self) -> Option<&AppliedPurges<E>> {
         self.applied.as_ref().filter(|_| !self.is_stored_void)
     }
@@ -117,13 +117,14 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         }
     }
 
-    /// May stored pages, and fetches that have begun, be used? `now` is a reading of the clock made
-    /// after the request was read: a thread that was stopped in between must see that time has passed.
+    /// Whether stored pages, and fetches that have begun, may be used. `now` is a reading of the clock
+    /// made after the request was read: a thread that was stopped in between must see that time has
+    /// passed.
     pub fn may_use(&self, now: BootMillis) -> bool {
         now < self.lease.until || !self.rules.hold(Rule::LeaseRequired)
     }
 
-    /// Until when [`Node::may_use`] says yes, as things stand.
+    /// Returns the time until which [`Node::may_use`] is true, as things stand.
     pub fn lease_until(&self) -> BootMillis {
         self.lease.until
     }
@@ -138,8 +139,8 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         }
     }
 
-    /// It has joined. `sent_at` is from before the call was sent; `is_in_force` what a majority said
-    /// of the engine after the answer had come.
+    /// The node has joined. `sent_at` is from before the call was sent; `is_in_force` is the verdict of
+    /// a majority on the engine after the answer had come.
     pub fn joined(
         &mut self,
         answer: JoinAnswer<E>,
@@ -183,8 +184,8 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         }
     }
 
-    /// The call by which it renews its lease and says how far it has come; `None` where it is no
-    /// member. Read the clock before you send it.
+    /// The call by which the node renews its lease and reports its position; `None` if it is no member.
+    /// Read the clock before you send it.
     pub fn renew(&mut self) -> Option<RenewCall<E>> {
         let applied = self.applied.as_ref().filter(|_| self.is_member)?;
         self.beat += 1;
@@ -195,8 +196,8 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         })
     }
 
-    /// Its call was answered. `sent_at` is from before the call was sent; `is_in_force` what a majority
-    /// said of the engine after it was sent.
+    /// The renewal was answered. `sent_at` is from before the call was sent; `is_in_force` is the
+    /// verdict of a majority on the engine after it was sent.
     pub fn renewed(
         &mut self,
         epoch: &E,
@@ -224,14 +225,14 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         }
     }
 
-    /// It is no member any more, as far as it knows: its connection was lost, or the engine said so. Its
-    /// lease ends in its own time.
+    /// The node is no member any more, as far as it knows: its connection was lost, or the engine's
+    /// answer was that it is none. Its lease ends in its own time.
     pub fn leave(&mut self) {
         self.is_member = false;
         self.lease.after_catching_up = None;
     }
 
-    /// What becomes of an entry that it read.
+    /// Returns the effect of an entry that the node read.
     pub fn entry(&self, number: u64) -> LogEntryEffect {
         let position = self.applied.as_ref().map_or(0, |applied| applied.position);
         match number {
@@ -243,7 +244,7 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         }
     }
 
-    /// All entries up to this one have been applied, or what was stored before is void.
+    /// All entries up to this one have been applied, or pages stored before are void.
     pub fn has_applied(&mut self, number: u64) {
         if let Some(applied) = &mut self.applied {
             applied.position = applied.position.max(number);

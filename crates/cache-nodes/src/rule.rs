@@ -1,5 +1,5 @@
 //! The rules that keep the promise, each with a name, so that a model can leave one out and show
-//! what happens then.
+//! the effect.
 
 /// A rule of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,13 +24,13 @@ pub enum Rule {
     GapVoids,
     /// A fetch that began before a purge is neither stored nor joined after it.
     FetchOutdated,
-    /// What is on disk has seen the purges up to the position that is on disk.
+    /// The pages on disk have seen the purges up to the position on disk.
     PurgesBeforePosition,
-    /// At `join`, a majority says that the engine is the one in force.
+    /// At `join`, a majority confirms that the engine is the one in force.
     MajorityAtJoin,
-    /// After each `confirm`, a majority says so.
+    /// After each `confirm`, a majority confirms the same.
     MajorityAfterConfirm,
-    /// After each `renew` was sent, a majority says so.
+    /// After each `renew` was sent, a majority confirms the same.
     MajorityAfterRenew,
     /// `confirm` refuses a caller that is no member: of an engine that lost everything, too.
     ConfirmByMembers,
@@ -57,9 +57,8 @@ impl Rule {
     ];
 }
 
-/// Says which rules hold.
+/// The rules that hold.
 pub trait Rules {
-    /// Does the rule hold?
     fn hold(&self, rule: Rule) -> bool;
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct BootMillis(pub u64);
 
 impl BootMillis {
-    /// That many milliseconds later.
+    /// Returns the time this many milliseconds later.
     #[must_use]
     pub fn plus(self, millis: u64) -> BootMillis {
         BootMillis(self.0.saturating_add(millis))
@@ -21,7 +21,7 @@ pub struct LeaseTimes {
     /// From before `renew` was sent, on the holder's clock, in milliseconds.
     pub lease: u64,
     /// From when the publisher first saw a beat, on the publisher's clock, in milliseconds. Longer
-    /// than the lease by what two clocks may differ in that time.
+    /// than the lease by the time that two clocks may differ meanwhile.
     pub expiry_wait: u64,
 }
 

@@ -27,16 +27,16 @@ const MAX_ANSWER_BYTES: usize = 32 << 20;
 /// How long a command waits for its answer; the server gives up earlier.
 const TIMEOUT: Duration = Duration::from_secs(130);
 
-/// Why there is no answer, or none that says that it is done.
+/// The reason for a missing answer, or one that reports a failure.
 #[derive(Debug)]
 pub enum ClientError {
     /// No server listens on the socket.
     NoServer(io::Error),
-    /// The server says no.
+    /// The server refuses the request.
     Refused(Refusal),
     /// The connection ended before there was an answer.
     Ended(String),
-    /// What came is no answer.
+    /// The received bytes are no answer.
     Broken(String),
 }
 
@@ -52,7 +52,7 @@ impl std::fmt::Display for ClientError {
 
 impl std::error::Error for ClientError {}
 
-/// Has something purged by the server whose control socket is at `path`.
+/// Lets the server whose control socket is at `path` purge pages.
 ///
 /// # Errors
 /// [`ClientError`]; a refusal means that nothing was purged.
@@ -60,7 +60,7 @@ pub async fn purge(path: &Path, purge: &PurgeRequest) -> Result<PurgeReport, Cli
     ask(path, Method::POST, "/1/purge", json(purge)?).await
 }
 
-/// Has a page stored by the server whose control socket is at `path`.
+/// Lets the server whose control socket is at `path` store a page.
 ///
 /// # Errors
 /// [`ClientError`]
@@ -68,7 +68,7 @@ pub async fn warm(path: &Path, warm: &WarmRequest) -> Result<WarmReport, ClientE
     ask(path, Method::POST, "/1/warm", json(warm)?).await
 }
 
-/// What a page says, of at most [`MAX_PAGE_BYTES`].
+/// Returns the content of a page, of at most [`MAX_PAGE_BYTES`].
 ///
 /// # Errors
 /// [`ClientError`]
@@ -83,7 +83,7 @@ pub async fn page(path: &Path, page: &WarmRequest) -> Result<Bytes, ClientError>
     .await
 }
 
-/// What would become of a request.
+/// Returns how the server would answer a request, and why.
 ///
 /// # Errors
 /// [`ClientError`]
@@ -91,7 +91,7 @@ pub async fn explain(path: &Path, request: &ExplainRequest) -> Result<Explanatio
     ask(path, Method::POST, "/1/explain", json(request)?).await
 }
 
-/// What is stored that has a text or a tag.
+/// Returns the stored responses that have a text or a tag.
 ///
 /// # Errors
 /// [`ClientError`]
@@ -107,7 +107,7 @@ pub async fn entry(path: &Path, request: &EntryRequest) -> Result<Entry, ClientE
     ask(path, Method::POST, "/1/entry", json(request)?).await
 }
 
-/// Tells the server itself something.
+/// Sends a command to the server itself.
 ///
 /// # Errors
 /// [`ClientError`]; a refusal of status [`FAILED`](crate::command::FAILED) where it was tried.
@@ -115,7 +115,7 @@ pub async fn command(path: &Path, command: Command) -> Result<CommandReport, Cli
     ask(path, Method::POST, command.path(), Vec::new()).await
 }
 
-/// What a server says of itself.
+/// Returns the version of the server.
 ///
 /// # Errors
 /// [`ClientError`]
@@ -178,7 +178,7 @@ async fn within_time<A>(
     }
 }
 
-/// The body of an answer that says that it is done.
+/// Sends a request and returns the body of a successful answer.
 async fn exchange(
     path: &Path,
     method: Method,

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a server can be told.
+/// The commands that a server takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Command {
@@ -27,7 +27,7 @@ impl Command {
         Command::Upgrade,
     ];
 
-    /// The path that tells it.
+    /// Returns the path of the command's requests.
     #[must_use]
     pub fn path(self) -> &'static str {
         match self {
@@ -39,13 +39,12 @@ impl Command {
         }
     }
 
-    /// The command of a path.
     #[must_use]
     pub fn of_path(path: &str) -> Option<Command> {
         Command::ALL.into_iter().find(|it| it.path() == path)
     }
 
-    /// Does the command end the server? Then the connection may close without an answer.
+    /// Whether the command ends the server. Then the connection may close without an answer.
     #[must_use]
     pub fn ends(self) -> bool {
         matches!(self, Command::Quit | Command::Stop)
@@ -59,6 +58,6 @@ pub struct CommandReport {
     pub done: Command,
 }
 
-/// The status of the answer where it was tried, and what was before stays. The message says why, in a
-/// line for each reason.
+/// The status of the answer if the command failed and the old state stays. The message has the reasons, one line
+/// each.
 pub const FAILED: u16 = 422;

@@ -1,13 +1,12 @@
-//! What a request to the dashboard asks for, by its arguments.
+//! A request to the dashboard, parsed from its arguments.
 
 use http_semantics::escape::unescape;
 
 use crate::{EntryRequest, Refusal, SearchRequest};
 
-/// Why there is nothing of that name.
+/// The message for an unknown name.
 pub const UNKNOWN: &str = "the dashboard has nothing of this name";
 
-/// What is asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum DashboardRequest {
     Page,

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 /// The most stored responses that one answer names.
 pub const MAX_FOUND: usize = 1000;
-/// As many, unless the request says otherwise.
+/// Found entries in an answer unless the request has another number.
 pub const USUAL_FOUND: usize = 100;
 /// The longest text that is searched for.
 pub const MAX_SEARCH_BYTES: usize = 4096;
 
-/// What to search for; with both, what carries the tag and has the text.
+/// The terms of a search; with both, an entry must carry the tag and have the text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchRequest {
@@ -33,18 +33,18 @@ pub struct SearchRequest {
     pub after: Option<String>,
 }
 
-/// What was found, in no order.
+/// The entries found, in no order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FoundEntries {
     pub entries: Vec<Entry>,
-    /// Where the next request goes on; none: that is all.
+    /// The position at which the next request goes on; `None`: that is all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// How many stored responses were looked at.
     pub looked_at: u64,
 }
 
-/// Which stored response.
+/// The stored response to show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntryRequest {
@@ -68,22 +68,22 @@ pub struct Entry {
     pub age_milliseconds: u64,
     /// Freshness lifetime in milliseconds, as it was decided when the response came.
     pub lifetime_milliseconds: u64,
-    /// What is left of it; 0: stale.
+    /// The remaining freshness; 0: stale.
     pub fresh_milliseconds: u64,
-    /// What gave the lifetime: a field or a directive of one, or `rule`.
+    /// The source of the lifetime: a field or a directive of one, or `rule`.
     pub lifetime_source: String,
-    /// The same in words: the field, or the line of the configuration.
+    /// The source of the lifetime in words: the field, or the line of the configuration.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lifetime_by: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// What it varies on, with the values for which it was made, as far as they are shown.
+    /// The request fields of `Vary`, with the values for which the response was made, as far as
+    /// they are shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vary: Vec<(String, String)>,
     /// The stored fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(String, String)>,
-    /// Bytes of the body.
     pub body_bytes: u64,
     /// Bytes that it takes of the zone's memory, all forms included.
     pub memory_bytes: u64,
@@ -106,7 +106,7 @@ pub struct Entry {
 /// A form of a stored body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Form {
-    /// Its content coding, or what it is for.
+    /// Its content coding, or its purpose.
     pub name: String,
     /// None: the coding saves nothing, so none is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,4 @@
-//! The request for an explanation, and the answer: what the server would do with a request, and
-//! why.
+//! The request for an explanation, and the answer: how the server would answer a request, and why.
 
 use std::net::IpAddr;
 
@@ -10,7 +9,6 @@ use crate::entries::Entry;
 /// The most fields that a request to be explained may have.
 pub const MAX_FIELDS: usize = 64;
 
-/// The request to explain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainRequest {
@@ -22,76 +20,77 @@ pub struct ExplainRequest {
     /// Names and values, beside those that a browser sends that has never been here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(String, String)>,
-    /// The request is really made, so that the upstream says what it answers.
+    /// The request is really made, so that the upstream answers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ask: bool,
     /// The address of the client; `None`: an unassigned address, to which no rule gives rights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<IpAddr>,
-    /// The page is made several times with one thing altered, to find out what it depends on.
+    /// The page is made several times with one thing altered, to find the parts of a request that it depends
+    /// on.
     #[serde(default, rename = "try", skip_serializing_if = "std::ops::Not::not")]
     pub tries: bool,
 }
 
-/// What would become of a request.
+/// How the server would answer a request, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// As it was asked for.
+    /// The URL as the caller gave it.
     pub url: String,
     pub method: String,
     /// The address that it comes in by.
     pub listen: String,
-    /// The name of the server block; empty where it has none.
+    /// The name of the server block; empty if it has none.
     pub server: String,
-    /// As written after `location`; empty for the server's own level.
+    /// The location as written after `location`; empty for the server's own level.
     pub location: String,
     pub plan: Plan,
     /// The client's address, where one was given: behind a trusted proxy the one that the proxy names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<IpAddr>,
-    /// What `limit_conn` and `limit_req` would say to the client at this moment.
+    /// The verdicts of `limit_conn` and `limit_req` on the client at this moment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Limit>,
-    /// The cache's part; none where it has none.
+    /// The cache's part; none if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CachePart>,
     pub outcome: Outcome,
     /// Whether a response to this very request is stored.
     pub is_stored: bool,
-    /// Why the cache has no part in the response, or could not keep the last one.
+    /// The reason why the cache has no part in the response, or could not keep the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<ToldReason>,
-    /// What is stored for it, fresh or stale.
+    /// The stored response for the request, fresh or stale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<Entry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variants: Option<Variants>,
-    /// What the page was made of; none where nothing is learned (`cache_learn`).
+    /// The statements and files that the page was made of; `None` without `cache_learn`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned: Option<LearnedPart>,
-    /// What was seen of the page with `cache_shared`; none without it.
+    /// The evidence about the page with `cache_shared`; `None` without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<EvidencePart>,
-    /// What the page was found to depend on, where that was tried.
+    /// The parts of a request on which the page was found to depend, if that was tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trial: Vec<TriedAlteration>,
-    /// What parts of a request do to the answer, one after the other.
+    /// The effect of each part of the request on the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// What would let the response be stored, or more visitors share it.
+    /// Changes that would let the response be stored, or more visitors share it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<String>,
-    /// What was answered, where it was asked.
+    /// The answer, if the request was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedResponse>,
 }
 
-/// What was seen of the answers that the page gave to visitors' own requests and to the shared one.
+/// The evidence from the answers that the page gave to visitors' own requests and to the shared one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvidencePart {
     pub standing: Standing,
-    /// What of this request the shared one leaves out: `language`, `user-agent`, `referer`, `cookies`,
-    /// `hints`, `network`.
+    /// The parts of this request that the shared one leaves out: `language`, `user-agent`, `referer`,
+    /// `cookies`, `hints`, `network`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     /// Since when something is known of the page, in milliseconds; none: nothing is.
@@ -112,12 +111,12 @@ pub struct EvidencePart {
     /// The page differs each time it is made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub differs_each_time: bool,
-    /// With `cache_guest_sessions`: what is known of the session that the page begins.
+    /// With `cache_guest_sessions`: the facts about the session that the page begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionPart>,
 }
 
-/// What is known of the session that a page begins for each visitor.
+/// The state of the session that a page begins for each visitor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SessionPart {
@@ -137,7 +136,7 @@ pub enum SessionPart {
 pub enum Standing {
     /// Yes: nothing that is left out matters, as far as was seen.
     Shared,
-    /// That was not seen yet: the visitor's own request is made, and its answer compared.
+    /// There is no evidence yet: the visitor's own request is made, and its answer compared.
     Unproven,
     /// No: something that is left out matters.
     Depends,
@@ -146,7 +145,7 @@ pub enum Standing {
 /// The page as it was made for a request with one thing altered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TriedAlteration {
-    /// Such as `Accept-Language: de`.
+    /// The altered part, such as `Accept-Language: de`.
     pub altered: String,
     pub status: u16,
     pub effect: TriedEffect,
@@ -157,7 +156,7 @@ pub struct TriedAlteration {
     pub became: String,
 }
 
-/// What an alteration did to a page.
+/// The effect of an alteration on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TriedEffect {
@@ -168,7 +167,7 @@ pub enum TriedEffect {
     NoAnswer,
 }
 
-/// Who makes the response.
+/// The maker of the response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     pub kind: PlanKind,
@@ -178,7 +177,7 @@ pub struct Plan {
     /// The status, where the server itself answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Where the upstream tells turns apart.
+    /// The request's turn, if the upstream distinguishes turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnPart>,
 }
@@ -195,13 +194,13 @@ pub enum PlanKind {
     Handler,
     /// `cache_purge_api`
     PurgeApi,
-    /// A redirect, a refusal, or what `return` says.
+    /// A redirect, a refusal, or a `return`.
     Answer,
     /// The connection is closed without an answer.
     Nothing,
 }
 
-/// What one limit would say.
+/// The verdict of one limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     /// `limit_conn` or `limit_req`
@@ -217,7 +216,7 @@ pub struct Limit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnPart {
     pub class: String,
-    /// Whose turn it is.
+    /// The owner of the turn.
     pub of: String,
     /// The limit in force, and why.
     pub limit: usize,
@@ -228,7 +227,7 @@ pub struct TurnPart {
     pub waits_milliseconds: u64,
 }
 
-/// What a limit says to a request.
+/// The verdict of a limit on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitVerdict {
@@ -242,24 +241,23 @@ pub enum LimitVerdict {
     },
 }
 
-/// Where the cache looks.
+/// The part of the cache in the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachePart {
-    /// Its zone.
     pub zone: String,
-    /// The cache key; what no text has is escaped. Empty where none is made.
+    /// The cache key; bytes that are no text are escaped. Empty if none is made.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
     /// The address by which it can be purged.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub address: String,
-    /// Whether the zone's disk has something for the key, or why it does not serve; empty where the zone keeps
+    /// Whether the zone's disk has something for the key, or why it does not serve; empty if the zone keeps
     /// nothing on disk.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub disk: String,
 }
 
-/// What the cache would do, in nginx's words as far as it has them.
+/// The outcome of the cache, in nginx's words as far as it has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -268,7 +266,7 @@ pub enum Outcome {
     Hit,
     /// A stale response is there; whether it is shown depends on who else asks.
     Stale,
-    /// Nothing is stored for the key.
+    /// There is no stored response for the key.
     Miss,
     /// Responses for the key are stored, none for these fields.
     VaryMiss,
@@ -278,7 +276,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -297,7 +294,7 @@ impl Outcome {
 /// A reason, and how it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToldReason {
-    /// As `$cache_reason` has it.
+    /// The word of `$cache_reason`.
     pub word: String,
     pub sentence: String,
     pub known_by: KnownBy,
@@ -317,7 +314,7 @@ pub struct ToldReason {
 pub enum KnownBy {
     /// By the request and the configuration: it holds for each request like this.
     Request,
-    /// By what the cache holds at this moment.
+    /// By the content of the cache at this moment.
     Moment,
     /// By the last response for the key, perhaps to another visitor's request.
     LastResponse,
@@ -332,15 +329,15 @@ pub struct Variants {
     pub stored: usize,
     /// How many are kept at most.
     pub most: usize,
-    /// The fields of requests by which they are told apart.
+    /// The request fields by which they differ.
     pub fields: Vec<String>,
 }
 
-/// What is known of what a page was made of.
+/// The record of the statements and files that a page was made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnedPart {
     pub state: LearnedState,
-    /// Why the page is not learned, or not kept, in a word.
+    /// The reason why the page is not learned, or not kept, in a word.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// For people.
@@ -376,19 +373,19 @@ pub struct LearnedPart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LearnedState {
-    /// Nothing that it was made of has changed.
+    /// No part that it was made of has changed.
     Fresh,
-    /// Something that it was made of may have changed.
+    /// A part that it was made of may have changed.
     Suspect,
-    /// Nothing is known of it.
+    /// The page is not known.
     Unknown,
     NotLearned,
 }
 
-/// A part of a request, and what it does.
+/// A part of a request, and its effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Such as `cookie lang`, `argument page` or `field Accept-Language`.
+    /// The part, such as `cookie lang`, `argument page` or `field Accept-Language`.
     pub name: String,
     pub effect: Effect,
     /// It is no part of the request that is explained, but might be one of others.
@@ -396,7 +393,7 @@ pub struct Part {
     pub is_example: bool,
 }
 
-/// What a part of a request does to the answer.
+/// The effect of a part of the request on the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -426,16 +423,16 @@ impl Effect {
     }
 }
 
-/// What was answered to the request that was made.
+/// The answer to the request that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedResponse {
     pub status: u16,
-    /// As `$upstream_cache_status` has it; empty where the cache had no part.
+    /// The value of `$upstream_cache_status`; empty if the cache had no part.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cache_status: String,
     /// Bytes of the body.
     pub bytes: u64,
-    /// Where a redirect leads: the field Location as it is sent.
+    /// The target of a redirect: the field Location as it is sent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub location: String,
 }

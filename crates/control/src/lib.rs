@@ -4,7 +4,7 @@
 //! ```text
 //! POST /1/purge     PurgeRequest  ─► 200 PurgeReport, or 4xx/5xx Refusal
 //! POST /1/warm      WarmRequest   ─► 200 WarmReport, or 4xx/5xx Refusal
-//! POST /1/page      WarmRequest   ─► 200 with what the page says, or 4xx/5xx Refusal
+//! POST /1/page      WarmRequest   ─► 200 with the content of the page, or 4xx/5xx Refusal
 //! POST /1/explain   ExplainRequest ─► 200 Explanation, or 4xx/5xx Refusal
 //! POST /1/search    SearchRequest ─► 200 FoundEntries, or 4xx/5xx Refusal
 //! POST /1/entry     EntryRequest  ─► 200 Entry, or 4xx/5xx Refusal
@@ -20,7 +20,7 @@
 //! answers may gain fields: clients skip fields that they do not know.
 //!
 //! [`socket`] makes the socket, [`server`] answers on it, [`client`] asks. A [`server::Handler`]
-//! carries out what is asked: nothing here knows the cache.
+//! carries out the requests: nothing here knows the cache.
 
 pub mod client;
 pub mod command;

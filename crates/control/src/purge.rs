@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 /// through it where it is a pattern.
 pub const MAX_TARGETS: usize = 10_000;
 
-/// What to purge. All lists may be empty, but not all of them together.
+/// The targets of a purge. All lists may be empty, but not all of them together.
 ///
 /// ```json
 /// {"urls":["https://example.org/news/5"],"tags":["post-5"],"soft":true}
@@ -20,14 +20,14 @@ pub struct PurgeRequest {
     /// Absolute URLs; one without scheme and host (`/news/5`) where there is exactly one host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
-    /// What the application calls a thing that pages are made of.
+    /// The application's names for things that pages are made of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Absolute URLs; all that begin so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prefixes: Vec<String>,
-    /// Of absolute URLs: `*` is any text and `?` one character, or a regular expression with `~` in
-    /// front.
+    /// Patterns of absolute URLs: `*` is any text and `?` one character, or a regular expression
+    /// with `~` in front.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub patterns: Vec<String>,
     /// Names without a port; with `urls` that have none, theirs.
@@ -39,7 +39,7 @@ pub struct PurgeRequest {
     /// Stale copies are shown while one request fetches the page anew.
     #[serde(skip_serializing_if = "is_false")]
     pub soft: bool,
-    /// Nothing is purged, but counted.
+    /// The pages are counted, and not purged.
     #[serde(skip_serializing_if = "is_false")]
     pub dry_run: bool,
 }
@@ -96,7 +96,7 @@ impl PurgeRequest {
     /// Whether there is something to do, and not too much.
     ///
     /// # Errors
-    /// As [`PurgeRequest::from_json`].
+    /// The errors of [`PurgeRequest::from_json`].
     pub fn check(&self) -> Result<(), Refusal> {
         let count = self.targets();
         if count > MAX_TARGETS {
@@ -175,7 +175,6 @@ fn shortened(name: &str) -> String {
     name.chars().take(64).collect()
 }
 
-/// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TargetKind {
@@ -205,26 +204,25 @@ impl TargetKind {
     }
 }
 
-/// What was done for one target.
+/// The result for one target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetReport {
     pub kind: TargetKind,
-    /// As it was asked for.
+    /// The target as the request has it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// How many stored responses it names, in all zones.
     pub responses: u64,
 }
 
-/// Where the purge clock of a zone stands. Whatever is fetched from now on has this stamp or a
-/// later one.
+/// The value of a zone's purge clock. A response fetched from now on has this stamp or a later one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZoneReport {
     pub name: String,
     pub stamp: u64,
 }
 
-/// What was done. A response that two targets name is counted for each of them.
+/// The result of a purge. A response that two targets name is counted for each of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PurgeReport {
     pub soft: bool,

@@ -6,14 +6,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why something was not done.
+/// The reason why a request was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The status of the response, 4xx or 5xx.
     pub status: u16,
-    /// What of the request was wrong, such as `urls[3]`; `None` where it is not one field.
+    /// The faulty field of the request, such as `urls[3]`; `None` if it is not one field.
     pub field: Option<String>,
-    /// What was wrong or expected, one sentence for people.
+    /// The mistake or the expected form, one sentence for people.
     pub message: String,
     /// When it may be tried again, in seconds (`Retry-After`).
     pub retry_after: Option<u32>,

@@ -39,15 +39,15 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(120);
 /// When the process has no more descriptors: how long until the next try.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Who is at the other end of the socket.
+/// The process at the other end of the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
     pub uid: u32,
-    /// Where the system tells.
+    /// The process of the caller, if the system reports it.
     pub pid: Option<i32>,
 }
 
-/// Does what callers ask for.
+/// The part of the server that carries out callers' requests.
 pub trait Handler: Send + Sync + 'static {
     /// `GET /1/version`
     fn version(&self) -> Version;
@@ -81,13 +81,13 @@ pub trait Handler: Send + Sync + 'static {
         request: WarmRequest,
     ) -> impl Future<Output = Result<WarmReport, Refusal>> + Send;
 
-    /// `POST /1/explain`: what would become of a request.
+    /// `POST /1/explain`: how a request would be answered, and why.
     fn explain(
         &self,
         request: ExplainRequest,
     ) -> impl Future<Output = Result<Explanation, Refusal>> + Send;
 
-    /// `POST /1/search`: what is stored that has a text or a tag.
+    /// `POST /1/search`: stored responses that have a text or a tag.
     fn search(
         &self,
         request: SearchRequest,
@@ -96,7 +96,7 @@ pub trait Handler: Send + Sync + 'static {
     /// `POST /1/entry`: one stored response.
     fn entry(&self, request: EntryRequest) -> Result<Entry, Refusal>;
 
-    /// `POST /1/page`: what a page says, whether or not it can be stored.
+    /// `POST /1/page`: returns the content of a page, whether or not it can be stored.
     fn page(&self, request: WarmRequest) -> impl Future<Output = Result<Bytes, Refusal>> + Send;
 }
 
@@ -141,7 +141,7 @@ async fn answer<H: Handler>(stream: UnixStream, handler: Arc<H>) {
         let handler = handler.clone();
         async move { Ok::<_, Infallible>(respond(request, &*handler, caller).await) }
     });
-    // A caller that breaks off is not told anything.
+    // A caller that breaks off gets no answer.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
@@ -201,7 +201,7 @@ async fn respond<H: Handler>(
     })
 }
 
-/// A path of another version of the interface is told from one that never was.
+/// Refuses an unknown path. A path of another version of the interface gets its own message.
 fn unknown(path: &str) -> Refusal {
     let first = path.split('/').nth(1).unwrap_or_default();
     match first.parse::<u32>() {
@@ -254,7 +254,7 @@ async fn read_warm(request: Request<Incoming>) -> Result<WarmRequest, Refusal> {
     parsed(request, "{\"url\":\"https://example.org/\"}").await
 }
 
-/// A request's body as JSON; `example` says what was expected.
+/// Parses a request's body as JSON; `example` shows the expected form in the error.
 async fn parsed<T: DeserializeOwned>(
     request: Request<Incoming>,
     example: &str,

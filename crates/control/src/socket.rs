@@ -18,15 +18,15 @@ const BACKLOG: i32 = 16;
 pub struct ControlSocket {
     path: PathBuf,
     listener: UnixListener,
-    /// Which file is ours: device and number.
+    /// The identity of our file: device and number.
     file: (u64, u64),
     /// Another process goes on with it.
     is_anothers: bool,
 }
 
 impl ControlSocket {
-    /// Makes a socket with mode 0600 and listens. What a server that was killed has left there is
-    /// replaced.
+    /// Makes a socket with mode 0600 and listens. The socket file that a killed server has left
+    /// there is replaced.
     ///
     /// # Errors
     /// A message for the operator: another server listens there, something else is in the way, or
@@ -69,15 +69,15 @@ impl ControlSocket {
                 is_anothers: false,
             }),
             Err(message) => {
-                // What is bound has a file by now.
+                // The socket is bound, so that its file exists by now.
                 let _ = trusted_path::remove(path);
                 Err(message)
             }
         }
     }
 
-    /// A socket that another process has made, and has still: `file` is what its
-    /// [`ControlSocket::file`] was.
+    /// A socket that another process has made, and has still: `file` is the value of its
+    /// [`ControlSocket::file`].
     #[must_use]
     pub fn inherited(path: PathBuf, listener: UnixListener, file: (u64, u64)) -> ControlSocket {
         ControlSocket {
@@ -88,18 +88,17 @@ impl ControlSocket {
         }
     }
 
-    /// Which file it is: device and number.
+    /// Returns the identity of its file: device and number.
     #[must_use]
     pub fn file(&self) -> (u64, u64) {
         self.file
     }
 
-    /// Says whether another process goes on with it, and keeps the file.
+    /// Sets whether another process goes on with it, and keeps the file.
     pub fn leave_to_another(&mut self, is_anothers: bool) {
         self.is_anothers = is_anothers;
     }
 
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The version of the interface, as paths have it.
 pub const VERSION: u32 = 1;
 
-/// What a server says of itself.
+/// The version of a running server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
     /// The program's version, such as `0.1.0`.

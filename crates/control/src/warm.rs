@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What to ask for.
+/// The page to request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarmRequest {
@@ -14,7 +14,7 @@ pub struct WarmRequest {
 /// (<https://www.sitemaps.org/protocol.html>).
 pub const MAX_PAGE_BYTES: usize = 52_428_800;
 
-/// What became of a page.
+/// The result of warming a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WarmResult {
@@ -44,16 +44,17 @@ impl WarmResult {
     }
 }
 
-/// What became of a page, and how long it took.
+/// The result of warming a page, and how long it took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WarmReport {
-    /// As it was asked for.
+    /// The URL as the request has it.
     pub url: String,
     pub result: WarmResult,
-    /// The status that visitors get; `None` where no request was made.
+    /// The status that visitors get; `None` if no request was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Why it is not stored: a word, or a sentence where it was refused.
+    /// The reason why it is not stored: a word, or a sentence if it was
+    /// refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How long it took, in milliseconds, waiting for visitors included.

@@ -15,7 +15,7 @@ pub const USES_MIN: u32 = 4;
 
 /// The words of one line.
 const LINE_WORDS: usize = 8;
-/// What a record takes on the average, to choose the size of a sketch.
+/// The average size of a record, to choose the size of a sketch.
 const RECORD_BYTES_USUAL: u64 = 8 << 10;
 const LINES_MIN: u64 = 1 << 6;
 /// 32 MB of counters.

@@ -4,10 +4,10 @@
 use crate::form::record::RecordHeader;
 use crate::times::{RecordAge, TierTime};
 
-/// What the clocks of this start can tell.
+/// The boot and the clocks of this start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClockFacts {
-    /// Which boot this is: 24 bits, never 0.
+    /// The identity of this boot: 24 bits, never 0.
     pub(crate) boot: u32,
     /// The last moment that the wall clock showed to earlier starts.
     pub(crate) shown_wall_millis: u64,

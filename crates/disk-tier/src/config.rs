@@ -1,4 +1,4 @@
-//! What a tier is told when it is opened, and the bounds that are not for its user to choose.
+//! The settings with which a tier is opened, and the bounds that are not for its user to choose.
 
 use crate::error::TierError;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use std::time::Duration;
 pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
 /// The longest head.
 pub const HEAD_BYTES_MAX: usize = 1 << 20;
-/// What is left of a record's lifetime when it is written or kept in turn.
+/// The shortest remaining lifetime with which a record is written or kept in turn.
 pub const LIFETIME_MIN: Duration = Duration::from_secs(60);
-/// What all journals of a folder may take; beyond it the oldest goes, and with it what is stored from before.
+/// The bound of all journals of a folder; beyond it the oldest goes, and with it the records stored before.
 pub const JOURNAL_BYTES_MAX: u64 = 256 << 20;
 /// After this time a write is tried again that the disk refused.
 pub const WRITE_RETRY: Duration = Duration::from_secs(10);
 /// After this time purges are tried again that the disk refused.
 pub const JOURNAL_RETRY: Duration = Duration::from_secs(1);
-/// So long the tier rests after slow reads.
+/// How long the tier rests after slow reads.
 pub const REST: Duration = Duration::from_secs(10);
 /// Events that are kept until they are taken.
 pub const EVENTS_MAX: usize = 1024;
@@ -23,7 +23,7 @@ pub const EVENTS_MAX: usize = 1024;
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// The smallest segment: a tier of less than sixteen of these is not worth its files.
 pub const SEGMENT_BYTES_MIN: u64 = 256 << 10;
-/// As many segments a full tier has at least, so that dropping the oldest costs a sixteenth of it.
+/// The least number of segments in a full tier, so that dropping the oldest costs a sixteenth of it.
 const SEGMENTS_MIN: u64 = 16;
 
 /// One that is written, one that is copied into while the oldest goes, and two with records.
@@ -32,20 +32,20 @@ const SEGMENTS_NEEDED: u64 = 4;
 /// The terms of a tier.
 #[derive(Clone, Debug)]
 pub struct TierConfig {
-    /// What all segments may take together. Journals come on top, see [`crate::JOURNAL_BYTES_MAX`].
+    /// The bound of all segments together. Journals come on top, see [`crate::JOURNAL_BYTES_MAX`].
     pub max_bytes: u64,
-    /// What is left free on the file system: below it the oldest segments go.
+    /// The bytes left free on the file system: below that number the oldest segments go.
     pub min_free_bytes: u64,
     /// A record that was not used for this long goes with its segment, at the latest after twice as long.
     pub inactive: Duration,
-    /// Which zone the records belong to; segments of another one are skipped and overwritten in turn.
+    /// The zone to which the records belong; segments of another one are skipped and overwritten in turn.
     pub zone: u64,
-    /// What the records mean: a hash of all rules that make keys and variants. Segments with another one are skipped
-    /// and overwritten in turn.
+    /// The meaning of the records: a hash of all rules that make keys and variants. Segments with another one are
+    /// skipped and overwritten in turn.
     pub fingerprint: u64,
     /// The size of a segment; a power of two between [`SEGMENT_BYTES_MIN`] and [`SEGMENT_BYTES`].
     pub segment_bytes: u64,
-    /// Threads that read what is not in the page cache, 1 to 4.
+    /// Threads that read records outside of the page cache, 1 to 4.
     pub reading_threads: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Why a folder cannot be used.
+//! The reasons why a folder cannot be used.
 
 use std::fmt;
 use std::io;

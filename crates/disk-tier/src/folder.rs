@@ -36,7 +36,7 @@ const READING_THREADS_MAX: usize = 4;
 /// How long a close waits for threads: one that hangs on a dead disk is left behind.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
-/// What is known when a tier was opened, before it is used.
+/// The facts that are known when a tier was opened, before it is used.
 #[derive(Clone, Debug)]
 pub struct Recovery {
     /// The number of this start: the high 16 bits of all its stamps. It is on the disk already.
@@ -62,7 +62,7 @@ impl Recovery {
     }
 }
 
-/// What a use of a key says about writing its response.
+/// The verdict on writing a response, after a use of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UseVerdict {
     /// It has earned its place on the disk and is not there.
@@ -79,7 +79,7 @@ pub struct TierFolder {
     ended: Mutex<mpsc::Receiver<()>>,
 }
 
-/// What the threads do.
+/// The work of the threads.
 #[derive(Debug)]
 struct TierWorks {
     parts: Arc<TierParts>,
@@ -103,7 +103,7 @@ impl TierFolder {
         let reading_threads = config.reading_threads.clamp(1, READING_THREADS_MAX);
         let (works, recovery) = TierWorks::open(path, config, storage, JournalSizes::default())?;
         let (sender, ended) = mpsc::channel();
-        // From here on an error closes what was begun.
+        // From here on, an error closes the begun parts.
         let tier = TierFolder {
             works,
             ended: Mutex::new(ended),
@@ -114,7 +114,7 @@ impl TierFolder {
             let body = move || {
                 work(&works);
                 drop(works);
-                // Told by the end of the sender, which a thread that hangs does not reach.
+                // The end of the sender is the signal, which a thread that hangs does not reach.
                 drop(sender);
             };
             thread
@@ -142,7 +142,7 @@ impl TierFolder {
     }
 
     /// Writes a purge down; call it before, or while, the purge is applied in memory. The ticket resolves when the
-    /// purge is synced. What was never offered to [`TierFolder::write`] need not wait for it.
+    /// purge is synced. A purge whose pages were never offered to [`TierFolder::write`] need not wait for it.
     pub fn append_purge(&self, purge: &WrittenPurge) -> PurgeTicket {
         self.parts().journal.append(purge)
     }
@@ -152,8 +152,8 @@ impl TierFolder {
         self.parts().journal.note_position(position);
     }
 
-    /// Where the records of a key may lie, newest first. Memory only. Empty while the tier rests, and while purges cannot
-    /// be written.
+    /// Returns the places where the records of a key may lie, newest first. Memory only. Empty while the tier rests,
+    /// and while purges cannot be written.
     #[must_use]
     pub fn find(&self, key_hash: u64) -> RecordPlaces {
         match self.parts().is_awake() {
@@ -196,9 +196,9 @@ impl TierFolder {
         }
     }
 
-    /// Counts a use of a key and variant, from whichever tier it was answered, and says whether the response should be
-    /// written now: at its [`USES_MIN`]th use, at its first while the ring is not full. A response that takes the place
-    /// of one on the disk has earned it only when that one is forgotten.
+    /// Counts a use of a key and variant, from whichever tier it was answered, and returns whether the response should
+    /// be written now: at its [`USES_MIN`]th use, at its first while the ring is not full. A response that replaces one
+    /// on the disk has earned it only when that one is forgotten.
     pub fn note_use(&self, key_hash: u64, variant: u64) -> UseVerdict {
         let parts = self.parts();
         let uses = parts.sketch.add(key_hash.wrapping_add(variant));
@@ -211,13 +211,14 @@ impl TierFolder {
         }
     }
 
-    /// What lies there is outdated, or of no use.
+    /// Forgets a record that is outdated, or of no use.
     pub fn forget(&self, place: RecordPlace) {
         let packed = PackedPlace(place.packed);
         self.parts().index.remove(place.key_hash, packed);
     }
 
-    /// Writes what waits, then what memory alone has, in the order given, until the time is over. Blocks.
+    /// Writes the waiting records, then those that memory alone has, in the order given, until the time is over.
+    /// Blocks.
     pub fn flush_for_stop(
         &self,
         records: &mut dyn Iterator<Item = NewRecord>,
@@ -251,7 +252,7 @@ impl TierFolder {
         self.works.close();
         let until = Instant::now() + CLOSE_WAIT;
         let ended = self.ended.lock();
-        // Nothing is ever sent: it ends when all threads have, or by time.
+        // The channel carries no message: it ends when all threads have, or by time.
         let _ = ended.recv_timeout(until.saturating_duration_since(Instant::now()));
     }
 
@@ -265,7 +266,7 @@ impl TierFolder {
         self.parts().stats()
     }
 
-    /// What happened since the last call, at most [`crate::EVENTS_MAX`].
+    /// Takes the events since the last call, at most [`crate::EVENTS_MAX`].
     #[must_use]
     pub fn take_events(&self) -> Vec<TierEvent> {
         self.parts().events.lock().drain(..).collect()
@@ -403,10 +404,10 @@ impl TierWorks {
 /// A tier without threads, for tests: each step is called for.
 #[cfg(any(test, feature = "testing"))]
 impl TierFolder {
-    /// As [`TierFolder::open`]; each file of the journal has this number of units.
+    /// Like [`TierFolder::open`]; each file of the journal has this number of units.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`TierFolder::open`].
     pub fn open_without_threads(
         path: &Path,
         config: TierConfig,
@@ -438,7 +439,7 @@ impl TierFolder {
         self.works.writes.drain_until(self.parts(), until);
     }
 
-    /// Does what is due from time to time.
+    /// Does the periodic work.
     pub fn tick(&self) {
         self.works.writes.writer().lock().tick(self.parts());
     }
@@ -448,7 +449,7 @@ impl TierFolder {
         self.works.load();
     }
 
-    /// Reads what was asked for and waits for the disk.
+    /// Reads the requested record and waits for the disk.
     #[must_use]
     pub fn read_waiting(
         &self,

@@ -13,13 +13,13 @@ const SLOW_READS: u32 = 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct TierHealth {
-    /// Why writing has stopped.
+    /// The reason why writing has stopped.
     reason: Mutex<Option<String>>,
     is_write_stopped: AtomicBool,
     retry_at: AtomicU64,
     slow_in_row: AtomicU32,
     rests_until: AtomicU64,
-    /// Why purges cannot be written.
+    /// The reason why purges cannot be written.
     journal_reason: Mutex<Option<String>>,
     is_journal_failing: AtomicBool,
     is_closed: AtomicBool,
@@ -48,12 +48,12 @@ impl TierHealth {
         now < self.rests_until.load(Relaxed)
     }
 
-    /// Has the tier rested since its start? Without, no clock need be read.
+    /// Whether the tier has rested since its start. Without, no clock need be read.
     pub(crate) fn may_rest(&self) -> bool {
         self.rests_until.load(Relaxed) != 0
     }
 
-    /// Was the last write refused?
+    /// Whether the last write was refused.
     pub(crate) fn is_write_stopped(&self) -> bool {
         self.is_write_stopped.load(Relaxed)
     }

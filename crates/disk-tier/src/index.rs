@@ -1,4 +1,4 @@
-//! Which records there are, and where: 16 bytes each in open tables that are half to three quarters full, so at most
+//! The index of records and their places: 16 bytes each in open tables that are half to three quarters full, so at most
 //! 32 bytes a record. Divided into shards, each behind a lock that is held for nanoseconds.
 //!
 //! ```text
@@ -29,14 +29,14 @@ const VARIANT_AT: u32 = LEN_AT + LEN_BITS;
 const USED_AT: u32 = VARIANT_AT + 8;
 const VERIFIED_AT: u32 = USED_AT + 2;
 const PRESENT_AT: u32 = VERIFIED_AT + 1;
-/// Segment and offset: what tells one place from another.
+/// Segment and offset: the bits by which places differ.
 const PLACE_MASK: u64 = (1 << LEN_AT) - 1;
 const USED_MAX: u64 = 3;
 
-/// Numbers of segments are told apart by this many of their bits.
+/// Numbers of segments are compared by this many of their bits.
 pub(crate) const SEGMENT_MASK: u64 = (1 << SEGMENT_BITS) - 1;
 
-/// Where a record lies, in 64 bits.
+/// The place of a record, in 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PackedPlace(pub(crate) u64);
 
@@ -65,7 +65,7 @@ impl PackedPlace {
         self.bits(OFFSET_AT, OFFSET_BITS) * UNIT as u64
     }
 
-    /// The record's bytes; nothing where it is longer than 64 KB.
+    /// The record's bytes; nothing if it is longer than 64 KB.
     pub(crate) fn len(self) -> Option<usize> {
         let units = self.bits(LEN_AT, LEN_BITS);
         (units < (1 << LEN_BITS) - 1).then(|| usize::try_from(units).unwrap_or(0) * UNIT)
@@ -93,7 +93,7 @@ impl PackedPlace {
     }
 }
 
-/// A slot; empty where the packed place is 0.
+/// A slot; empty if the packed place is 0.
 #[derive(Debug, Default)]
 struct Slot {
     key_hash: u64,
@@ -116,7 +116,7 @@ struct IndexShard {
     records: usize,
 }
 
-/// What is to become of an older record with the same key hash and variant.
+/// The fate of an older record with the same key hash and variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexOrder {
     /// The record that comes is newer: it takes its place.
@@ -313,7 +313,7 @@ impl IndexShard {
         true
     }
 
-    /// Where a hash would like to be.
+    /// Returns the first slot for a hash.
     fn home(&self, key_hash: u64) -> usize {
         // The highest byte chose the shard; the next 32 bits choose the slot.
         let share = key_hash >> 24 & u64::from(u32::MAX);
@@ -328,7 +328,7 @@ impl IndexShard {
         }
     }
 
-    /// The slots of a hash, with what they lead to.
+    /// The slots of a hash, with their places.
     fn places_of(&self, key_hash: u64) -> impl Iterator<Item = (usize, PackedPlace)> {
         let mut at = self.home(key_hash);
         std::iter::from_fn(move || {

@@ -1,11 +1,11 @@
 //! A tier on disk for a cache: records in a log of segments, found through a small index in memory, with a journal of
-//! purges beside them. Bytes in, bytes out: this crate knows neither HTTP nor what a key means.
+//! purges beside them. Bytes in, bytes out: this crate knows neither HTTP nor the meaning of a key.
 //!
 //! **A record is a response whose fetch began at its stamp.** It may be used if no purge since then names one of its
 //! labels. So nothing on the disk is changed by a purge: the purge is written down, and compared when a record is read.
-//! What this crate promises is that a purge whose ticket resolved is in [`Recovery::purges`] after whatever happens
-//! (`kill -9`, a power cut, flipped bits, lost files), or else that all records older than it are void
-//! ([`Recovery::floor`]); and that no byte is read which was not written.
+//! This crate promises that a purge whose ticket resolved is in [`Recovery::purges`] after any fault (`kill -9`, a
+//! power cut, flipped bits, lost files), or else that all records older than it are void ([`Recovery::floor`]); and
+//! that no byte is read which was not written.
 //!
 //! ```text
 //! FOLDER/lock          held by the one process that uses the folder
@@ -32,9 +32,9 @@
 //! open ─► lock, journals, number of the start (synced) ─► loader: newest segment first, lookups meanwhile
 //! ```
 //!
-//! - A segment is never written over. When it goes, its file is removed: those who send a part of it keep what they
-//!   have ([`RecordBody::File`]).
-//! - A damaged part costs what it holds: a record, or, in the segment that a kill left unfinished, those behind it. A
+//! - A segment is never written over. When it goes, its file is removed: senders of a part of it keep their open file
+//!   ([`RecordBody::File`]).
+//! - A damaged part costs its own records: a record, or, in the segment that a kill left unfinished, those behind it. A
 //!   record is never looked for within bytes that a visitor may have chosen.
 //! - No method waits for a disk, except [`TierFolder::open`], [`TierFolder::flush_for_stop`], [`TierFolder::close`], the
 //!   `wait` of a ticket, [`append_while_stopped`] and [`verify()`].

@@ -1,4 +1,5 @@
-//! What lies in a segment: by its footer, or where that is missing or damaged, by walking through the records.
+//! Lists the records of a segment: by its footer, or by walking through the records if the footer is missing
+//! or damaged.
 
 use crate::form::footer::{BLOCK_BYTES, FooterBlock, FooterEntry, TRAILER_BYTES, Trailer};
 use crate::form::segment::HEADER_BYTES;
@@ -15,7 +16,7 @@ pub(crate) enum ListingSource {
     Scan {
         unread: u64,
     },
-    /// So many records lie where a block of the footer is damaged.
+    /// The number of records found by walking where blocks of the footer are damaged.
     DamagedFooter(u64),
 }
 
@@ -27,7 +28,7 @@ pub(crate) struct SegmentListing {
 }
 
 impl SegmentListing {
-    /// Reads what lies in a segment.
+    /// Reads the list of a segment's records.
     pub(crate) fn read(file: &dyn StorageFile, number: u64) -> io::Result<SegmentListing> {
         let len = file.byte_len()?;
         let mut trailer = [0; TRAILER_BYTES];
@@ -55,7 +56,7 @@ impl SegmentListing {
             .unwrap_or(u64::MAX)
     }
 
-    /// Gives a segment without a footer one, behind all that it has.
+    /// Writes a footer for a segment without one, behind its records.
     pub(crate) fn write_footer(&self, file: &dyn StorageFile, number: u64) -> io::Result<()> {
         let blocks_at = file.byte_len()?.next_multiple_of(BLOCK_BYTES as u64);
         file.write_at(
@@ -83,7 +84,7 @@ fn read_footer(file: &dyn StorageFile, trailer: &Trailer) -> io::Result<SegmentL
     bytes.truncate(count);
     let (blocks, _) = bytes.as_chunks::<BLOCK_BYTES>();
     let mut entries = Vec::with_capacity(trailer.entries as usize);
-    // Where the part that the next block covers must begin, and what was found where blocks are damaged.
+    // The expected start of the next block's part, and the records found by walking where blocks are damaged.
     let (mut end_units, mut walked, mut is_damaged) = (first_units(), 0, false);
     let mut walk = |entries: &mut Vec<_>, from, to| -> io::Result<()> {
         let before = entries.len();

@@ -1,5 +1,5 @@
-//! Fills the index from the segments of earlier starts, newest first. Lookups and writes go on meanwhile: what is newer
-//! is in the index before what is older.
+//! Fills the index from the segments of earlier starts, newest first. Lookups and writes go on meanwhile: newer records
+//! are in the index before older ones.
 
 use crate::form::footer::FooterEntry;
 use crate::form::segment::{HEADER_BYTES, SegmentHeader, SegmentOpening, segment_name};
@@ -61,7 +61,7 @@ fn opening(parts: &TierParts, segment: &Segment) -> io::Result<SegmentOpening> {
     Ok(SegmentHeader::read(&header[..count]))
 }
 
-/// Why a segment with a good header is of no use.
+/// Returns the reason why a segment with a good header is of no use.
 fn refusal(parts: &TierParts, header: &SegmentHeader, segment: &Segment) -> Option<&'static str> {
     if header.number != segment.number {
         Some("its number is not that of its name")

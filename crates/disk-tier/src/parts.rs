@@ -1,4 +1,4 @@
-//! What the threads of a tier share.
+//! The parts that the threads of a tier share.
 
 use crate::admission::UseSketch;
 use crate::clock_facts::ClockFacts;
@@ -69,7 +69,7 @@ impl TierParts {
         self.storage.now().boot_millis
     }
 
-    /// May the tier be asked now?
+    /// Whether the tier may be used now.
     pub(crate) fn is_awake(&self) -> bool {
         let rests = self.health.may_rest() && self.health.is_resting(self.boot_millis());
         !self.health.is_closed() && !self.health.is_journal_failing() && !rests
@@ -109,7 +109,8 @@ impl TierParts {
         self.segments.bytes() + skipped
     }
 
-    /// Is there no room for a segment beside those there are, and for another one to copy into?
+    /// Notes whether there is room for a segment beside those there are, and for another one to
+    /// copy into.
     pub(crate) fn note_fullness(&self) {
         let is_full = self.bytes() + 2 * self.config.segment_bytes > self.config.max_bytes;
         self.is_full.store(is_full, Relaxed);

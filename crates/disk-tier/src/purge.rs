@@ -22,14 +22,14 @@ pub struct WrittenPurge {
     /// Records with an earlier stamp are purged, as far as the target names them.
     pub stamp: u64,
     pub mode: PurgeMode,
-    /// When it was said, to be shown; no decision depends on it.
+    /// The time of the purge, to be shown; no decision depends on it.
     pub wall_millis: u64,
-    /// What is purged, in the caller's form; at most [`TARGET_BYTES_MAX`].
+    /// The target of the purge, in the caller's form; at most [`TARGET_BYTES_MAX`].
     pub target: Bytes,
 }
 
-/// How far the purges of a log that several machines share are written down: all up to `number`, and whatever else had
-/// to be purged for what this machine has missed before.
+/// How far the purges of a log that several machines share are written down: all up to `number`, and any other purges
+/// that make up for those missed before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogPosition {
     /// The log's name; at most [`TARGET_BYTES_MAX`].
@@ -37,14 +37,14 @@ pub struct LogPosition {
     pub number: u64,
 }
 
-/// A purge that is said while no server has the folder. Its stamp is made by the journal.
+/// A purge that is made while no server has the folder. Its stamp is made by the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoppedPurge {
     pub mode: PurgeMode,
     pub target: Bytes,
 }
 
-/// Why a purge is not on the disk. It holds in memory, but not through a restart.
+/// The reason why a purge is not on the disk. It holds in memory, but not through a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PurgeNotWritten {
     /// The target is longer than [`TARGET_BYTES_MAX`].
@@ -92,7 +92,7 @@ impl PurgeTicket {
     /// Waits for the disk; for threads that may.
     ///
     /// # Errors
-    /// Why the purge is not on the disk.
+    /// The reason why the purge is not on the disk.
     pub fn wait(self) -> PurgeOutcome {
         match self.0 {
             TicketState::Ready(outcome) => outcome,

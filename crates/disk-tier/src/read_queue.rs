@@ -29,7 +29,7 @@ pub(crate) struct ReadQueue {
     wake: Condvar,
 }
 
-/// A read by a thread. Resolves to nothing where the record is not there, another one, or damaged.
+/// A read by a thread. Resolves to nothing if the record is not there, another one, or damaged.
 #[derive(Debug)]
 pub struct RecordTicket {
     receiver: oneshot::Receiver<Option<Box<RecordBytes>>>,
@@ -63,7 +63,7 @@ impl Future for RecordTicket {
 }
 
 impl ReadQueue {
-    /// Asks for a read. Where too many wait, the ticket resolves to nothing at once.
+    /// Asks for a read. If too many wait, the ticket resolves to nothing at once.
     pub(crate) fn ask(
         &self,
         parts: &Arc<TierParts>,
@@ -97,7 +97,7 @@ impl ReadQueue {
                 waiting.clear();
                 return None;
             }
-            // Those that were given up are not read.
+            // Abandoned requests are not read.
             match waiting.pop_front() {
                 Some(request) if request.sender.is_closed() => {}
                 Some(request) => return Some(request),

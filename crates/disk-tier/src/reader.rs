@@ -14,11 +14,11 @@ use std::time::Duration;
 
 /// Records up to this size are read at once.
 const WHOLE_BYTES_MAX: usize = INLINE_BODY_BYTES + (4 << 10);
-/// What is read of a larger one before its header is known.
+/// Bytes of a larger record that are read before its header is known.
 const FIRST_BYTES: usize = 4 << 10;
 /// A body up to this size is compared with its check sum without a thread.
 const COMPARED_INLINE_MAX: usize = 128 << 10;
-/// What is read at a time to compare a larger one.
+/// Bytes that are read at a time to compare a larger record.
 const COMPARED_BYTES: usize = 256 << 10;
 /// Distance of the bytes by which it is seen whether a body is in the page cache, and how many are looked at.
 const PROBE_STEP: u64 = 32 << 10;
@@ -27,16 +27,16 @@ const PROBES_MAX: u64 = 8;
 /// Whether the reader may wait for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadMode {
-    /// What is not in memory is not read.
+    /// Bytes that are not in memory are not read.
     Now,
     Waiting,
 }
 
-/// Why there is no record.
+/// The reason why there is no record.
 #[derive(Debug)]
 enum ReadFailure {
     NotInMemory,
-    /// Of another key, or gone.
+    /// The record is of another key, or gone.
     Missing,
     Damaged,
 }
@@ -171,7 +171,7 @@ fn body(
         }
         false => source.bytes(at, len)?,
     };
-    // Compared each time: the page cache may have lost what was right once, and 4 KB cost 0.3 us.
+    // Compared each time: the page cache may have dropped bytes that were right once, and 4 KB cost 0.3 us.
     match crc32fast::hash(&body) == header.body_sum {
         true => Ok(RecordBody::Inline(body)),
         false => Err(ReadFailure::Damaged),

@@ -1,4 +1,4 @@
-//! Records as callers see them: what is handed over to be kept, and what is read.
+//! Records as callers see them: those handed over to be kept, and those read.
 
 use crate::index::PackedPlace;
 use crate::times::{RecordAge, TierTime};
@@ -12,13 +12,13 @@ pub const INLINE_BODY_BYTES: usize = 12 << 10;
 /// Variants of one key that are found; one more takes the place of the oldest.
 pub const VARIANTS_MAX: usize = 8;
 
-/// What is kept.
+/// A record to be written.
 #[derive(Clone, Debug)]
 pub struct NewRecord {
     /// The cache key, at most [`crate::KEY_BYTES_MAX`].
     pub key: Bytes,
-    /// Which of the responses of one key: records with the same number replace each other. Eight bits of it are
-    /// compared.
+    /// The number of the response among those of one key: records with the same number replace each other. Eight bits
+    /// of it are compared.
     pub variant: u64,
     /// The reading of the purge clock when the fetch began.
     pub stamp: u64,
@@ -32,7 +32,7 @@ pub struct NewRecord {
     pub body: Bytes,
 }
 
-/// Where a record lies: a hint from memory. What lies there is compared with the key when it is read.
+/// The place of a record: a hint from memory. The record there is compared with the key when it is read.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub struct RecordPlace {
     pub(crate) key_hash: u64,
@@ -40,7 +40,7 @@ pub struct RecordPlace {
 }
 
 impl RecordPlace {
-    /// May the record be of this variant?
+    /// Whether the record may be of this variant.
     #[must_use]
     pub fn is_of_variant(&self, variant: u64) -> bool {
         PackedPlace(self.packed).variant() == variant & 0xff
@@ -89,7 +89,7 @@ pub enum RecordBody {
     },
 }
 
-/// What a reading without waiting gave.
+/// The result of reading without waiting.
 #[derive(Clone, Debug)]
 pub enum ReadNow {
     Record(Box<RecordBytes>),
@@ -99,7 +99,7 @@ pub enum ReadNow {
     Missing,
 }
 
-/// What becomes of a record that was handed over.
+/// The fate of a record that was handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteVerdict {
     Queued,
@@ -115,10 +115,10 @@ pub enum WriteVerdict {
     NotWriting,
 }
 
-/// What was written at a stop.
+/// The result of writing at a stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StopReport {
     pub written: u64,
-    /// Those that were offered and could not be written any more, or are not worth it.
+    /// Records that were offered and could not be written any more, or are not worth it.
     pub left: u64,
 }

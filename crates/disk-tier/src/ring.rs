@@ -1,7 +1,7 @@
-//! The oldest segments go when there is no room, or when they were not used for long. What was used since it was written
-//! is copied into the segment under way.
+//! The oldest segments go when there is no room, or when they were not used for long. Records that were used since they
+//! were written are copied into the segment under way.
 //!
-//! A segment is never written over: its file is removed, so that those who send from it keep what they have.
+//! A segment is never written over: its file is removed, so that senders keep their open file.
 
 use crate::config::LIFETIME_MIN;
 use crate::form::footer::FooterEntry;
@@ -28,13 +28,13 @@ pub(crate) fn make_room(parts: &TierParts, writer: &mut SegmentWriter) {
     parts.floor.fetch_max(journal.floor(), Relaxed);
 }
 
-/// Gives the room of one segment back, but for what is copied of it.
+/// Frees the room of one segment, and copies some of its records.
 pub(crate) fn drop_one(parts: &TierParts, writer: &mut SegmentWriter) {
     let _ = drop_skipped(parts) || drop_oldest(parts, writer);
 }
 
 fn has_too_much(parts: &TierParts) -> bool {
-    // One segment stays free: survivors are copied before what they were in goes.
+    // One segment stays free: survivors are copied before their segment goes.
     if parts.bytes() + parts.config.segment_bytes > parts.config.max_bytes {
         return true;
     }

@@ -1,12 +1,12 @@
 //! Walks the records of a segment one by one, from a place where one begins until the check sum of a head is wrong. A
-//! record is never looked for: what looks like one in the middle of a body is the body's.
+//! record is never looked for: bytes in the middle of a body that look like one belong to the body.
 
 use crate::form::record::{HEADER_BYTES, RecordHeader, checked_header};
 use crate::storage::StorageFile;
 use std::io;
 use std::ops::Range;
 
-/// What is read at a time.
+/// Bytes that are read at a time.
 const WINDOW_BYTES: usize = 1 << 20;
 
 /// A part of a file in memory.

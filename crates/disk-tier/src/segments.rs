@@ -21,7 +21,7 @@ pub(crate) enum LoadState {
     Dropped,
 }
 
-/// A segment's file, and what is known of it.
+/// A segment's file, and the facts known of it.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) number: u64,
@@ -79,7 +79,7 @@ impl Segment {
             return Ok(file);
         }
         let path = self.path(folder);
-        // What is not finished gets its footer, where the disk takes writes.
+        // An unfinished segment gets its footer, if the disk takes writes.
         let file = storage
             .open_to_write(&path)
             .or_else(|_| storage.open(&path))?;

@@ -1,5 +1,5 @@
-//! What a start finds in its folder, and which number it takes. A purge while no server runs is such a start, too: its
-//! stamps must be above all that an earlier server gave.
+//! The state of a folder at a start, and the number that the start takes. A purge while no server runs is such a
+//! start, too: its stamps must be above all that an earlier server gave.
 
 use crate::error::TierError;
 use crate::form::journal::journal_number;
@@ -65,7 +65,7 @@ impl FolderStart {
             last = last.max(self.last_start_of_segments(storage, folder));
         }
         let Ok(start) = u16::try_from(last + 1) else {
-            // Stamps of a start that comes again would say nothing: all begins anew.
+            // Stamps of a start number that comes again would be ambiguous: all begins anew.
             self.clear(storage, folder)?;
             self.history = JournalHistory::default();
             self.start = 1;
@@ -132,7 +132,7 @@ impl FolderStart {
     }
 }
 
-/// Is a file one that a tier makes?
+/// Whether a file is one that a tier makes.
 pub(crate) fn is_ours(file: &ListedFile) -> bool {
     let has_our_name = matches!(&*file.name, LOCK_NAME | UNFINISHED_JOURNAL)
         || segment_number(&file.name).is_some()
@@ -151,7 +151,7 @@ pub(crate) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error
     move |error| TierError::Io { what, path, error }
 }
 
-/// Does a process keep pages in this folder?
+/// Whether a process keeps pages in this folder.
 pub fn is_in_use(folder: &Path, storage: &dyn Storage) -> bool {
     matches!(storage.lock(&folder.join(LOCK_NAME)), Ok(None))
 }
@@ -202,7 +202,7 @@ pub fn append_while_stopped(
     Ok(true)
 }
 
-/// As many purges as one call of [`append_while_stopped`] takes.
+/// Purges that one call of [`append_while_stopped`] takes at most.
 pub const STOPPED_PURGES_MAX: usize = 16 << 10;
-/// What their targets may take together.
+/// The bound of their targets together.
 const STOPPED_BYTES_MAX: usize = 2 << 20;

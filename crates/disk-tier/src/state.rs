@@ -1,4 +1,4 @@
-//! What a tier says about itself: its state with the reason, numbers, and events that are worth a line in a log.
+//! The reports of a tier: its state with the reason, numbers, and events that are worth a line in a log.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ pub struct TierStats {
     pub segments: u64,
     /// Bytes of memory that the index takes.
     pub index_bytes: u64,
-    /// Are all segments of earlier starts loaded?
+    /// Whether all segments of earlier starts are loaded.
     pub is_loaded: bool,
     pub reads_inline: u64,
     pub reads_by_threads: u64,
@@ -61,7 +61,7 @@ pub struct TierStats {
     pub journal_syncs: u64,
 }
 
-/// What is worth a line in a log. The crate itself writes none.
+/// An event that is worth a line in a log. The crate itself writes none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TierEvent {
     /// A file of another form, zone or fingerprint: skipped, and removed in its turn.

@@ -26,61 +26,61 @@ pub trait Storage: Send + Sync + Debug {
     /// account.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn make_folder(&self, path: &Path) -> io::Result<bool>;
 
     /// Takes the lock of a file, which is made if it is missing. Nothing: another process has it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FolderLock>>>;
 
     /// The files of a folder, in no order.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn list(&self, folder: &Path) -> io::Result<Vec<ListedFile>>;
 
     /// Makes a file that is not there yet, of mode 0600, to be read and written.
     ///
     /// # Errors
-    /// What the system says, `AlreadyExists` among it.
+    /// The error of the system, `AlreadyExists` among others.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn StorageFile>>;
 
     /// Opens a file to be read.
     ///
     /// # Errors
-    /// What the system says; a link is refused.
+    /// The error of the system; a link is refused.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn StorageFile>>;
 
     /// Opens a file to be read and written.
     ///
     /// # Errors
-    /// What the system says; a link is refused.
+    /// The error of the system; a link is refused.
     fn open_to_write(&self, path: &Path) -> io::Result<Arc<dyn StorageFile>>;
 
     /// Removes a file; those who have it open keep it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Gives a file another name in its folder, in place of a file that has it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Returns when names that were made, changed and removed are so on the disk.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// What this account may still write to the file system of a path.
+    /// Returns the bytes that this account may still write to the file system of a path.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn free_bytes(&self, path: &Path) -> io::Result<u64>;
 
     /// The time by both clocks.
@@ -96,31 +96,32 @@ pub trait FolderLock: Send + Sync + Debug {}
 /// An open file.
 pub trait StorageFile: Send + Sync + Debug {
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn byte_len(&self) -> io::Result<u64>;
 
     /// Reads until the buffer is full or the file ends; how much.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Reads without waiting for a disk. Nothing: not all of it is in memory, or the file system cannot tell.
+    /// Reads without waiting for a disk. `None`: not all of it is in memory, or the file system does not support
+    /// this.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn read_now(&self, buffer: &mut [u8], offset: u64) -> io::Result<Option<usize>>;
 
     /// Writes all of it.
     ///
     /// # Errors
-    /// What the system says; a part may have been written.
+    /// The error of the system; a part may have been written.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
     /// Returns when the file's bytes are on the disk.
     ///
     /// # Errors
-    /// What the system says; what was written since the last success may be lost then.
+    /// The error of the system; bytes written since the last success may be lost then.
     fn sync_data(&self) -> io::Result<()>;
 
     /// The file to send bodies from. Without one, all bodies are read into memory.

@@ -12,7 +12,7 @@ pub struct TierTime {
 /// How old a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordAge {
-    /// So many milliseconds.
+    /// A number of milliseconds.
     Millis(u64),
     /// The wall clock stands before a moment that it has shown already: the record counts as stale, and is not gone.
     Unknown,

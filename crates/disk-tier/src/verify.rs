@@ -1,5 +1,5 @@
-//! Reads a folder through and says what is in it. Nothing is changed and no lock is taken, so that it works beside a
-//! server, whose unfinished segment then counts as such.
+//! Reads a folder through and reports its content. Nothing is changed and no lock is taken, so that it works beside
+//! a server, whose unfinished segment then counts as such.
 
 use crate::error::TierError;
 use crate::form::segment::{HEADER_BYTES, SegmentHeader, SegmentOpening, segment_number};
@@ -14,7 +14,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// What a folder has.
+/// The content of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FolderReport {
     pub segments: Vec<SegmentReport>,
@@ -23,7 +23,7 @@ pub struct FolderReport {
     pub purges: usize,
     /// How far the purges of other machines are among them.
     pub position: Option<LogPosition>,
-    /// What is wrong with the journals.
+    /// Descriptions of the damage in the journals.
     pub journal_damage: Vec<String>,
     /// Records with an earlier stamp are void.
     pub floor: u64,
@@ -33,7 +33,7 @@ pub struct FolderReport {
     pub foreign: Vec<String>,
 }
 
-/// What a file with the name of a segment has.
+/// The content of a file with the name of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentReport {
     pub name: String,
@@ -66,7 +66,7 @@ pub enum SegmentEnd {
     /// It is written to, or was when the server was killed. So many bytes behind the last record are of none: torn,
     /// damaged, or just being written.
     Unfinished { unread: u64 },
-    /// With a footer that is damaged. What it names is found by walking through the records.
+    /// With a footer that is damaged. Its records are found by walking through the segment.
     DamagedFooter,
 }
 
@@ -103,7 +103,7 @@ impl FolderReport {
         self.segments.iter().map(of).sum()
     }
 
-    /// Is nothing damaged?
+    /// Whether all is undamaged.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let is_whole = |segment: &SegmentReport| match segment.finding {
@@ -246,7 +246,7 @@ fn is_whole(file: &dyn StorageFile, entry: &footer::FooterEntry) -> io::Result<b
     Ok(record::is_whole(&bytes.freeze()))
 }
 
-/// Whatever bytes a file has: it is read as a record, a segment's begin and footer, and a journal.
+/// Reads any bytes as a record, as a segment's begin and footer, and as a journal.
 #[doc(hidden)]
 pub fn fuzz_form(bytes: &[u8]) {
     let shared = bytes::Bytes::copy_from_slice(bytes);

@@ -1,5 +1,5 @@
-//! Records that wait for the writer: bounded in number and in bytes. What does not fit is dropped, and comes again when
-//! it is used again.
+//! Records that wait for the writer: bounded in number and in bytes. A record that does not fit is dropped, and comes
+//! again when it is used again.
 
 use crate::config::WRITE_RETRY;
 use crate::parts::TierParts;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const WAITING_MAX: usize = 8192;
 const WAITING_BYTES_MAX: usize = 64 << 20;
-/// How often the writer looks at what is due, while nothing is written.
+/// How often the writer does its periodic work, while nothing is written.
 const TICK: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
@@ -66,13 +66,13 @@ impl WriteQueue {
         Some(record)
     }
 
-    /// Writes what waits until a time.
+    /// Writes the waiting records until a time.
     pub(crate) fn drain_until(&self, parts: &TierParts, until: Instant) {
         while Instant::now() < until
             && let Some(record) = self.pop()
         {
             if parts.health.may_write(parts.boot_millis()) {
-                // Why it was refused is in the health of the tier.
+                // The health of the tier has the reason for a refusal.
                 let _ = self.writer.lock().append(parts, &record);
             }
         }

@@ -18,9 +18,9 @@ use std::time::Duration;
 
 /// A record is at most this share of a segment.
 const SHARE_OF_SEGMENT: u64 = 4;
-/// How often the journal hears what the wall clock shows, while records are written.
+/// How often the journal notes the wall clock, while records are written.
 const TIME_NOTE_MILLIS: u64 = 60_000;
-/// What the buffer for one record keeps between records.
+/// The capacity that the buffer for one record keeps between records.
 const BUFFER_KEPT: usize = 256 << 10;
 /// A name may be taken by a foreign file: the number of names that are passed over.
 const NAMES_TRIED: u64 = 64;
@@ -45,7 +45,7 @@ pub(crate) struct SegmentWriter {
     is_making_room: bool,
 }
 
-/// Why a record was not written.
+/// The reason why a record was not written.
 #[derive(Debug)]
 pub(crate) enum NotAppended {
     TooLarge,
@@ -143,7 +143,7 @@ impl SegmentWriter {
         ))
     }
 
-    /// The segment under way if it has room for so many bytes, else the next one.
+    /// Returns the segment under way if it has room for `len` bytes, else the next one.
     fn active_with_room(&mut self, parts: &TierParts, len: u64) -> io::Result<&mut ActiveSegment> {
         let has_room = |active: &ActiveSegment| active.has_room(len, parts.config.segment_bytes);
         if !self.active.as_ref().is_some_and(has_room) {
@@ -191,7 +191,7 @@ impl SegmentWriter {
                 .remove(&parts.folder.join(segment_name(number)));
             return Err(error);
         }
-        // It counts as full from its begin, so that what it will take is there when it takes it.
+        // It counts with its full size from the start, so that its room is there when it needs it.
         let bytes = parts.config.segment_bytes;
         let segment = Arc::new(Segment::made(number, file, bytes, now.boot_millis));
         parts.segments.push(Arc::clone(&segment));
@@ -229,7 +229,8 @@ impl SegmentWriter {
         }
     }
 
-    /// What is due from time to time: room on the disk, records that were not used for long, the time in the journal.
+    /// Does the periodic work: frees room on the disk, drops records that were not used for long, notes the time in the
+    /// journal.
     pub(crate) fn tick(&mut self, parts: &TierParts) {
         let now = parts.storage.now();
         let inactive = u64::try_from(parts.config.inactive.as_millis()).unwrap_or(u64::MAX);
@@ -252,7 +253,7 @@ impl SegmentWriter {
             .is_none_or(|at| at + TIME_NOTE_MILLIS < now.boot_millis);
         if due {
             self.noted_time_at = Some(now.boot_millis);
-            // Where it fails, the next purge finds out.
+            // If this fails, the next purge finds out.
             let _ = parts.journal.writer().lock().note_time(now.wall_millis);
         }
     }

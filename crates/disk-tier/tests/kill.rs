@@ -1,5 +1,5 @@
-//! A process that writes records and purges is killed at random moments (`SIGKILL`). What the next one finds is judged by
-//! content: every purge that the dead one confirmed holds, and no record is torn or mixed.
+//! A process that writes records and purges is killed at random moments (`SIGKILL`). The files that the next one finds
+//! are judged by content: every purge that the dead one confirmed holds, and no record is torn or mixed.
 //!
 //! `MAYFLY_TIER_KILLS=1000` kills a thousand times instead of twenty.
 
@@ -45,7 +45,7 @@ fn write(tier: &TierFolder, page: u64, version: u64, stamp: u64) {
     });
 }
 
-/// The process that is killed: it changes pages for ever, and says which purges are confirmed. Without a folder in its
+/// The process that is killed: it changes pages for ever, and reports confirmed purges. Without a folder in its
 /// environment there is nothing to do.
 #[test]
 fn child_process_changes_pages_until_it_is_killed() {
@@ -72,7 +72,7 @@ fn child_process_changes_pages_until_it_is_killed() {
     }
 }
 
-/// Lets a process run until it has confirmed some purges, and kills it; what it confirmed.
+/// Lets a process run until it has confirmed some purges, and kills it; returns the confirmed purges.
 fn run_and_kill(folder: &Path, round: u64) -> Vec<(u64, u64)> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([

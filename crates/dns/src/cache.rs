@@ -16,14 +16,14 @@ use crate::message::Service;
 /// http://$host`), so there has to be an end: this many take a few megabytes.
 const MAX_NAMES: usize = 10_000;
 
-/// What is looked up: a name in lower case.
+/// The key of a lookup: a name in lower case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     Addresses(String),
     Services(String),
 }
 
-/// What was found.
+/// The records of a successful lookup.
 #[derive(Clone, Debug)]
 pub(crate) enum DnsAnswer {
     Addresses(Arc<[std::net::IpAddr]>),
@@ -37,7 +37,8 @@ pub(crate) struct TimedAnswer {
     pub valid_until: Millis,
 }
 
-/// Where the asker tells all who wait.
+/// The channel on which the task that asks sends its result to all waiting
+/// requests.
 pub(crate) type Flight = Arc<watch::Sender<Option<Result<TimedAnswer, Fault>>>>;
 
 #[derive(Debug)]
@@ -51,7 +52,7 @@ pub(crate) struct Cache {
     entries: HashMap<Key, Entry>,
 }
 
-/// What a look says.
+/// The result of a lookup in the cache.
 #[derive(Debug)]
 pub(crate) enum CacheLookup {
     Known(TimedAnswer),
@@ -79,7 +80,8 @@ impl Cache {
         }
     }
 
-    /// Forgets, if it must, what is past its time, or else all that is known.
+    /// Makes room for a name, if it must by forgetting outdated answers, or else
+    /// all answers.
     fn has_room(&mut self, now: Millis) -> bool {
         if self.entries.len() < MAX_NAMES {
             return true;
@@ -98,7 +100,7 @@ impl Cache {
         self.entries.insert(key, Entry::UnderWay(flight));
     }
 
-    /// Ends `flight`, keeping what it found if that is worth it.
+    /// Ends `flight`, and keeps its answer if that is worth it.
     pub fn land(&mut self, key: &Key, flight: &Flight, found: Option<TimedAnswer>) {
         let is_this = matches!(
             self.entries.get(key),

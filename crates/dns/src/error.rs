@@ -1,8 +1,9 @@
-//! Why a name has no address, in nginx's words.
+//! The reasons why a name has no address, in nginx's words.
 
 use std::fmt;
 
-/// What went wrong. The first five are RFC 1035's response codes (§4.1.1).
+/// The reason why a lookup failed. The first five are RFC 1035's response codes
+/// (§4.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The server could not read the question.
@@ -49,7 +50,7 @@ impl fmt::Display for Fault {
 /// A name that could not be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolveError {
-    /// As it was asked for.
+    /// The name as the caller wrote it.
     pub name: String,
     /// Why.
     pub fault: Fault,

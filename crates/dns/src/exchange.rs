@@ -17,7 +17,7 @@ const MAX_DATAGRAM_BYTES: usize = 4096;
 /// Datagrams of others that are passed over in one round: a flood ends it.
 const MAX_STRANGERS: usize = 1000;
 
-/// A name's questions and what has come back so far.
+/// A name's questions and the replies so far.
 #[derive(Debug)]
 pub(crate) struct Round {
     asked: Vec<(Question, Option<Reply>)>,
@@ -36,7 +36,7 @@ impl Round {
         self.asked.iter().map(|(_, reply)| reply.as_ref()).collect()
     }
 
-    /// Asks `server` what is still open, until all is answered.
+    /// Asks `server` the open questions, until all is answered.
     pub async fn ask(&mut self, server: SocketAddr, tcp_timeout: Duration) -> io::Result<()> {
         let local: SocketAddr = match server {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),

@@ -1,4 +1,4 @@
-//! Names to addresses at run time: what `resolver` asks for.
+//! Names to addresses at run time: the work of the directive `resolver`.
 //!
 //! [`Resolver::resolve`] answers from memory while an answer is valid, lets requests for one name
 //! share one question, and asks exactly the name servers it was given (`exchange`): over UDP, then

@@ -10,7 +10,7 @@ use crate::error::Fault;
 /// Aliases followed inside one message; the rest is left to the next question.
 const MAX_CHAIN: usize = 16;
 
-/// What is asked about a name.
+/// The record type of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     A,
@@ -35,7 +35,7 @@ pub struct Service {
     pub priority: u16,
     /// Share among those of one priority.
     pub weight: u16,
-    /// Where the server listens.
+    /// The port on which the server listens.
     pub port: u16,
     /// Its name, lower case.
     pub target: String,
@@ -47,11 +47,11 @@ pub(crate) struct Question {
     name: Name,
     kind: Kind,
     id: u16,
-    /// As it is sent.
+    /// The datagram as sent.
     pub bytes: Vec<u8>,
 }
 
-/// What a name server said.
+/// The reply of a name server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Records(Records),
@@ -88,9 +88,9 @@ impl Question {
         })
     }
 
-    /// The reply in `bytes`; `None` where they are malformed, the answer to
-    /// something else, or an error that says nothing about the name. Such a
-    /// datagram is passed over, as nginx does: it may be forged.
+    /// The reply in `bytes`; `None` if they are malformed, the answer to something
+    /// else, or an error that does not concern the name. Such a datagram is passed
+    /// over, as nginx does: it may be forged.
     pub fn reply(&self, bytes: &[u8]) -> Option<Reply> {
         let message = Message::from_vec(bytes).ok()?;
         let head = &message.metadata;
@@ -122,7 +122,8 @@ impl Question {
             ..Records::default()
         };
         for record in &message.answers {
-            // Whatever the owner: a server that follows aliases names the last one.
+            // The owner does not matter: a server that follows aliases names the
+            // last one.
             match (self.kind, &record.data) {
                 (Kind::A, RData::A(address)) => records.addresses.push(address.0.into()),
                 (Kind::Aaaa, RData::AAAA(address)) => records.addresses.push(address.0.into()),

@@ -3,7 +3,7 @@
 //! ```text
 //! look: Known -------------------------------> answer
 //!       UnderWay -- wait -------------------> the asker's answer
-//!       Unknown  -- announce, spawn lead ---> lead asks, keeps, tells all
+//! Unknown  -- announce, spawn lead ---> lead asks, stores, sends to all
 //! ```
 //!
 //! The task that asks belongs to the resolver, not to the request that caused it; the task ends
@@ -31,12 +31,12 @@ const MAX_ALIASES: usize = 16;
 /// Before the next server after one that could not even be sent to.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 
-/// What `resolver` says.
+/// The arguments of the directive `resolver`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolverSpec {
     /// Asked in turn.
     pub servers: Vec<SocketAddr>,
-    /// How long an answer holds; `None`: as long as it says.
+    /// How long an answer holds; `None`: for the TTL of its records.
     pub valid: Option<Duration>,
     /// Ask for IPv4 addresses.
     pub ipv4: bool,
@@ -98,7 +98,7 @@ impl Resolver {
         })
     }
 
-    /// What it was made from.
+    /// Returns the directive's arguments from which the resolver was made.
     pub fn spec(&self) -> &ResolverSpec {
         &self.spec
     }
@@ -186,9 +186,9 @@ impl Resolver {
         }
     }
 
-    /// Asks for `key`, remembers an answer and tells all who wait for it.
+    /// Asks for `key`, stores the answer and sends it to all that wait for it.
     async fn lead(self: Arc<Self>, key: Key, flight: Flight, now: Millis) {
-        // Whatever ends this task, the name does not stay under way.
+        // However this task ends, the name does not stay under way.
         let landing = FlightGuard {
             resolver: &self,
             key: &key,
@@ -284,7 +284,7 @@ struct GatheredAnswers {
     services: Vec<Service>,
     alias: Option<String>,
     ttl: u32,
-    /// What it means if there is nothing else.
+    /// The fault to report if the replies have no records of the wanted type.
     fault: Fault,
 }
 
@@ -339,7 +339,7 @@ impl Drop for FlightGuard<'_> {
     }
 }
 
-/// As it is looked up: lower case, without the last dot.
+/// Normalizes a name for lookups: lower case, without the last dot.
 fn normal(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }

@@ -1,5 +1,5 @@
-//! Which clients have loaded a file of a page (a style sheet, a script, a picture) lately. Browsers do,
-//! and programs that only read pages do not.
+//! The clients that have loaded a file of a page (a style sheet, a script, a picture) lately. Browsers
+//! do, and programs that only read pages do not.
 //!
 //! A mark is one store of an atomic, since files are sent by every thread and often. Two clients may fall
 //! on one slot: the later one takes it, and the earlier one is unmarked until its next file.
@@ -33,7 +33,7 @@ impl AssetMarks {
         }
     }
 
-    /// Has it lately?
+    /// Whether the client has loaded a file lately.
     #[must_use]
     pub fn is_marked(&self, client: u64, now: Millis) -> bool {
         let slot = self.0.get(client as usize % SLOTS);

@@ -11,8 +11,8 @@
 //! mirrors     when none of these waits, else every 9th       three of four    16 at most
 //! ```
 //!
-//! Health checks do not come here: a check that waited in line would tell about the line and
-//! not about its server. Their number is bounded by their interval.
+//! Health checks do not come here: a check that waited in line would measure the line and not its server. Their
+//! number is bounded by their interval.
 
 /// On whose behalf a server is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,10 +27,10 @@ pub enum Class {
     StaleVisitor,
     /// A part of a visitor's page. One page has many: they do not keep other visitors from their pages.
     Fragment,
-    /// A stored page is made anew, and visitors see the stored one meanwhile. Also what fetches
-    /// pages ahead of visitors (warming) belongs here.
+    /// A stored page is made anew, and visitors see the stored one meanwhile. Requests that fetch pages ahead of
+    /// visitors (warming) belong here too.
     Refresh,
-    /// A program that reads the site, by its name or by what it does.
+    /// A program that reads the site, by its name or by its behaviour.
     Crawler,
     /// A copy of a request (`mirror`): its answer is discarded.
     Mirror,
@@ -39,7 +39,7 @@ pub enum Class {
 /// The number of lines that requests wait in.
 pub const LINES: usize = 6;
 
-/// What the lines are called, in their order.
+/// The names of the lines, in their order.
 pub const LINE_NAMES: [&str; LINES] = [
     "writer", "visitor", "fragment", "refresh", "crawler", "mirror",
 ];
@@ -48,7 +48,7 @@ pub const LINE_NAMES: [&str; LINES] = [
 /// keeps the servers busy, and those in a long one would be too late.
 pub const MAX_WAITING_IN_BACKGROUND: usize = 16;
 
-/// Requests of crawlers that wait in line at most. Others are told when to come again.
+/// Requests of crawlers that wait in line at most. Others get an answer with the time to come again.
 pub const MAX_WAITING_CRAWLERS: usize = 256;
 
 /// The fragments of one client fill this share of their line at most, so that others have room.
@@ -67,8 +67,8 @@ pub fn fragments_of_client(length: usize) -> usize {
 /// in a line that we do not see.
 const MAX_REFRESHES_WITHOUT_LIMIT: usize = 32;
 
-/// A line that is passed over so often gets the next slot: also while visitors keep coming,
-/// refreshes go on.
+/// The number of times after which a line that is passed over gets the next slot: also while visitors keep
+/// coming, refreshes go on.
 pub const MAX_PASSED_OVER: usize = 8;
 
 impl Class {
@@ -100,13 +100,13 @@ impl Class {
         }
     }
 
-    /// Is the request made without a client who waits for the answer?
+    /// Whether the request is made without a client who waits for the answer.
     #[must_use]
     pub fn is_background(self) -> bool {
         matches!(self, Self::Refresh | Self::Mirror)
     }
 
-    /// Does a visitor wait for the answer?
+    /// Whether a visitor waits for the answer.
     #[must_use]
     pub fn is_visitors(self) -> bool {
         self.line() <= Self::Fragment.line()

@@ -1,5 +1,5 @@
-//! Which turn and which class a request has: what is known of its client by what it did, not by what
-//! it is called. A name lowers the class at most, so that a false one gains nothing.
+//! The turn and the class of a request: they follow from its client's past behaviour, not from its
+//! name. A name lowers the class at most, so that a false one gains nothing.
 //!
 //! ```text
 //! names itself a crawler                              crawlers, one turn for each name
@@ -10,7 +10,8 @@
 //! a newcomer                                          the turn of its address
 //! ```
 //!
-//! A page is cold where it was not asked for lately. What a client asks for again is neither.
+//! A page is cold if it was not asked for lately. A page of the client's own network counts neither as
+//! cold nor as known when it is asked for again.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -26,18 +27,19 @@ use crate::generations::Generations;
 const MEMORY: f64 = 300_000.0;
 /// Cold pages of one client that make it a crawler.
 const CRAWL_OF_CLIENT: f64 = 40.0;
-/// Likewise of one with a session: browsers that have all assets of a site load none for a long time.
+/// Cold pages of one client with a session that make it a crawler: browsers that have all assets of a
+/// site load none for a long time.
 const CRAWL_WITH_SESSION: f64 = 160.0;
 /// Cold pages of one network and agent after which newcomers from there share a turn.
 const CRAWL_OF_NETWORK: f64 = 20.0;
-/// Likewise of one agent from all networks.
+/// Cold pages of one agent from all networks after which newcomers with it share a turn.
 const CRAWL_OF_AGENT: f64 = 100.0;
 /// The number of cold pages that a page which others ask for as well makes up for.
 const KNOWN_WEIGHT: f64 = 3.0;
 /// Sessions of one address that are turns of their own, within an hour.
 const SESSIONS_OF_ADDRESS: f64 = 1024.0;
 const HOUR: f64 = 3_600_000.0;
-/// Half of what each table holds.
+/// Half of the entries of each table.
 const HALF: usize = 32_768;
 /// A value of a cookie that is shorter is no session's.
 const MIN_SESSION_BYTES: usize = 16;
@@ -46,7 +48,7 @@ const MAX_COOKIES: usize = 16;
 /// A refused client is worth a line in the log after this time.
 const LOG_EVERY: Millis = 60_000;
 
-/// What a request shows of its client.
+/// The properties of a request by which its client is recognized.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Visit<'a> {
     /// `None` for a client on a unix socket.
@@ -63,7 +65,7 @@ pub struct Visit<'a> {
     pub writes: bool,
 }
 
-/// Whose turn it is, for the operator.
+/// The owner of a turn, for the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TurnKind {
     /// An address, or the /64 of one.
@@ -99,9 +101,10 @@ impl fmt::Display for TurnKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
     pub(crate) id: u64,
-    /// Whose it is.
+    /// The owner of the turn.
     pub kind: TurnKind,
-    /// Its client has a session, has loaded assets or asks for what others ask for: not a newcomer.
+    /// Its client has a session, has loaded assets or asks for pages that others ask for: not a
+    /// newcomer.
     pub is_known: bool,
 }
 
@@ -117,7 +120,7 @@ impl Turn {
     }
 }
 
-/// What is made of a [`Visit`].
+/// The turn and class given to a [`Visit`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assessment {
     /// The turn that it waits in.
@@ -133,7 +136,7 @@ impl Assessment {
     }
 }
 
-/// What a client, a network or an agent did.
+/// The past behaviour of a client, a network or an agent.
 #[derive(Debug, Default)]
 struct Behaviour {
     cold: DecayingSum,
@@ -147,7 +150,7 @@ impl Behaviour {
     }
 }
 
-/// What is known of clients. One for the process.
+/// All clients seen, in bounded tables. One for the process.
 #[derive(Debug)]
 pub struct Clients {
     seed: RandomState,
@@ -192,7 +195,7 @@ impl Clients {
         self.seed.clone()
     }
 
-    /// Says which turn and class a request has, and notes what it asks for.
+    /// Returns the turn and class of a request, and notes the request.
     pub fn assess(&mut self, visit: &Visit<'_>, assets: &AssetMarks, now: Millis) -> Assessment {
         let client = self.client(visit.address, visit.agent);
         let loads_assets = assets.is_marked(client, now);
@@ -200,7 +203,7 @@ impl Clients {
         self.look(visit, assets, now)
     }
 
-    /// Says which turn and class a request would have.
+    /// Returns the turn and class that a request would have.
     #[must_use]
     pub fn look(&self, visit: &Visit<'_>, assets: &AssetMarks, now: Millis) -> Assessment {
         let Some(address) = visit.address else {
@@ -274,8 +277,8 @@ impl Clients {
         )
     }
 
-    /// Notes what a client asks for. What it asked for before it loaded an asset counts for its network
-    /// no longer once it has.
+    /// Notes a request of a client. Once the client has loaded an asset, its earlier requests no longer
+    /// count for its network.
     fn note(&mut self, visit: &Visit<'_>, client: u64, loads_assets: bool, now: Millis) {
         let network = self.seed.hash_one(visit.address.map(network_of));
         let page = self.seed.hash_one(("page", visit.page));
@@ -295,7 +298,7 @@ impl Clients {
         }
         match is_cold {
             true => behaviour.cold.add(1.0, MEMORY, now),
-            // One's own pages again say nothing.
+            // Pages that the client's own network asks for again are no evidence.
             false if asked_by == network => {}
             false => behaviour.known.add(1.0, MEMORY, now),
         }
@@ -339,7 +342,7 @@ impl Clients {
         }
     }
 
-    /// May it be said in the log that a request of this turn was refused? Once a minute.
+    /// Whether a refusal of this turn may be logged: once a minute for each turn.
     pub fn may_log(&mut self, turn: &Turn, now: Millis) -> bool {
         let mut is_first = false;
         let logged = self.logged.entry(turn.id, || {
@@ -354,7 +357,7 @@ impl Clients {
     }
 }
 
-/// As [`Clients::client`], with its seed.
+/// Like [`Clients::client`], with the hash seed as an argument.
 #[must_use]
 pub fn client(seed: &RandomState, address: Option<IpAddr>, agent: &[u8]) -> u64 {
     seed.hash_one(("client", address.map(own_part), agent))
@@ -366,7 +369,7 @@ fn session_pair(pair: &[u8]) -> Option<&[u8]> {
     (pair.len() - equals > MIN_SESSION_BYTES).then_some(pair)
 }
 
-/// What one client has of an address: all of an IPv4 address, the /64 of an IPv6 address.
+/// The part of an address that one client has: all of an IPv4 address, the /64 of an IPv6 address.
 fn own_part(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(masked(address, 64)),

@@ -1,5 +1,5 @@
-//! A sum that forgets: what was added long ago counts less. At a constant rate it comes to what is added
-//! within its time constant, so that one of 60 s reads as "in the last minute".
+//! A sum that forgets: old additions count less. At a constant rate it equals the additions within its
+//! time constant, so that one of 60 s reads as "in the last minute".
 
 use crate::Millis;
 
@@ -11,13 +11,13 @@ pub(crate) struct DecayingSum {
 }
 
 impl DecayingSum {
-    /// What is left of it, with a time constant of `constant` milliseconds.
+    /// Returns the decayed sum at `now`, with a time constant of `constant` milliseconds.
     pub fn value(&self, constant: f64, now: Millis) -> f64 {
         let age = now.saturating_sub(self.at) as f64;
         self.value * (-age / constant).exp()
     }
 
-    /// Adds to what is left. It never becomes negative.
+    /// Adds to the decayed sum, which never becomes negative.
     pub fn add(&mut self, amount: f64, constant: f64, now: Millis) {
         self.value = (self.value(constant, now) + amount).max(0.0);
         self.at = self.at.max(now);

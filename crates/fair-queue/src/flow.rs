@@ -1,5 +1,5 @@
-//! What is known of one turn in one line: its requests that wait, those under way, and the PHP time it
-//! has used.
+//! The state of one turn in one line: its waiting requests, those under way, and the PHP time it has
+//! used.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ const HOUR: f64 = 3_600_000.0;
 /// a connection that stays open for hours does not end the turns of its client.
 pub(crate) const MAX_COST: u64 = 60_000;
 
-/// Where a turn stands in its line: by start tag, then newcomers behind others, then by what it has used,
+/// The position of a turn in its line: by start tag, then newcomers behind others, then by used PHP time,
 /// then by age. A storm from many addresses is one of newcomers, and all of these have the same tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -33,12 +33,12 @@ pub(crate) struct Flow<T> {
     pub is_newcomer: bool,
     /// Its waiting requests by ticket, in the order of arrival.
     pub waiters: VecDeque<(u64, T)>,
-    /// Where the first of them stands.
+    /// The position of the turn's first waiting request.
     pub place: Option<Place>,
     /// The start tag of its next request, if the line has not come further.
     pub finish: u64,
     pub in_flight: usize,
-    /// What a request of it costs, in milliseconds; 0: not known.
+    /// The mean cost of the turn's requests, in milliseconds; 0: not known.
     mean_cost: f64,
     minute: DecayingSum,
     hour: DecayingSum,
@@ -61,7 +61,7 @@ impl<T> Flow<T> {
         }
     }
 
-    /// What its next request is expected to cost.
+    /// Returns the expected cost of the turn's next request, in milliseconds.
     pub fn expected_cost(&self, mean_of_all: f64) -> u64 {
         let mean = match self.mean_cost > 0.0 {
             true => self.mean_cost,
@@ -86,7 +86,7 @@ impl<T> Flow<T> {
         self.minute.value(MINUTE, now)
     }
 
-    /// Has it nothing waiting, nothing under way, and no use worth to be remembered?
+    /// Whether it has nothing waiting, nothing under way, and no use worth to be remembered.
     pub fn is_idle(&self, virtual_time: u64, now: Millis) -> bool {
         self.waiters.is_empty()
             && self.in_flight == 0
@@ -107,10 +107,10 @@ impl<T> Flow<T> {
     }
 }
 
-/// What one turn uses, for the operator.
+/// The use of PHP by one turn, for the operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnUse {
-    /// Whose it is.
+    /// The owner of the turn.
     pub kind: TurnKind,
     /// The line of its class.
     pub line: usize,

@@ -1,6 +1,6 @@
-//! A table of bounded size that forgets what was not used for long: a young half and an old one. When
-//! the young half is full it becomes the old one, and what was old is forgotten. Each operation takes
-//! constant time, whatever keys clients choose.
+//! A table of bounded size that forgets entries that were not used for long: a young half and an old
+//! one. When the young half is full it becomes the old one, and the entries of the old one are
+//! forgotten. Each operation takes constant time, whatever keys clients choose.
 
 use std::collections::HashMap;
 

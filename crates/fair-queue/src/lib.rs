@@ -1,4 +1,4 @@
-//! Who is served next by servers that take a bounded number of requests at once.
+//! The order in which requests are served by servers that take a bounded number of them at once.
 //!
 //! ```text
 //! Visit ─ Clients::assess ─► Turn, Class ─ FairQueue::join ─► next ─► take ─► StartedRequest
@@ -13,7 +13,7 @@
 //! while.
 //!
 //! Nothing here waits, reads a clock, or knows a socket: the time is an argument. All tables are bounded.
-//! `docs/design/2026-11-29-fair-turns.md` says what was decided and why.
+//! `docs/design/2026-11-29-fair-turns.md` has the decisions and their reasons.
 
 mod asset_marks;
 mod class;

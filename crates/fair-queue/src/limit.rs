@@ -1,10 +1,10 @@
-//! How many requests at once are worth while, found from what is seen.
+//! The number of requests at once that is worth while, found from latency and throughput.
 //!
-//! Latency says when to try another limit: where requests take longer than they did when there was room
-//! (the gradient of TCP Vegas and of Netflix's concurrency-limits), a lower one may do. Throughput decides:
-//! by Little's law the requests under way are the answers per second times their time. So where a lower
-//! limit brings as many answers, requests only waited within the server, and where it brings fewer, they
-//! were at work. Latency alone would take a run of slow pages for a busy machine.
+//! Latency shows when to try another limit: if requests take longer than they did when there was room (the
+//! gradient of TCP Vegas and of Netflix's concurrency-limits), a lower one may do. Throughput decides: by
+//! Little's law the requests under way are the answers per second times their time. If a lower limit brings
+//! as many answers, requests only waited within the server; if it brings fewer, they were at work. Latency
+//! alone would take a run of slow pages for a busy machine.
 //!
 //! ```text
 //!           slower than usual                fewer answers: back
@@ -35,9 +35,9 @@ const WINDOW: Millis = 2000;
 const MIN_WINDOW: Millis = 400;
 const MIN_ENDED: u64 = 48;
 const MIN_ENDED_EACH: u64 = 4;
-/// A window in which fewer have ended says nothing.
+/// A window in which fewer requests have ended is not judged.
 const TOO_FEW: u64 = 3;
-/// Where no request has ended for this time, those under way do not end by waiting for them.
+/// If no request has ended for this time, those under way do not end by waiting for them.
 const STUCK: Millis = 3000;
 /// Times that are longer than the usual one by this factor are slow.
 const SLOW: f64 = 1.25;
@@ -52,7 +52,7 @@ const USUAL_RISES: f64 = 0.01;
 /// And times that are shorter: a single short window does not decide.
 const USUAL_FALLS: f64 = 0.3;
 
-/// Why the limit in force is what it is.
+/// The reason for the limit in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitReason {
     /// `php_concurrency N`
@@ -62,14 +62,13 @@ pub enum LimitReason {
     Enough,
     /// More requests at once bring more answers.
     Raised,
-    /// As many answers come with fewer requests at once.
+    /// The lower limit brought as many answers.
     Lowered,
     /// Fewer answers came when it was lower, or not more when it was higher.
     Held,
 }
 
 impl LimitReason {
-    /// The word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -82,7 +81,7 @@ impl LimitReason {
     }
 }
 
-/// The limit, and what it was found from.
+/// The limit, and the measurements behind it.
 #[derive(Debug)]
 pub struct ConcurrencyLimit {
     concurrency: Concurrency,
@@ -91,7 +90,7 @@ pub struct ConcurrencyLimit {
     /// The usual time of a request, in milliseconds; 0: not known.
     usual: f64,
     window: Window,
-    /// Requests that are left from the limit before, and say nothing of this one.
+    /// Requests that are left from the limit before, and are no evidence for this one.
     unsettled: usize,
     last_end: Option<Millis>,
     trial: Option<Trial>,
@@ -245,10 +244,10 @@ impl ConcurrencyLimit {
         let wanted = match is_slow {
             true if is_slow_again && may_fall => {
                 let wanted = before as f64 * self.usual / mean;
-                // A smaller step could not be told from chance.
+                // A smaller step would be lost in chance.
                 (wanted as usize).clamp(before / 2, before * 2 / 3)
             }
-            // As TCP begins: twice as many, until that is too many.
+            // Slow start, like TCP's: twice as many, until that is too many.
             false if may_rise && self.is_starting => before * 2,
             false if may_rise => before + (before / 2).max(1),
             _ => before,
@@ -263,7 +262,7 @@ impl ConcurrencyLimit {
     /// A limit was tried: it stays if it brought more, or no less.
     fn end_trial(&mut self, trial: Trial, mean: f64, rate: f64) {
         let change = rate / trial.rate;
-        // Half of what a higher limit would bring, if all requests under way were at work.
+        // Half of the gain of a higher limit, if all requests under way were at work.
         let expected = self.limit as f64 / trial.before as f64;
         let is_higher = self.limit > trial.before;
         let is_good = match is_higher {

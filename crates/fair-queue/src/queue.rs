@@ -32,13 +32,13 @@ const LOOKS_FOR_LIGHT: usize = 64;
 #[derive(Debug)]
 pub struct FairQueue<T> {
     lines: [Line<T>; LINES],
-    /// Where each ticket waits.
+    /// The line and the turn of each waiting ticket.
     tickets: HashMap<u64, (usize, u64)>,
     next_ticket: u64,
     in_flight: usize,
-    /// Of these, those of turns that have used much.
+    /// The requests under way of turns that have used much.
     heavy: usize,
-    /// What a request costs, in milliseconds.
+    /// The mean cost of a request, in milliseconds.
     mean_cost: f64,
     used: DecayingSum,
     seed: RandomState,
@@ -75,13 +75,12 @@ impl<T> Default for Line<T> {
     }
 }
 
-/// A request under way: what [`FairQueue::end`] needs to know of it.
+/// A request under way, with the facts that [`FairQueue::end`] needs.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "its turn is charged when it ends"]
 pub struct StartedRequest {
     line: usize,
     turn: u64,
-    /// Its start tag.
     tag: u64,
     expected: u64,
     is_heavy: bool,
@@ -111,7 +110,7 @@ impl Search {
 }
 
 impl StartedRequest {
-    /// What it was expected to cost.
+    /// The expected cost of the request.
     #[must_use]
     pub fn expected(&self) -> Millis {
         self.expected
@@ -172,7 +171,8 @@ impl<T> FairQueue<T> {
         ticket
     }
 
-    /// As [`Self::join`], as a turn of its own: for a request that has waited before, or for others.
+    /// Like [`Self::join`] with a turn of its own: for a request that has waited before, or for a queue
+    /// that is not fair.
     pub fn join_alone(&mut self, class: Class, waiter: T, now: Millis) -> u64 {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -276,7 +276,8 @@ impl<T> FairQueue<T> {
         let line = &mut self.lines[at];
         let finish = line.turns.get(&id).map_or(0, |flow| flow.finish);
         let tag = line.virtual_time.max(finish);
-        // Beside others that wait it is out of order, and says nothing of how far the line is.
+        // A request taken out of order beside other waiting ones does not move the virtual time of the
+        // line.
         let reached = match line.waiting {
             0 => tag,
             _ => line.virtual_time,
@@ -294,7 +295,7 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// What the next request of a turn is expected to cost, and whether the turn has used much.
+    /// Returns the expected cost of a turn's next request, and whether the turn has used much.
     fn before_start(&self, at: usize, id: u64, now: Millis) -> (u64, bool) {
         let flow = self.lines[at].turns.get(&id);
         flow.map_or((1, false), |flow| {
@@ -356,9 +357,9 @@ impl<T> FairQueue<T> {
         Some(self.join_alone(class, change(waiter), now))
     }
 
-    /// The next request to look at: of the first line, unless one was passed over for long enough, and
-    /// in a line of the turn that has the lowest tag. Those of turns that have used much are left out
-    /// where the free places are not for them.
+    /// The next request to look at: of the first line, unless one was passed over for long enough, and in
+    /// a line of the turn that has the lowest tag. Turns that have used much are left out if the free
+    /// places are not for them.
     pub fn next(&self, slots: Slots, search: &mut Search, now: Millis) -> Option<(u64, &T)> {
         if slots.limit.is_some() && self.in_flight >= slots.for_light() {
             return None;
@@ -391,7 +392,7 @@ impl<T> FairQueue<T> {
         None
     }
 
-    /// May a request begin that did not wait? Servers with room are not asked for here.
+    /// Whether a request that did not wait may begin. Servers with room are not asked for here.
     #[must_use]
     pub fn has_place(&self, class: Class, turn: &Turn, slots: Slots, now: Millis) -> bool {
         let at = class.line();
@@ -414,7 +415,7 @@ impl<T> FairQueue<T> {
             && self.lines[at].in_flight >= slots.for_crawlers()
     }
 
-    /// Has the turn nothing under way, and used little lately?
+    /// Whether the turn has nothing under way, and used little lately.
     fn is_light(&self, at: usize, flow: &Flow<T>, now: Millis) -> bool {
         let little = (self.used.value(MINUTE, now) * LITTLE_SHARE).max(LITTLE);
         at <= Class::Fragment.line() && flow.in_flight == 0 && flow.used(now) <= little
@@ -434,13 +435,13 @@ impl<T> FairQueue<T> {
         self.in_flight
     }
 
-    /// May a request of this line begin at all, if its turn has used much?
+    /// Whether a request of this line may begin at all, if its turn has used much.
     #[cfg(test)]
     pub(crate) fn is_open(&self, class: Class, slots: Slots) -> bool {
         self.heavy < slots.for_all() && !self.is_shut(class.line(), slots)
     }
 
-    /// Of each line: requests that wait, requests under way, milliseconds of PHP used.
+    /// Returns for each line: waiting requests, requests under way, milliseconds of PHP used.
     #[must_use]
     pub fn by_line(&self) -> [(usize, usize, u64); LINES] {
         self.lines
@@ -518,7 +519,7 @@ impl<T> Line<T> {
         self.place(id, now);
     }
 
-    /// A request has cost so much, and not what was expected.
+    /// Corrects the turn by the real cost of a request.
     fn settle(&mut self, started: &StartedRequest, cost: u64, now: Millis) {
         let Some(flow) = self.turns.get_mut(&started.turn) else {
             return;
@@ -527,7 +528,7 @@ impl<T> Line<T> {
         flow.note_cost(cost, now);
         let settled = (flow.finish + cost).saturating_sub(started.expected);
         let settled = settled.min(self.virtual_time + MAX_LEAD);
-        // Never back to where it was served: that is what the bound of waiting rests on.
+        // Never back to where it was served: the bound of waiting rests on that.
         flow.finish = settled.max(started.tag + 1);
         if flow.place.is_some() {
             self.place(started.turn, now);

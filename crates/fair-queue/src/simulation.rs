@@ -1,7 +1,7 @@
 //! Ten thousand clients of all classes, whose scripts have heavy tails, beside the queue; a seed decides
 //! everything, and time passes by numbers.
 //!
-//! What is held against the queue, for each run:
+//! Each run checks that the queue keeps these promises:
 //!
 //! 1. **A bound of waiting.** Take a request that joins a line while its turn is idle there and not ahead of
 //!    the virtual time `V`. Its start tag is `V`. Another turn of the line that is served before it had a
@@ -61,7 +61,7 @@ enum PlantedError {
     CostForgotten,
     /// Visitors are put into the line of crawlers, and the other way round.
     ClassesInverted,
-    /// Turns are not told apart.
+    /// All requests are of one turn.
     OneTurn,
 }
 
@@ -151,7 +151,7 @@ impl Simulation {
         let turns = &mut self.waiting_turns[own.line()];
         let is_idle = !turns.contains_key(&client) && self.clients[client].greedy.is_none();
         let has_used = self.clients[client].used > 0;
-        // Who was never served is not ahead of the line.
+        // A client that was never served is not ahead of the line.
         let bound = (is_idle && !has_used).then(|| (turns.len() + 1) * (MAX_PASSED_OVER + LINES));
         *turns.entry(client).or_insert(0) += 1;
         let waiting = WaitingRequest {

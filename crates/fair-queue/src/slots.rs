@@ -2,12 +2,12 @@
 
 use crate::class::Class;
 
-/// What bounds the requests under way.
+/// The bounds of the requests under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
     /// Requests that the servers take at once; `None`: not known.
     pub workers: Option<usize>,
-    /// The limit in force; `None`: no limit, and turns are not told apart.
+    /// The limit in force; `None`: no limit, and all requests share one turn.
     pub limit: Option<usize>,
     /// The share of crawlers while visitors wait, of a hundred.
     pub crawler_share: usize,
@@ -19,7 +19,8 @@ const RESERVED_SHARE: usize = 7;
 const BEYOND_LIMIT: usize = 8;
 
 impl Slots {
-    /// Where none has room, as while only backup servers are left, that is found out when one is chosen.
+    /// Returns the number of workers if one has room. If none has, as while only backup servers are
+    /// left, the choice of a server finds that out.
     fn known_workers(self) -> Option<usize> {
         self.workers.filter(|workers| *workers > 0)
     }

@@ -31,7 +31,7 @@ pub struct Decoder {
     state: State,
 }
 
-/// Which part of a record comes next.
+/// The part of a record that comes next.
 #[derive(Clone, Copy, Debug, Default)]
 enum State {
     #[default]
@@ -71,7 +71,7 @@ impl Decoder {
         }
     }
 
-    /// Where bytes from PHP are appended.
+    /// The buffer to which bytes from PHP are appended.
     pub fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }
@@ -126,7 +126,8 @@ impl Decoder {
                     let [a, b, c, d, status, ..] = *body;
                     self.buffer.advance(BODY_BYTES);
                     check_protocol_status(status)?;
-                    // Longer than the specification says: the rest is skipped.
+                    // The record is longer than the specification allows: the
+                    // rest is skipped.
                     let excess = u32::from(content_bytes).saturating_sub(BODY_BYTES as u32);
                     self.state = State::SkipThenEnd {
                         bytes: excess + u32::from(padding_bytes),

@@ -1,8 +1,8 @@
 //! The errors of an exchange, and who caused each of them.
 //!
-//! A caller decides three things from an [`Error`]: what the client is told,
-//! what the log says, and whether another server may be asked. The facts for
-//! the last are here ([`Error::before_first_byte`]); the decision is not.
+//! A caller decides three things from an [`Error`]: the response to the client, the log message, and
+//! whether another server may be asked. The facts for the last are here
+//! ([`Error::before_first_byte`]); the decision is not.
 
 use std::fmt;
 use std::io;
@@ -37,7 +37,7 @@ pub enum Error {
     Truncated {
         how: Truncation,
         received_bytes: u64,
-        /// What `Content-Length` promised.
+        /// The length that `Content-Length` promised, in bytes.
         expected_bytes: Option<u64>,
     },
 }
@@ -65,7 +65,7 @@ pub enum RecordFault {
     DataAfterStdoutClosed,
 }
 
-/// Why a response head was refused.
+/// The reason why a response head was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeadFault {
     /// A line that is no field. Holds its start, for the log.
@@ -81,12 +81,12 @@ pub enum HeadFault {
 }
 
 impl Error {
-    /// As [`StreamError::before_first_byte`] says.
+    /// See [`StreamError::before_first_byte`].
     pub fn before_first_byte(&self) -> bool {
         match self {
             Error::Connect(_) | Error::ParamsTooLarge => true,
             Error::Stream(error) => error.before_first_byte(),
-            // The application says that it did not begin.
+            // By these codes the application reports that it did not begin.
             Error::Overloaded | Error::CannotMultiplex | Error::UnknownRole => true,
             _ => false,
         }

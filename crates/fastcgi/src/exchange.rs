@@ -17,7 +17,7 @@ use crate::response::{ExpectedResponse, ResponseReader};
 /// One request under way; its last event is [`crate::Event::End`].
 pub type Exchange<S, B = NoBody> = upstream_exchange::Exchange<S, RequestSpec, B>;
 
-/// What is asked, and how much of an answer is taken.
+/// A FastCGI request: its params, and the bounds for its response.
 #[derive(Clone, Debug)]
 pub struct RequestSpec {
     pub params: Params,

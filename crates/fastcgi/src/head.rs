@@ -1,12 +1,12 @@
 //! The CGI response head that PHP writes to STDOUT before the body.
 //!
-//! [`HeadParser`] gathers STDOUT until the empty line and makes a [`ResponseHead`]; what follows
-//! the empty line is handed back untouched. A head that lies in one piece, the usual case, is
+//! [`HeadParser`] gathers STDOUT until the empty line and makes a [`ResponseHead`]; bytes behind
+//! the empty line are handed back untouched. A head that lies in one piece, the usual case, is
 //! parsed where it lies: names and values are slices of it, so callers that keep them for long
-//! should copy them. As nginx does, bare LF ends a line, a line `HTTP/...` is ignored, and a name
-//! without a colon is a field without a value. Stricter than nginx 1.22, since what is passed on
-//! must not be ambiguous: names are tokens, a status has three digits from 200 on, and a
-//! `Content-Length` is a number, the same one if repeated.
+//! should copy them. A bare LF ends a line, a line `HTTP/...` is ignored, and a name without a
+//! colon is a field without a value, as in nginx. Other rules are stricter than nginx 1.22, since
+//! the head that is passed on must not be ambiguous: names are tokens, a status has three digits
+//! from 200 on, and a `Content-Length` is a number, the same one if repeated.
 //!
 //! RFC 3875, section 6; RFC 9110, section 5; nginx's
 //! ngx_http_fastcgi_module.
@@ -19,12 +19,11 @@ use crate::error::{Error, HeadFault};
 /// Bytes of an offending line that go into the log.
 const LOGGED_LINE_BYTES: usize = 200;
 
-/// The head of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// From `Status`; else 302 with `Location`, else 200. From 200 to 999.
     pub status: u16,
-    /// What followed the code in `Status`; may be empty.
+    /// The reason phrase behind the code in `Status`; may be empty.
     pub reason: Bytes,
     /// All fields, in order and as spelled, `Status` included: like nginx,
     /// the server hides it by name. Identical repetitions of
@@ -38,7 +37,7 @@ pub struct ResponseHead {
 pub struct HeadParser {
     limit_bytes: usize,
     gathered: BytesMut,
-    /// Where the line under way starts, and how far it was searched.
+    /// The start of the unfinished line, and the end of its searched part.
     line_start: usize,
     searched: usize,
 }

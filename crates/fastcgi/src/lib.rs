@@ -31,8 +31,9 @@ pub use params::{FieldOutcome, Params, ParamsEncoder};
 pub use response::{Event, ExcessData};
 pub use upstream_exchange::{BodySource, NoBody, Side, StreamError};
 
-/// Runs the decoder and the head parser over `data`, whose first byte says
-/// how to cut the rest. For the fuzzer: must return, whatever the bytes.
+/// Runs the decoder and the head parser over `data`, whose first byte selects
+/// the size of the pieces in which the rest arrives. For the fuzzer: must
+/// return, whatever the bytes.
 #[doc(hidden)]
 pub fn fuzz_records(data: &[u8]) {
     response::fuzz(data);

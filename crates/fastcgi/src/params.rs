@@ -40,7 +40,7 @@ impl Params {
     }
 }
 
-/// What became of a request field.
+/// Whether a request field became a param, and why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldOutcome {
     /// It will be sent, joined with others of its name.
@@ -93,7 +93,7 @@ impl<'a> ParamsEncoder<'a> {
     }
 
     /// Keeps the request's field out that would become the param `name`,
-    /// without sending anything: what nginx does for a `fastcgi_param` with
+    /// without sending anything, as nginx does for a `fastcgi_param` with
     /// `if_not_empty` whose value is empty. Other names have no effect.
     pub fn replace_http_field(&mut self, name: &[u8]) {
         if let Some(rest) = name.strip_prefix(HTTP_PREFIX) {

@@ -17,7 +17,7 @@ pub const VERSION: u8 = 1;
 pub const REQUEST_ID: u16 = 1;
 /// Length of a record header.
 pub const HEADER_BYTES: usize = 8;
-/// The largest content of a record: what two bytes can say.
+/// The largest content of a record: its length has two bytes.
 pub const MAX_CONTENT_BYTES: usize = 65_535;
 /// The content of a record in a longer stream: the largest multiple of
 /// eight, so that PHP reads from aligned offsets.
@@ -56,7 +56,8 @@ pub mod protocol_status {
     pub const UNKNOWN_ROLE: u8 = 3;
 }
 
-/// What the eight bytes say; the content's length cannot be too large.
+/// The eight bytes of a record's header, decoded; the content's length cannot
+/// be too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHeader {
     pub version: u8,

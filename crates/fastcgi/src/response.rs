@@ -3,7 +3,7 @@
 //! Here the body is counted. The promise: an [`Event::End`] means that the
 //! response is complete. A body shorter than its `Content-Length`, or one
 //! that no END_REQUEST followed, ends in an error, never in `End`. Data
-//! beyond `Content-Length` is cut off, as nginx does, and told ([`ExcessData`]).
+//! beyond `Content-Length` is cut off, as nginx does, and reported ([`ExcessData`]).
 
 use std::fmt;
 use std::io;
@@ -15,16 +15,16 @@ use crate::decoder::{Decoder, Piece};
 use crate::error::{Error, HeadFault, RecordFault, Truncation};
 use crate::head::{HeadParser, ResponseHead};
 
-/// What happens in a response, in order: any number of `Stderr` at any point,
-/// one `Head`, any number of `Data`, one `End`.
+/// An event of a response, in order: any number of `Stderr` at any point, one `Head`, any number
+/// of `Data`, one `End`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Head(ResponseHead),
-    /// A part of the body; never empty. A slice of the read buffer: copy
-    /// what is kept for long.
+    /// A part of the body; never empty. A slice of the read buffer: copy a part that is kept for
+    /// long.
     Data(Bytes),
-    /// A part of what PHP wrote to its error stream; never empty. Cut where
-    /// records and reads are cut, not at lines.
+    /// A part of PHP's error stream; never empty. Cut where records and reads are cut, not at
+    /// lines.
     Stderr(Bytes),
     /// The response is complete.
     End {
@@ -33,7 +33,7 @@ pub enum Event {
         app_status: Option<u32>,
         /// Whether the connection may carry another request.
         reusable: bool,
-        /// What came beyond the response and was dropped, for the log.
+        /// The kind of data that came beyond the response and was dropped, for the log.
         excess_data: Option<ExcessData>,
     },
 }
@@ -41,7 +41,7 @@ pub enum Event {
 /// How PHP sent more than its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExcessData {
-    /// After as many bytes as `Content-Length` says.
+    /// After the `Content-Length` bytes of the body.
     AfterLength,
     /// After END_REQUEST.
     AfterEnd,
@@ -58,7 +58,7 @@ impl fmt::Display for ExcessData {
     }
 }
 
-/// What a response is read against.
+/// The request's properties that decide how its response is read.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpectedResponse {
     /// Bound of the response head.
@@ -78,7 +78,7 @@ pub struct ResponseReader {
     expected: ExpectedResponse,
     is_request_sent: bool,
     stdout_closed: bool,
-    /// What the `End` event said.
+    /// Whether the `End` event declared the connection reusable.
     is_reusable: bool,
 }
 
@@ -91,16 +91,16 @@ enum Stage {
 
 #[derive(Debug)]
 struct Body {
-    /// What the head promised.
+    /// The `Content-Length` of the head.
     expected_bytes: Option<u64>,
     /// Also right with no body at all: an answer to HEAD.
     may_be_empty: bool,
     received_bytes: u64,
     /// More came than was promised.
     has_excess_data: bool,
-    /// No content belongs to the response, so that what comes is no lie about it.
+    /// No content belongs to the response: data for it is dropped, and not reported as excess.
     is_bodyless: bool,
-    /// What came with the end of the head.
+    /// Body bytes that came with the end of the head.
     first: Bytes,
 }
 
@@ -142,7 +142,7 @@ impl ResponseReader {
                 };
                 self.stage = Stage::Ended;
                 let ended_cleanly = self.decoder.ended_cleanly();
-                // What is left of a request would be taken for the next one.
+                // Unsent bytes of this request would be taken for the next one.
                 self.is_reusable = ended_cleanly && self.expected.keep_conn && self.is_request_sent;
                 Ok(Some(Event::End {
                     app_status: Some(app_status),
@@ -253,7 +253,7 @@ impl DecodeResponse for ResponseReader {
 }
 
 impl Body {
-    /// Counts `data`, cut to what was promised; `None` when nothing is left.
+    /// Counts `data`, cut to the promised length; `None` when nothing is left.
     fn take(&mut self, mut data: Bytes) -> Option<Bytes> {
         if let Some(expected) = self.expected_bytes {
             let room = expected.saturating_sub(self.received_bytes);
@@ -339,7 +339,7 @@ mod tests {
         wire
     }
 
-    /// What the caller sees in the end.
+    /// The events of a response, gathered as its caller sees them.
     #[derive(Debug, Default, PartialEq)]
     struct SeenResponse {
         status: u16,
@@ -606,7 +606,7 @@ mod tests {
             }
             let whole = format!("{:?}", read(&wire, false, 1_000_000));
             let cut = format!("{:?}", read(&wire, false, in_pieces_of));
-            // Only what follows the end is seen or not seen, by chance.
+            // Only bytes behind the end are seen or not seen, by chance.
             let without_text = |text: String| {
                 text.replace("), true))", "), _))")
                     .replace("), false))", "), _))")

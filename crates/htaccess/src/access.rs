@@ -1,10 +1,10 @@
-//! `Order`, `Allow`, `Deny` and `Satisfy` (`mod_access_compat`). What a section says of them replaces all that outer ones
-//! have said.
+//! `Order`, `Allow`, `Deny` and `Satisfy` (`mod_access_compat`). The lines of a section replace those of all outer
+//! sections.
 
 use crate::address::Network;
 use crate::names::Methods;
 
-/// Which of the two lists has the last word.
+/// The order of the two lists: the last one decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     DenyAllow,
@@ -12,7 +12,7 @@ pub enum Order {
     MutualFailure,
 }
 
-/// Whom a line names.
+/// The clients that a line names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     All,
@@ -36,7 +36,8 @@ pub struct AddressAccess {
 }
 
 impl AddressAccess {
-    /// Whether the lines let a request in. `is_of` says whether a source stands for the client; `None`: that is not known.
+    /// Whether the lines let a request in. `is_of` answers whether a source stands for the client; `None`: that is not
+    /// known.
     pub fn lets_in(&self, method: &str, mut is_of: impl FnMut(&Source) -> Option<bool>) -> bool {
         // A name that is not looked up is denied where it is denied, and not allowed where it is allowed.
         let mut is_in = |lines: &[(Methods, Source)], unknown: bool| {

@@ -1,4 +1,4 @@
-//! Who may have a file: `Allow` and `Deny`, `Require`, names and passwords.
+//! Access to a file: `Allow` and `Deny`, `Require`, names and passwords.
 
 use crate::access::Source;
 use crate::require::{Outcome, Question};

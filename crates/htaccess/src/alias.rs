@@ -9,7 +9,7 @@ use crate::rewriting::substituted;
 pub struct AliasRedirect {
     pub from: From,
     pub status: u16,
-    /// Empty where the status is no redirect.
+    /// Empty if the status is no redirect.
     pub to: String,
 }
 
@@ -20,7 +20,8 @@ pub enum From {
 }
 
 impl AliasRedirect {
-    /// Where the path is led; `None` where the line does not hold for it. An empty target: the status is all.
+    /// Returns the target of the redirect; `None` if the line does not hold for the path. An empty target:
+    /// the response has a status only.
     pub fn target(&self, path: &[u8], args: Option<&[u8]>) -> Option<Vec<u8>> {
         let is_redirect = (300..400).contains(&self.status);
         let mut target = match &self.from {
@@ -35,7 +36,7 @@ impl AliasRedirect {
                     let (path, args) = target.split_at(mark.unwrap_or(target.len()));
                     [&escaped(path)[..], args].concat()
                 }
-                // What is not known is refused where it would be.
+                // The pattern could not be evaluated: no redirect, but a line that refuses does refuse.
                 Err(_) if is_redirect => return None,
                 Err(_) => Vec::new(),
             },
@@ -48,7 +49,7 @@ impl AliasRedirect {
     }
 }
 
-/// What is behind a prefix that ends at a slash.
+/// Returns the rest of the path behind a prefix that ends at a slash.
 fn behind<'p>(path: &'p [u8], prefix: &[u8]) -> Option<&'p [u8]> {
     let rest = path.strip_prefix(prefix)?;
     let ends = prefix.ends_with(b"/") || rest.is_empty() || rest.starts_with(b"/");

@@ -1,4 +1,4 @@
-//! Patterns with other words for what marks their ends.
+//! Patterns with other signs for their anchors.
 
 /// A pattern with other words for `^`, `$` and `.`, where these have their meaning.
 pub fn anchored(regex: &str, begin: &str, end: &str, any: &str) -> String {

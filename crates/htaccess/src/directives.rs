@@ -1,4 +1,4 @@
-//! Single lines of a `.htaccess`, and what the sections around them mean.
+//! Single lines of a `.htaccess`, and the meaning of the sections around them.
 
 use std::sync::Arc;
 
@@ -18,20 +18,20 @@ use crate::response::{FieldLine, FieldLineError, ResponseSettings, error_documen
 use crate::rewriting::{Inheritance, RewriteOptions, Rewriting};
 use crate::settings::{Conditional, LinkOptions, Settings};
 
-/// Where lines stand.
+/// The place of a line.
 #[derive(Clone, Default)]
 pub struct Place {
     pub methods: Methods,
     /// In `<Files>` or `<If>`.
     pub is_inner: bool,
-    /// It is not known whether Apache would read the lines: only what closes holds.
+    /// It is not known whether Apache would read the lines: only lines that close hold.
     pub is_doubtful: bool,
 }
 
-/// What a line came to.
+/// The outcome of reading a line.
 pub enum LineOutcome {
     Yes,
-    /// The line is none that Apache takes.
+    /// Apache does not take the line.
     Mistake(String),
     /// It cannot be obeyed, and may limit access.
     Closes(&'static str),
@@ -39,7 +39,7 @@ pub enum LineOutcome {
     Without(&'static str),
 }
 
-/// What Mayfly does by itself, or what concerns no visitor.
+/// Directives whose work Mayfly does by itself, or that concern no visitor.
 pub const OWN_WORK: [&str; 13] = [
     "addoutputfilter",
     "addencoding",
@@ -59,7 +59,7 @@ pub const OWN_WORK: [&str; 13] = [
 const NO_EFFECT: &str = "the line has no effect here";
 const NO_LISTINGS: &str = "folders are listed only with `autoindex on` in the server";
 
-/// What is known and has no effect, with the reason.
+/// Known directives without effect, with the reason.
 pub const WITHOUT_EFFECT: [(&str, &str); 11] = [
     ("acceptpathinfo", NO_EFFECT),
     ("addalt", NO_LISTINGS),
@@ -97,7 +97,7 @@ fn closes(settings: &Settings) -> bool {
         || settings.scripts.handler == Some(false)
 }
 
-/// Which lines of a conditional section hold.
+/// The lines of a conditional section that hold.
 pub enum SectionUse {
     All,
     None,
@@ -177,7 +177,7 @@ fn is_usual(name: &str) -> bool {
     usual.contains(&name.trim_end_matches("_module"))
 }
 
-/// Does a line let visitors in?
+/// Whether a line lets visitors in.
 pub fn grants(item: &Item) -> bool {
     let is_own = match item.name.as_str() {
         "require" => !item.denies() || item.lower(0) != "all",
@@ -382,7 +382,7 @@ pub fn by_extension(settings: &mut Settings, extensions: Option<&[String]>, runs
     }
 }
 
-/// `Header`, `ErrorDocument`, `Expires*` and what the types of files are.
+/// `Header`, `ErrorDocument`, `Expires*` and the types of files.
 pub fn response(item: &Item, settings: &mut ResponseSettings) -> LineOutcome {
     let args = &item.args[..];
     let first = item.lower(0);
@@ -546,7 +546,7 @@ pub fn rewrite_options(item: &Item, rewriting: &mut Rewriting) {
     }
 }
 
-/// How many patterns a line, and what is in it, compares for each request.
+/// Returns how many patterns a line and its block compare for each request.
 pub fn patterns(item: &Item) -> usize {
     let names = [
         "rewriterule",

@@ -9,7 +9,7 @@ use crate::pattern::Pattern;
 /// Variables of a request.
 pub type Variables = BTreeMap<String, Vec<u8>>;
 
-/// What a condition looks at.
+/// The part of a request that a condition compares.
 #[derive(Clone, Debug)]
 pub enum Subject {
     Attribute(String),
@@ -27,7 +27,7 @@ pub struct EnvironmentCondition {
     pub sets: Vec<(String, Option<String>)>,
 }
 
-/// What a section says of variables.
+/// The lines of a section that set or unset variables.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     pub conditions: Vec<Arc<EnvironmentCondition>>,

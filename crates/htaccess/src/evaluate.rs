@@ -1,5 +1,5 @@
-//! The rules of all folders on the way to a file, merged and obeyed in Apache's order: access, then rewriting, redirects,
-//! the index of a folder. Where rules lead to another path of the site, all of it begins again.
+//! The rules of all folders on the way to a file, merged and obeyed in Apache's order: access, then rewriting,
+//! redirects, the index of a folder. If rules lead to another path of the site, all of it begins again.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ const MAX_LOOKUPS: usize = 200;
 /// Suffixes of files that are scripts somewhere.
 const SCRIPT_EXTENSIONS: [&str; 5] = ["phtml", "phtm", "pht", "phar", "phps"];
 
-/// What the rules say of a request. `mounts`: where files are, the folder of the whole site last. `server`: what the server's
-/// own configuration says.
+/// Evaluates the rules for a request. `mounts`: the folders with the site's files, the folder of the whole site last.
+/// `server`: the rules in the server's own configuration.
 pub fn evaluate(
     visit: &Visit<'_>,
     disk: &dyn Disk,
@@ -53,11 +53,11 @@ pub fn evaluate(
     }
 }
 
-/// What comes of a request.
+/// The result of evaluating a request.
 #[derive(Debug)]
 pub struct Evaluation {
     pub verdict: Verdict,
-    /// What holds for the response, whatever it is; `None`: nothing.
+    /// The rules for the response, whatever it is; `None`: there are none.
     pub response: Option<Box<ResponseRules>>,
 }
 
@@ -78,7 +78,7 @@ fn verdict(site: &mut Evaluator<'_>) -> Verdict {
     Verdict::refused(500)
 }
 
-/// What a round begins with.
+/// The address with which a round begins.
 struct Address {
     path: Vec<u8>,
     args: Option<Vec<u8>>,
@@ -231,7 +231,7 @@ impl<'a> Evaluator<'a> {
         self.fix_up(round, &mut settings)
     }
 
-    /// Rewriting, redirects, the index of a folder: what stands between access and the content.
+    /// Rewriting, redirects, the index of a folder: the steps between access and the content.
     fn fix_up(&mut self, mut round: Round<'_>, settings: &mut Settings) -> Step {
         let mut led = None;
         let mut handler = None;
@@ -264,7 +264,7 @@ impl<'a> Evaluator<'a> {
             return Step::Done(verdict);
         }
         let lacks_slash = round.file.is(FileKind::Folder) && !round.path.ends_with(b"/");
-        // The slash comes first, whatever the rules say.
+        // The slash comes first, before all rules.
         if lacks_slash && settings.folder.adds_slash != Some(false) {
             // With the arguments that rules have made.
             if let Some((_, args)) = led.take() {
@@ -289,7 +289,7 @@ impl<'a> Evaluator<'a> {
         } else if round.file.is(FileKind::Missing)
             && let Some(fallback) = settings.folder.fallback.as_deref()
             && !matches!(fallback, "" | "disabled")
-            // What has a handler falls back to nothing.
+            // A path with a handler has no fallback.
             && settings.scripts.handler.is_none()
             && !is_script(&round.file.name)
             && let Some(step) = self.fallback(&round, fallback)
@@ -396,7 +396,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Looks at what would answer in the place of a folder or of a path without a file.
+    /// Looks at the file that would answer in the place of a folder or of a path without a file.
     fn lookup(&mut self, round: &Round<'_>, path: &[u8]) -> Lookup {
         let Some(path) = resolved(path) else {
             return Lookup::Missing;
@@ -451,7 +451,7 @@ impl<'a> Evaluator<'a> {
         if is_file && !may_run(&round.file.name, settings) {
             return Verdict::refused(403);
         }
-        // Only scripts take what is behind a file.
+        // Only scripts take the path behind a file.
         if is_file && !round.file.path_info.is_empty() && !is_script(&round.file.name) {
             return Verdict::refused(404);
         }
@@ -499,13 +499,13 @@ fn is_script(file: &[u8]) -> bool {
     })
 }
 
-/// A script runs unless a rule says that scripts do not; it is not shown as text then.
+/// Whether a script may run: it does unless a rule forbids scripts, and is not shown as text then.
 fn may_run(file: &[u8], settings: &Settings) -> bool {
     let last = extensions(file).pop().unwrap_or_default();
     !is_script(file) || settings.scripts.run(&last)
 }
 
-/// Merges what `<If>` sections say that hold.
+/// Merges the `<If>` sections whose conditions hold.
 fn merge_conditionals(round: &Round<'_>, settings: &mut Settings) -> Result<(), u16> {
     let mut at = 0;
     // Sections within sections add to the list.

@@ -1,5 +1,6 @@
 //! Expressions of `<If>`, `Require expr`, `RewriteCond expr` and `SetEnvIfExpr`
-//! (<https://httpd.apache.org/docs/2.4/expr.html>). What is not understood makes the expression unknown.
+//! (<https://httpd.apache.org/docs/2.4/expr.html>). A part that is not understood makes the expression
+//! unknown.
 
 use std::net::IpAddr;
 
@@ -10,10 +11,10 @@ use crate::values::{FileKind, Values};
 /// Parts in one another.
 const MAX_DEPTH: usize = 40;
 
-/// What an expression is evaluated with.
+/// The values that an expression is evaluated with.
 pub struct Scope<'r> {
     pub values: &'r dyn Values,
-    /// Of the last pattern that matched.
+    /// The groups of the last pattern that matched.
     pub groups: Groups,
 }
 
@@ -42,7 +43,7 @@ enum WordPart {
 }
 
 impl Expression {
-    /// `None` where it is not understood.
+    /// `None` if it is not understood.
     pub fn of(text: &str) -> Option<Expression> {
         let mut reader = Reader {
             rest: text.trim(),
@@ -57,7 +58,7 @@ impl Expression {
         Expression::Unary('?', Word::default())
     }
 
-    /// Whether it holds; `None` where that is not known.
+    /// Whether it holds; `None` if that is not known.
     pub fn holds(&self, scope: &mut Scope<'_>) -> Option<bool> {
         match self {
             Expression::Constant(value) => Some(*value),

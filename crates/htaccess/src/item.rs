@@ -1,4 +1,4 @@
-//! The tree of a text: directives, and sections with what is in them. No directive means anything here.
+//! The tree of a text: directives, and sections with their content. No directive means anything here.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::lexer::{Line, lines, rewrite_words, words};
 /// Sections in one another; deeper ones are not read.
 const MAX_DEPTH: usize = 64;
 
-/// Where a line stands.
+/// The place of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub file: Arc<str>,
@@ -24,25 +24,25 @@ pub struct Item {
     pub args: Vec<String>,
     /// The line as it was written.
     pub text: String,
-    /// What is in a section.
+    /// The items of a section.
     pub block: Option<Vec<Item>>,
 }
 
-/// What is wrong with a text.
+/// A mistake in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     pub place: Place,
     pub message: String,
 }
 
-/// A text as a tree. The mistakes are those of sections: what belongs together is not known then.
+/// A text as a tree. The mistakes are those of sections: the nesting of lines is not known then.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParsedText {
     pub items: Vec<Item>,
     pub mistakes: Vec<Mistake>,
 }
 
-/// Reads a text; `file` is what messages call it.
+/// Reads a text; `file` is its name in messages.
 pub fn parse(text: &str, file: &str) -> ParsedText {
     let file: Arc<str> = Arc::from(file);
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -133,7 +133,7 @@ impl Item {
         1 + inner.map(Item::count).sum::<usize>()
     }
 
-    /// Does a line in it, or itself, keep visitors out?
+    /// Whether a line in it, or the item itself, keeps visitors out.
     pub fn denies(&self) -> bool {
         let args = self.all_lower();
         let has = |word: &str| args.iter().any(|it| it == word);

@@ -1,10 +1,11 @@
-//! What of the lines about responses holds for one request.
+//! Selects the lines about responses that hold for one request.
 
 use crate::response::{FieldChange, FieldCondition, FieldLine, ResponseRules, ResponseSettings};
 use crate::round::Round;
 use crate::values::{FileKind, Values as _};
 
-/// What of it holds for a request; `None`: nothing.
+/// Returns the rules that hold for the response to a request; `None`: there are
+/// none.
 pub fn judged(
     settings: &ResponseSettings,
     round: &Round<'_>,

@@ -4,7 +4,7 @@
 /// A line, with those that continue it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Of its first part, from 1.
+    /// The number of its first physical line, from 1.
     pub number: usize,
     /// Without the backslashes that join its parts.
     pub text: String,
@@ -31,7 +31,6 @@ pub fn lines(text: &str) -> Vec<Line> {
     all
 }
 
-/// The words of a line.
 pub fn words(line: &str) -> Vec<String> {
     split(line, false)
 }

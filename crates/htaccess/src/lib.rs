@@ -6,8 +6,8 @@
 //! ServerRules, FolderRules of all folders, and a Visit --evaluate--> Evaluation
 //! ```
 //!
-//! A line that can limit access and that cannot be evaluated closes what it stands in, with a [`Note`]. Nothing here opens
-//! a file: the files of the site, its rules and its passwords are asked for by a [`Disk`].
+//! A line that can limit access and that cannot be evaluated closes its section or folder, with a [`Note`]. Nothing
+//! here opens a file: the files of the site, its rules and its passwords are asked for by a [`Disk`].
 
 mod access;
 mod address;

@@ -8,7 +8,7 @@ pub struct Lifetime {
     pub from_change: bool,
 }
 
-/// What a section says of lifetimes.
+/// The lines of a section about lifetimes.
 #[derive(Clone, Debug, Default)]
 pub struct ExpiresSettings {
     pub is_active: Option<bool>,
@@ -28,7 +28,7 @@ impl ExpiresSettings {
         self.by_type.extend(inner.by_type.iter().cloned());
     }
 
-    /// Of a media type, which may have parameters.
+    /// Returns the lifetime of a media type, which may have parameters.
     pub fn of(&self, media_type: &[u8]) -> Option<Lifetime> {
         if self.is_active != Some(true) {
             return None;

@@ -1,6 +1,6 @@
 //! The media type and the charset of files: `AddType`, `ForceType`, `AddCharset`, `AddDefaultCharset` (`mod_mime`).
 
-/// What a section says of files' types.
+/// The lines of a section about files' types.
 #[derive(Clone, Debug, Default)]
 pub struct MediaSettings {
     /// By extension, in lower case; `None` takes away. A later line holds.
@@ -12,7 +12,7 @@ pub struct MediaSettings {
     pub default_charset: Option<String>,
 }
 
-/// The type of one file, as far as something is said of it.
+/// The type of one file, as far as rules set it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileType {
     pub media_type: Option<String>,
@@ -42,7 +42,7 @@ impl MediaSettings {
         }
     }
 
-    /// Of a file with this path. Each of its extensions may say something, the last one counts.
+    /// Returns the type of the file with this path. Each of its extensions may set a part, the last one counts.
     pub fn of_file(&self, path: &[u8]) -> FileType {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
@@ -62,7 +62,7 @@ impl MediaSettings {
         }
     }
 
-    /// Of what no file is sent for.
+    /// Returns the type of a response for which no file is sent.
     pub fn of_no_file(&self) -> FileType {
         FileType {
             default_charset: self.default_charset.clone().filter(|it| !it.is_empty()),
@@ -78,7 +78,7 @@ pub fn by_extension(extensions: &[String], value: Option<&str>) -> Vec<(String, 
     extensions.iter().map(line).collect()
 }
 
-/// Can the text stand in `Content-Type`?
+/// Whether the text can stand in `Content-Type`.
 pub fn is_media_type(text: &str) -> bool {
     let is_token = |part: &str| {
         let of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
@@ -91,7 +91,7 @@ pub fn is_media_type(text: &str) -> bool {
         && parameters.bytes().all(is_plain)
 }
 
-/// Is the text the name of a charset?
+/// Whether the text is the name of a charset.
 pub fn is_charset(text: &str) -> bool {
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:+".contains(&byte);
     !text.is_empty() && text.bytes().all(is_of_name)

@@ -1,8 +1,8 @@
-//! `<IfModule>`, `<IfVersion>` and `<IfDefine>`: what of them holds for an Apache 2.4 as distributions build it.
+//! `<IfModule>`, `<IfVersion>` and `<IfDefine>`: whether they hold for an Apache 2.4 as distributions build it.
 
 use crate::item::Item;
 
-/// Does a section hold?
+/// Whether a section holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SectionVerdict {
     Yes,

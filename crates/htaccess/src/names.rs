@@ -1,4 +1,4 @@
-//! What the lines of a section hold for: methods, and names of files.
+//! The methods and the names of files for which the lines of a section hold.
 
 use crate::pattern::{Pattern, fits_glob};
 
@@ -43,8 +43,8 @@ pub enum NameTest {
 }
 
 impl NameTest {
-    /// Does it hold for a file of this name? The name of a folder that is asked for with its slash is empty. A
-    /// pattern that gave up holds where that closes.
+    /// Whether it holds for a file of this name. The name of a folder that is asked for with its slash is
+    /// empty. A pattern that gave up holds if that closes.
     pub fn holds(&self, name: &[u8], closes: bool) -> bool {
         match self {
             NameTest::Glob(glob) => fits_glob(glob.as_bytes(), name, false),

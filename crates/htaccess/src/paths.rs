@@ -1,6 +1,6 @@
 //! Paths of addresses: escapes, dots, and prefixes.
 
-/// Writes what may not stand in a path of an address as `%XX`.
+/// Writes bytes that may not stand in a path of an address as `%XX`.
 pub fn escaped(path: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(path.len());
     for &byte in path {
@@ -25,7 +25,7 @@ pub fn escaped_value(value: &[u8]) -> Vec<u8> {
 }
 
 /// The path of an internal redirect as a path of files: decoded, without `.` and `..`, with single slashes. `None`
-/// where Apache takes no such path.
+/// if Apache takes no such path.
 pub fn resolved(path: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     let mut decoded = Vec::with_capacity(path.len());

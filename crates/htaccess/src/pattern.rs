@@ -11,7 +11,6 @@ const MATCH_LIMIT: u32 = 50_000;
 const MAX_REPLACED: usize = 1000;
 const MAX_REPLACED_BYTES: usize = 64 << 10;
 
-/// A pattern.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
@@ -19,7 +18,7 @@ pub struct Pattern(Regex);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GaveUp;
 
-/// What a pattern has matched: its groups, the whole match first.
+/// The groups of a match, the whole match first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups(Vec<Option<Vec<u8>>>);
 
@@ -31,7 +30,7 @@ impl Groups {
 }
 
 impl Pattern {
-    /// `None` where the text is no pattern.
+    /// `None` if the text is no pattern.
     pub fn new(text: &str, is_caseless: bool) -> Option<Pattern> {
         if text.len() > MAX_PATTERN_BYTES || text.contains('\0') {
             return None;
@@ -92,11 +91,11 @@ impl Pattern {
     }
 }
 
-/// Does a shell's pattern (`*`, `?`, `[a-z]`) match the whole of a name?
+/// Whether a shell's pattern (`*`, `?`, `[a-z]`) matches the whole of a name.
 pub fn fits_glob(glob: &[u8], name: &[u8], is_caseless: bool) -> bool {
     let same = |a: u8, b: u8| a == b || is_caseless && a.eq_ignore_ascii_case(&b);
     let (mut at, mut in_name) = (0, 0);
-    // Where the last `*` stands, and how much of the name it has taken.
+    // The position of the last `*`, and how much of the name it has taken.
     let mut star: Option<(usize, usize)> = None;
     while in_name < name.len() {
         let byte = name[in_name];
@@ -131,7 +130,7 @@ pub fn fits_glob(glob: &[u8], name: &[u8], is_caseless: bool) -> bool {
     glob[at..].iter().all(|byte| *byte == b'*')
 }
 
-/// The bytes of a class at the begin of `glob`, and whether `byte` is in it; `None` where it has no end.
+/// The bytes of a class at the begin of `glob`, and whether `byte` is in it; `None` if it has no end.
 fn class(glob: &[u8], byte: u8, is_caseless: bool) -> Option<(usize, bool)> {
     let is_negated = matches!(glob.get(1), Some(b'!' | b'^'));
     let begin = if is_negated { 2 } else { 1 };

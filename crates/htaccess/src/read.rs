@@ -16,7 +16,7 @@ use crate::rewriting::{Condition, Rewriting, Rule};
 use crate::server_rules::{PlaceTest, ServerRules, ServerSection};
 use crate::settings::{Conditional, FilesSection, FolderRules, Note, Settings};
 
-/// A longer file closes its folder: what stands behind this is not read.
+/// A longer file closes its folder: lines beyond it are not read.
 pub const MAX_BYTES: usize = 1 << 20;
 /// Lines of a file.
 const MAX_LINES: usize = 20_000;
@@ -25,7 +25,7 @@ const MAX_PATTERNS: usize = 2000;
 /// Notes that are kept of a file.
 const MAX_NOTES: usize = 50;
 
-/// What is said of `AllowOverride` with kinds of lines.
+/// The note about an `AllowOverride` that names kinds of lines.
 pub const ALL_LINES: &str = "all lines of .htaccess files count; write None or All";
 
 const ONLY_NEGATIVE: &str = "Require not and <RequireNone> stand in <RequireAll> only: among alternatives they let nobody in";
@@ -143,7 +143,7 @@ impl Reader {
     }
 
     fn items(&mut self, items: &[Item], settings: &mut Settings, place: &Place) {
-        // An `<If>` with what belongs to it.
+        // An `<If>` with its `<ElseIf>` and `<Else>`.
         let mut chain: Vec<Branch> = Vec::new();
         for item in items {
             let is_branch = matches!(item.name.as_str(), "if" | "elseif" | "else");
@@ -554,7 +554,7 @@ impl Reader {
         }
     }
 
-    /// What a line that may name a handler says of the types of files.
+    /// Reads a line about the types of files, which may name a handler.
     fn media_type(&self, item: &Item, settings: &mut Settings, names_php: bool) -> LineOutcome {
         match item.name.ends_with("type") && !names_php {
             true => response(item, &mut settings.response),

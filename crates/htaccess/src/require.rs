@@ -1,4 +1,5 @@
-//! `Require` and its sections (`mod_authz_core`), merged as `AuthMerging` says.
+//! `Require` and its sections (`mod_authz_core`), merged by the rule of
+//! `AuthMerging`.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ pub enum Merging {
     Or,
 }
 
-/// What one line asks.
+/// The condition of one `Require` line.
 #[derive(Clone, Debug)]
 pub enum Question {
     All(bool),
@@ -26,7 +27,7 @@ pub enum Question {
     Variables(Vec<String>),
     Methods(Vec<String>),
     Expression(Arc<Expression>),
-    /// Names of hosts, and what no module here answers.
+    /// Names of hosts, and conditions that no module here evaluates.
     Unknown,
 }
 
@@ -50,7 +51,7 @@ pub struct Requirement {
     kind: Kind,
 }
 
-/// What a requirement comes to, in the order in which `mod_authz_core` knows it.
+/// The result of a requirement, in the order in which `mod_authz_core` knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Granted,

@@ -1,5 +1,6 @@
-//! What rules say of a response: its fields (`Header`), its lifetime (`Expires*`), the type of a file and the pages of
-//! errors. Conditions are judged with the request. What is left is applied to the response, to stored pages as well.
+//! Rules about a response: its fields (`Header`), its lifetime (`Expires*`), the type of a file and the pages of
+//! errors. Conditions are judged with the request. The remaining lines are applied to the response, to stored pages as
+//! well.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ const OWN_FIELDS: [&str; 10] = [
     "proxy-connection",
 ];
 
-/// What a section says of responses.
+/// The lines of a section about responses.
 #[derive(Clone, Debug, Default)]
 pub struct ResponseSettings {
     pub fields: Vec<Arc<FieldLine>>,
@@ -50,12 +51,12 @@ pub enum FieldCondition {
     Expression(Arc<Expression>),
 }
 
-/// What becomes of a field. Values have `%{NAME}e` in them until the line is judged.
+/// The change of a field. Values have `%{NAME}e` in them until the line is judged.
 #[derive(Clone, Debug)]
 pub enum FieldChange {
     Add(Vec<u8>),
     Append(Vec<u8>),
-    /// As `Append`, unless the value is in the list already.
+    /// Like `Append`, unless the value is in the list already.
     Merge(Vec<u8>),
     Set(Vec<u8>),
     SetIfEmpty(Vec<u8>),
@@ -67,7 +68,7 @@ pub enum FieldChange {
     },
 }
 
-/// What is sent for an error (`ErrorDocument`).
+/// The content sent for an error (`ErrorDocument`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrorDocument {
     /// The server's own page.
@@ -79,13 +80,13 @@ pub enum ErrorDocument {
     Address(String),
 }
 
-/// What holds for the response to one request.
+/// The rules that hold for the response to one request.
 #[derive(Clone, Debug, Default)]
 pub struct ResponseRules {
-    /// Those whose conditions hold, with their values.
+    /// The lines whose conditions hold, with their values.
     pub fields: Vec<FieldLine>,
     pub(crate) expires: ExpiresSettings,
-    /// Of a file.
+    /// The type of the file that is sent.
     pub file_type: FileType,
     pub(crate) error_documents: Vec<(u16, ErrorDocument)>,
 }
@@ -108,12 +109,12 @@ impl ResponseSettings {
 }
 
 impl ResponseRules {
-    /// How long clients may keep a response of this media type; `None`: nothing is said of it.
+    /// How long clients may keep a response of this media type; `None`: no line sets it.
     pub fn lifetime(&self, media_type: &[u8]) -> Option<Lifetime> {
         self.expires.of(media_type)
     }
 
-    /// What is sent for an error; `None`: nothing is said of it.
+    /// The content to send for an error; `None`: no line sets it.
     pub fn error_document(&self, status: u16) -> Option<&ErrorDocument> {
         let mut documents = self.error_documents.iter().rev();
         let found = documents.find(|(own, _)| *own == status);
@@ -122,12 +123,12 @@ impl ResponseRules {
 }
 
 impl FieldLine {
-    /// Does it add to the lines of its field, whatever they are?
+    /// Whether it adds to the lines of its field, whatever they are.
     pub fn adds(&self) -> bool {
         matches!(self.change, FieldChange::Add(_))
     }
 
-    /// Does it change or remove what is there?
+    /// Whether it changes or removes the lines that are there.
     pub fn takes_away(&self) -> bool {
         matches!(self.change, FieldChange::Unset | FieldChange::Edit { .. })
     }
@@ -135,7 +136,7 @@ impl FieldLine {
     /// Reads the arguments of `Header`. `Ok(None)`: the line does not concern responses.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mistake in the line.
     pub fn of(args: &[String]) -> Result<FieldLine, FieldLineError> {
         let (is_always, args) = match args {
             [first, rest @ ..] if first.eq_ignore_ascii_case("always") => (true, rest),
@@ -192,7 +193,7 @@ impl FieldLine {
     }
 }
 
-/// Why a line of `Header` does not hold.
+/// The reason why a line of `Header` does not hold.
 pub enum FieldLineError {
     /// Apache answers 500.
     Mistake(&'static str),
@@ -260,7 +261,7 @@ fn value_text(value: &str) -> Result<Vec<u8>, FieldLineError> {
     Ok(value.as_bytes().to_vec())
 }
 
-/// What a line makes of a field.
+/// The effect of a line on a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldEffect {
     Keep,
@@ -271,7 +272,7 @@ pub enum FieldEffect {
 }
 
 impl FieldChange {
-    /// What becomes of a field that has these lines.
+    /// Returns the effect on a field that has these lines.
     pub fn effect(&self, lines: &[&[u8]]) -> FieldEffect {
         let joined = || lines.join(&b", "[..]);
         let one = |value: Vec<u8>| FieldEffect::Lines(vec![value]);
@@ -312,7 +313,7 @@ fn is_in_list(list: &[u8], value: &[u8]) -> bool {
 /// The words behind `ErrorDocument`.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The mistake in the words.
 pub fn error_document(args: &[String]) -> Result<(u16, ErrorDocument), FieldLineError> {
     let [status, document] = args else {
         return Err(FieldLineError::Mistake(

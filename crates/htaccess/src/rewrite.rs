@@ -12,7 +12,7 @@ const MAX_PATH_BYTES: usize = 16 << 10;
 /// Cookies that rules set.
 const MAX_COOKIES: usize = 50;
 
-/// What the rules come to.
+/// The outcome of the rules.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Rewritten {
     /// The path stays.
@@ -29,7 +29,7 @@ pub enum Rewritten {
     },
 }
 
-/// What rules do beside the path.
+/// The effects of rules beside the path.
 #[derive(Debug, Default)]
 pub struct SideEffects {
     /// No rules are run after these.
@@ -136,7 +136,7 @@ impl Way<'_, '_> {
         Ok(changed)
     }
 
-    /// What the patterns of rules are compared with: the path below the folder.
+    /// Returns the text with which the patterns of rules are compared: the path below the folder.
     fn subject(&self) -> Vec<u8> {
         let whole = [&self.name[..], &self.path_info].concat();
         match whole.strip_prefix(&self.rewriting.folder[..]) {
@@ -275,7 +275,7 @@ impl Way<'_, '_> {
         self.name = output[..mark].to_vec();
     }
 
-    /// Whether all conditions hold; `None` where that is not known.
+    /// Whether all conditions hold; `None` if that is not known.
     fn conditions(&mut self, conditions: &[Condition]) -> Option<bool> {
         let mut all = Some(true);
         let mut at = 0;
@@ -284,7 +284,7 @@ impl Way<'_, '_> {
             let mut last = condition;
             while last.or_next {
                 at += 1;
-                // Nothing follows: Apache takes it for one that holds.
+                // There is no further condition: Apache takes it for one that holds.
                 let Some(next) = conditions.get(at) else {
                     holds = Some(true);
                     break;
@@ -308,7 +308,7 @@ impl Way<'_, '_> {
         all
     }
 
-    /// What the path has become.
+    /// Turns the final path into the outcome.
     fn end(mut self, (before, args_before): (&[u8], Option<&[u8]>), is_plain: bool) -> Rewritten {
         let is_outside = scheme_bytes(&self.name);
         let has_control = |args: &Vec<u8>| args.iter().any(|byte| *byte <= b' ' || *byte == 127);
@@ -381,8 +381,8 @@ impl Way<'_, '_> {
     }
 }
 
-/// The value of `Set-Cookie` for what `[CO]` has behind its `=`: name, value, domain, minutes, path, and what begins with
-/// `secure`, `httponly` and the value of `SameSite`.
+/// The value of `Set-Cookie` for the text behind the `=` of `[CO]`: name, value, domain, minutes, path, and texts that
+/// begin with `secure`, `httponly` and the value of `SameSite`.
 fn set_cookie(flag: &[u8]) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(flag);
     let (separator, text) = match text.strip_prefix(';') {
@@ -414,7 +414,7 @@ fn set_cookie(flag: &[u8]) -> Option<Vec<u8>> {
     if let Some(same_site) = same_site.filter(|it| !matches!(*it, "0" | "false")) {
         cookie.push_str(&format!("; SameSite={same_site}"));
     }
-    // What a request has brought ends no field, and adds no attribute.
+    // Text from the request must not end the field or add an attribute.
     let is_plain = !cookie.bytes().any(|byte| byte < b' ' || byte == 127);
     (is_plain && !name.contains([';', '=']) && !value.contains(';')).then(|| cookie.into_bytes())
 }

@@ -12,18 +12,18 @@ use crate::visit::{Disk, Visit};
 pub struct Round<'a> {
     pub visit: &'a Visit<'a>,
     pub disk: &'a dyn Disk,
-    /// That of a request for an index is GET.
+    /// The method; a request for an index has GET.
     pub method: &'a str,
     /// The folder of the whole site, without a slash at the end.
     pub root: &'a [u8],
     /// The path of the address.
     pub path: Vec<u8>,
-    /// The path that is mapped to a file in its place, where rules of the server say so.
+    /// The path that is mapped to a file in its place, if rules of the server demand that.
     pub mapped: Option<Vec<u8>>,
     pub args: Option<Vec<u8>>,
     pub file: MappedFile,
     pub variables: Variables,
-    /// It is not what the client has asked for, but where rules have led it.
+    /// The path is not the client's, but one to which rules have led.
     pub is_redirected: bool,
     /// An index is looked at.
     pub is_lookup: bool,
@@ -32,9 +32,9 @@ pub struct Round<'a> {
 /// The file that a path stands for.
 #[derive(Clone, Debug, Default)]
 pub struct MappedFile {
-    /// Of a path that leads to no file: as far as folders were found, and one name more.
+    /// The file's name. If the path leads to no file: the folders as far as they were found, and one name more.
     pub name: Vec<u8>,
-    /// What is behind the file.
+    /// The rest of the path behind the file.
     pub path_info: Vec<u8>,
     pub kind: Option<FileKind>,
 }

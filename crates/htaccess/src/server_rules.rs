@@ -8,10 +8,10 @@ use crate::pattern::{Pattern, fits_glob};
 use crate::rewriting::Rewriting;
 use crate::settings::{FolderRules, Note};
 
-/// What a server's configuration says.
+/// The rules in a server's configuration.
 #[derive(Clone, Debug, Default)]
 pub struct ServerRules {
-    /// What stands in no section for folders or addresses.
+    /// The lines outside of sections for folders and addresses.
     pub(crate) common: Arc<FolderRules>,
     pub(crate) folders: Vec<ServerSection>,
     /// `<Location>`
@@ -19,7 +19,7 @@ pub struct ServerRules {
     /// Run before a path is mapped to a file.
     pub(crate) rewriting: Option<Rewriting>,
     pub(crate) redirects: Vec<Arc<AliasRedirect>>,
-    /// There is a configuration: `.htaccess` files count where it says so.
+    /// There is a configuration: `.htaccess` files count if it allows them.
     pub is_given: bool,
     /// Lines that have another effect than in Apache.
     pub notes: Vec<Note>,
@@ -34,7 +34,7 @@ pub struct ServerSection {
     pub rules: Arc<FolderRules>,
 }
 
-/// What a section is for.
+/// The condition of a section.
 #[derive(Clone, Debug)]
 pub enum PlaceTest {
     Path(String),
@@ -44,7 +44,7 @@ pub enum PlaceTest {
 }
 
 impl PlaceTest {
-    /// Of the words in the head of a section; `None` where they cannot be read.
+    /// Reads the words in the head of a section; `None` if they cannot be read.
     pub fn of(name: &str, args: &[String]) -> Option<PlaceTest> {
         match args {
             [tilde, regex] if tilde == "~" => Pattern::new(regex, false).map(PlaceTest::Pattern),
@@ -57,7 +57,8 @@ impl PlaceTest {
         }
     }
 
-    /// Is it for this folder, which has no slash at its end? Patterns are asked with the whole path of the file.
+    /// Whether it is for this folder, which has no slash at its end. Patterns are compared with the whole path of the
+    /// file.
     pub fn is_of_folder(&self, folder: &[u8]) -> bool {
         match self {
             PlaceTest::Path(path) => path.trim_end_matches('/').as_bytes() == folder,
@@ -66,7 +67,7 @@ impl PlaceTest {
         }
     }
 
-    /// Does a pattern hold for this path? One that gave up does where that closes.
+    /// Whether a pattern holds for this path. One that gave up does if that closes.
     pub fn matches(&self, path: &[u8], closes: bool) -> bool {
         match self {
             PlaceTest::Pattern(pattern) => pattern.is_match(path).unwrap_or(closes),
@@ -74,7 +75,7 @@ impl PlaceTest {
         }
     }
 
-    /// Is it for this path of an address?
+    /// Whether it is for this path of an address.
     pub fn is_of_address(&self, path: &[u8], closes: bool) -> bool {
         match self {
             PlaceTest::Path(own) => path.strip_prefix(own.as_bytes()).is_some_and(|rest| {
@@ -86,7 +87,7 @@ impl PlaceTest {
     }
 }
 
-/// Does a shell's pattern fit a path, name by name?
+/// Whether a shell's pattern fits a path, name by name.
 fn fits_names(glob: &[u8], path: &[u8]) -> bool {
     let is_slash = |byte: &u8| *byte == b'/';
     let (mut globs, mut names) = (glob.split(is_slash), path.split(is_slash));

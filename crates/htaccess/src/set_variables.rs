@@ -32,7 +32,8 @@ fn matched(round: &Round<'_>, condition: &EnvironmentCondition) -> Option<Groups
     match &condition.subject {
         Subject::Expression(expression) => {
             let mut scope = round.scope();
-            // What is not known sets its variables, which conditions of refusals ask for.
+            // A condition that cannot be evaluated sets its variables, since conditions
+            // of refusals ask for them.
             let holds = expression.holds(&mut scope).unwrap_or(true);
             holds.then_some(scope.groups)
         }

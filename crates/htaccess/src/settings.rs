@@ -1,4 +1,4 @@
-//! What a section says, and how an inner one is merged into it.
+//! The settings of a section, and how an inner section is merged into an outer one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::require::{Merging, Requirement};
 use crate::response::ResponseSettings;
 use crate::rewriting::Rewriting;
 
-/// What a file says.
+/// The rules of a file.
 #[derive(Clone, Debug, Default)]
 pub struct FolderRules {
     pub folder: Settings,
@@ -32,12 +32,12 @@ pub struct FilesSection {
     pub closes: bool,
 }
 
-/// What is said of a line.
+/// A note about a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     pub line: usize,
     pub text: String,
-    /// The line closes what it stands in.
+    /// The line closes its section or folder.
     pub closes: bool,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// What a section says. What it does not speak of is `None` or empty.
+/// The settings of a section. Those which the section does not set are `None` or empty.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     pub access: Option<Arc<AddressAccess>>,
@@ -83,7 +83,7 @@ pub struct Authentication {
     pub refuses_with_403: Option<bool>,
 }
 
-/// What answers for a folder (`mod_dir`).
+/// The answer to a request for a folder (`mod_dir`).
 #[derive(Clone, Debug, Default)]
 pub struct FolderAnswers {
     pub indexes: Option<Vec<String>>,
@@ -96,7 +96,7 @@ pub struct FolderAnswers {
     pub hides_names: bool,
 }
 
-/// Which symbolic links may be followed.
+/// The symbolic links that may be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkOptions {
     pub follows: Option<bool>,
@@ -126,7 +126,7 @@ pub struct Conditional {
 }
 
 impl Settings {
-    /// Lets an inner section say what it says.
+    /// Merges the settings of an inner section into these.
     pub fn merge(&mut self, inner: &Settings) {
         if inner.access.is_some() {
             self.access.clone_from(&inner.access);

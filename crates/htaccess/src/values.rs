@@ -1,16 +1,16 @@
-//! What conditions ask of a request and of files.
+//! The facts of a request and of files that conditions use.
 
 use std::net::IpAddr;
 
 /// A request, as conditions see it.
 pub trait Values {
-    /// The value of a variable; `None` where it is not known here.
+    /// The value of a variable; `None` if it is not known here.
     fn variable(&self, name: &str) -> Option<Vec<u8>>;
     fn look(&self, path: &[u8]) -> FileFacts;
     fn client(&self) -> Option<IpAddr>;
 }
 
-/// What is at a path.
+/// The kind of file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     Missing,
@@ -24,7 +24,7 @@ pub enum FileKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileFacts {
     pub kind: FileKind,
-    /// The path itself is a symbolic link; whether it has the owner of what it leads to.
+    /// The path itself is a symbolic link; whether it has the owner of its target.
     pub link_of_owner: Option<bool>,
     pub length: u64,
     pub is_executable: bool,

@@ -2,7 +2,7 @@
 
 use crate::round::Round;
 
-/// The value; empty where there is none; `None` where what it is about is not known here.
+/// Returns the value of a variable: empty if it has none, `None` if it is not known here.
 pub fn value(round: &Round<'_>, name: &str) -> Option<Vec<u8>> {
     let visit = round.visit;
     if let Some((kind, rest)) = name.split_once(':') {

@@ -1,4 +1,4 @@
-//! What is evaluated, what is asked for meanwhile, and what comes of it.
+//! The input of an evaluation, the questions it asks meanwhile, and its verdict.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,20 +15,19 @@ pub struct Visit<'a> {
     /// `GET /a?b HTTP/1.1`
     pub request_line: &'a [u8],
     pub scheme: &'a str,
-    /// As the client wrote it.
+    /// The host as the client wrote it.
     pub host: &'a [u8],
     pub port: u16,
     pub server_address: Option<IpAddr>,
     pub client: Option<IpAddr>,
     /// The values of a field, joined by commas.
     pub field: &'a dyn Fn(&str) -> Option<Vec<u8>>,
-    /// The names of all fields.
     pub field_names: &'a dyn Fn() -> Vec<String>,
     /// The time in seconds since 1970, and the local time as year, month, day, hour, minute, second, weekday.
     pub time: (i64, [u32; 7]),
     /// Indexes of folders, unless rules name others.
     pub indexes: &'a [String],
-    /// The server lists folders, unless rules say otherwise.
+    /// The server lists folders, unless rules forbid it.
     pub lists_folders: bool,
 }
 
@@ -37,7 +36,7 @@ pub struct Visit<'a> {
 pub struct Mount {
     /// With a slash at the end.
     pub prefix: Vec<u8>,
-    /// The folder, without a slash at the end; empty where another server has the files.
+    /// The folder, without a slash at the end; empty if another server has the files.
     pub folder: Vec<u8>,
 }
 
@@ -50,7 +49,7 @@ pub enum RuleFile {
     Unreadable,
 }
 
-/// What is known of a name and a password.
+/// The result of checking a name and a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserCheck {
     Right,
@@ -68,11 +67,11 @@ pub trait Disk {
     fn check_user(&self, user_file: &str) -> UserCheck;
     /// The name in the credentials.
     fn user(&self) -> Option<String>;
-    /// The members of a group in a group file; `None` where the file cannot be read.
+    /// The members of a group in a group file; `None` if the file cannot be read.
     fn is_in_group(&self, group_file: &str, group: &str, user: &str) -> Option<bool>;
 }
 
-/// Where a request that is let in goes on.
+/// The target of a request that is let in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     pub path: Vec<u8>,
@@ -85,13 +84,13 @@ pub struct Target {
     pub is_missing: bool,
 }
 
-/// What the rules say of a request.
+/// The verdict of the rules on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Target(Target),
     Refused {
         status: u16,
-        /// With 401: what a browser shows while it asks for a name.
+        /// With 401: the text that a browser shows while it asks for a name.
         realm: Option<String>,
     },
     Redirect {

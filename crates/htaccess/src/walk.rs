@@ -1,5 +1,5 @@
-//! The walk from the root of a site to the file that a path stands for: what the folders on the way, and sections for the file's
-//! name and the path of the address, say is merged in Apache's order.
+//! The walk from the root of a site to the file that a path stands for: the rules of the folders on the way, and of
+//! sections for the file's name and the path of the address, are merged in Apache's order.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ const MAX_PATTERNS: usize = 5000;
 /// Folders in one another, and names of a path.
 const MAX_NAMES: usize = 256;
 
-/// What is asked on the way.
+/// The sources that a walk asks on its way.
 pub struct Walk<'a> {
     pub disk: &'a dyn Disk,
     pub server: &'a ServerRules,
 }
 
 impl Walk<'_> {
-    /// Walks from the folder of the site to the file, as far as there are folders, and merges what their rules say.
+    /// Walks from the folder of the site to the file, as far as there are folders, and merges their rules.
     pub fn to(
         &self,
         mount: &Mount,
@@ -105,7 +105,7 @@ impl Walk<'_> {
         Ok((file, settings))
     }
 
-    /// What is said with sections for the name of the file and for the path of the address.
+    /// Merges the sections for the name of the file and for the path of the address.
     fn of_names(&self, walked: WalkedFolders, file: &[u8], path: &[u8]) -> Settings {
         let name = file.rsplit(|byte| *byte == b'/').next();
         let name = name.unwrap_or_default();
@@ -149,7 +149,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a walk has come by.
+/// The rules that a walk has collected.
 #[derive(Default)]
 struct WalkedFolders {
     settings: Settings,
@@ -184,7 +184,7 @@ impl WalkedFolders {
     }
 }
 
-/// `Options FollowSymLinks` is what a site begins with.
+/// A site begins with `Options FollowSymLinks`.
 pub fn follows(links: Option<LinkOptions>, is_of_owner: bool) -> bool {
     let Some(links) = links else {
         return true;

@@ -1,5 +1,5 @@
-//! What `.htaccess` files say of requests. The expected answers are those of Apache 2.4 for the same files, but where a case
-//! says that Mayfly is stricter.
+//! The verdicts of `.htaccess` files on requests. The expected answers are those of Apache 2.4 for the same files,
+//! except in cases that are marked as stricter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use htaccess::{
 struct Site {
     files: Vec<String>,
     rules: BTreeMap<String, Arc<htaccess::FolderRules>>,
-    /// What the server's own configuration says.
+    /// The rules in the server's own configuration.
     server: ServerRules,
     lists: bool,
 }
@@ -132,7 +132,7 @@ fn answer(site: &Site, request: &str) -> String {
     }
 }
 
-/// What a folder's file says of requests below that folder.
+/// Checks the verdicts of a folder's file on requests below that folder.
 fn check(text: &str, cases: &[(&str, &str)]) {
     let files = "/index.php /m/a.txt /m/a.php /m/index.php /m/x /m/s/b.txt /m/c.zip /m/style.css /m/thumb_1.jpg /m/other.jpg";
     let site = Site::new(files, &[("/m", text)]);
@@ -493,7 +493,7 @@ fn an_inner_file_with_rules_takes_the_place_of_outer_rules() {
     }
 }
 
-/// What comparing generated trees with Apache has found.
+/// Cases that the comparison of generated trees with Apache has found.
 #[test]
 fn odd_files_are_read_as_apache_reads_them() {
     for (text, request, expected) in [

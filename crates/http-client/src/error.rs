@@ -1,10 +1,10 @@
 //! The errors of an exchange, and who caused each of them.
 //!
-//! A caller decides three things from an [`Error`]: what the client is told,
-//! what the log says, and whether another server may be asked. The facts for
-//! the last are here ([`Error::before_first_byte`]); the decision is not. The
-//! words are nginx's where its error log has them; what was being done ("while
-//! reading response header from upstream") is the caller's to add.
+//! A caller decides three things from an [`Error`]: the response to the client, the log message,
+//! and whether another server may be asked. The facts for the last are here
+//! ([`Error::before_first_byte`]); the decision is not. The words are nginx's if its error log
+//! has them; the caller adds the step that failed ("while reading response header from
+//! upstream").
 
 use std::fmt;
 use std::io;
@@ -26,7 +26,7 @@ pub enum Error {
     /// A response head, interim or final, above the limit that the caller gave.
     HeadTooLarge { limit_bytes: usize },
     /// A 101 that the request did not ask for, or that came before all of it was sent. Passed on,
-    /// it would make the client take what follows for a tunnel (RFC 9110 §15.2.2).
+    /// it would make the client take the rest for a tunnel (RFC 9110 §15.2.2).
     UnaskedUpgrade,
     /// More than [`crate::MAX_INTERIM_RESPONSES`] before the final one.
     TooManyInterimResponses,
@@ -38,16 +38,16 @@ pub enum Error {
     /// The body ended early, after the head was delivered.
     Truncated {
         received_bytes: u64,
-        /// What `Content-Length` promised; `None` for a chunked body, and for
-        /// one without a length whose stream failed.
+        /// The length that `Content-Length` promised, in bytes; `None` for a chunked body, and
+        /// for one without a length whose stream failed.
         expected_bytes: Option<u64>,
-        /// What the stream failed with; `None` when the upstream closed.
+        /// The error of the stream; `None` when the upstream closed it.
         source: Option<io::Error>,
     },
 }
 
 impl Error {
-    /// As [`StreamError::before_first_byte`] says.
+    /// See [`StreamError::before_first_byte`].
     pub fn before_first_byte(&self) -> bool {
         match self {
             Error::Stream(error) => error.before_first_byte(),
@@ -57,14 +57,14 @@ impl Error {
         }
     }
 
-    /// Whether what came does not even begin as a response: on a reused connection
-    /// it belongs behind the response before, and nothing was said to this request.
+    /// Whether the bytes do not even begin as a response: on a reused connection they belong
+    /// behind the response before, and this request got no answer.
     pub fn is_leftover(&self) -> bool {
         matches!(self, Error::InvalidHead(ResponseError::InvalidStatusLine))
     }
 
-    /// Whether the upstream answered with what is no valid response head
-    /// (`invalid_header` of `proxy_next_upstream`).
+    /// Whether the upstream answered without a valid response head (`invalid_header` of
+    /// `proxy_next_upstream`).
     pub fn is_invalid_head(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! An HTTP/1 request in terms of an exchange: what is sent, and what the response is read
-//! against. Both directions are driven by `upstream-exchange`.
+//! An HTTP/1 request in terms of an exchange: the bytes that are sent, and the bounds of its
+//! response. Both directions are driven by `upstream-exchange`.
 //!
 //! ```text
 //! start ─ next ─ next ─ ... ─ End ─ into_stream
@@ -15,7 +15,7 @@ use crate::response::{ExpectedResponse, ResponseReader};
 /// One request under way. Its last event is [`crate::Event::End`], or the head of an upgrade.
 pub type Exchange<S, B = NoBody> = upstream_exchange::Exchange<S, RequestSpec, B>;
 
-/// What is asked, and how much of an answer is taken.
+/// An HTTP/1 request: its head, and the facts and bounds for its response.
 #[derive(Clone, Debug)]
 pub struct RequestSpec {
     /// Request line, fields and empty line, ready to be sent. They must agree
@@ -25,8 +25,8 @@ pub struct RequestSpec {
     pub body: BodyFraming,
     /// The method is HEAD, so the answer has no body.
     pub head_request: bool,
-    /// The connection may be used again if the upstream agrees: the head does
-    /// not say `Connection: close` (or says `keep-alive` in HTTP/1.0).
+    /// The connection may be used again if the upstream agrees: the head does not have `Connection:
+    /// close` (or has `keep-alive` in HTTP/1.0).
     pub keep_alive: bool,
     /// The head asks for an upgrade, so a 101 makes a tunnel. Otherwise it is an error.
     pub allow_upgrade: bool,

@@ -11,14 +11,13 @@
 //! Sibling of the `fastcgi` crate with the same shape: without I/O itself, and driven over any
 //! stream by `upstream-exchange`.
 //!
-//! What upstreams send is read as nginx reads it where that is harmless: bare
-//! LF in heads, no reason phrase, HTTP/1.0, no length, odd field names, more
-//! data than promised (dropped; the connection is not used again). What two
-//! readers could read differently is refused: two lengths, a length beside a
-//! coding, a coding other than `chunked`, folded lines, bad chunk sizes; and,
-//! unlike in nginx, an answer without a status line (HTTP/0.9), since any
-//! service at all would look like a page. Interim responses are events, except
-//! 100, which is between us and the upstream.
+//! We are as lenient as nginx with upstreams if that is harmless: bare LF in heads, no reason
+//! phrase, HTTP/1.0, no length, odd field names, more data than promised (dropped; the
+//! connection is not used again). Heads that two readers could read differently are refused:
+//! two lengths, a length beside a coding, a coding other than `chunked`, folded lines, bad
+//! chunk sizes; and, unlike in nginx, an answer without a status line (HTTP/0.9), since any
+//! service at all would look like a page. Interim responses are events, except 100, which is
+//! between us and the upstream.
 //!
 //! The promise the rest rests on: [`Event::End`] means that the response is
 //! complete. Only a body without a length ends where the connection does.

@@ -1,8 +1,8 @@
 //! Writes a request: its head, then its body as it comes.
 //!
-//! One part of the body is held at a time, between the head of its chunk and what ends that; head
-//! and first part leave in one write. The body is counted: a part beyond the length that the head
-//! promises is not sent, since the upstream would take the rest for another request.
+//! One part of the body is held at a time, between the head of its chunk and the chunk's end;
+//! head and first part leave in one write. The body is counted: a part beyond the length that the
+//! head promises is not sent, since the upstream would take the rest for another request.
 
 use std::io;
 
@@ -10,25 +10,25 @@ use bytes::{Buf, Bytes};
 use http1::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 use upstream_exchange::{EncodeRequest, Segments};
 
-/// How the request's body is framed, as its head says.
+/// The framing of the request's body, which its head declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyFraming {
     /// No body; the source is not asked.
     None,
     /// `Content-Length`: exactly as many bytes come from the source.
     Length(u64),
-    /// `Transfer-Encoding: chunked`; the chunks are made of what comes from the source.
+    /// `Transfer-Encoding: chunked`; the chunks are made of the source's parts.
     Chunked,
 }
 
 /// Behind a chunk that nothing follows.
 const CHUNK_END_AND_LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
 
-/// What is left of a request to be written.
+/// The parts of a request that are not yet written.
 #[derive(Debug)]
 pub struct RequestEncoder {
     framing: BodyFraming,
-    /// What is left of each, to be written in this order.
+    /// The unwritten bytes of each part, in the order of writing.
     head: Bytes,
     chunk_head: Option<ChunkHead>,
     chunk_head_sent: usize,

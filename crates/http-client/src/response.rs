@@ -3,7 +3,7 @@
 //! Here the body is counted. The promise: an [`Event::End`] means that the
 //! response is complete. A body shorter than its `Content-Length`, or a
 //! chunked one without its last chunk, ends in an error, never in `End`. Data
-//! beyond the end is dropped and told ([`ExcessData`]), as nginx does.
+//! beyond the end is dropped and reported ([`ExcessData`]), as nginx does.
 //!
 //! ```text
 //! Head ─(1xx)─ Head ─ Body ─ Ended
@@ -22,20 +22,20 @@ use upstream_exchange::{DecodeResponse, LEAST_READ_BYTES, READ_BUFFER_BYTES, Str
 use crate::error::Error;
 use crate::spare;
 
-/// What a read buffer is at most where it is known that so much will come: each read
-/// and each buffer has its price.
+/// The largest read buffer, used if that much is known to come: each read and each
+/// buffer has its price.
 const MOST_READ_BYTES: usize = 64 * 1024;
 
 /// Interim responses before the final one: two or three are usual (100, 103),
 /// so this is ample, and an upstream cannot keep us busy with them.
 pub const MAX_INTERIM_RESPONSES: u32 = 32;
 
-/// `HTTP/1.`, after which a status line can be told from anything else.
+/// The length of `HTTP/1.`, by which a status line is recognized.
 const STATUS_LINE_START_BYTES: usize = 7;
 
-/// What happens in a response, in order: any number of `Interim`, one `Head`,
-/// any number of `Data`, perhaps `Trailers`, one `End`. After the `Head` of an
-/// upgrade nothing follows.
+/// An event of a response, in order: any number of `Interim`, one `Head`, any number
+/// of `Data`, perhaps `Trailers`, one `End`. After the `Head` of an upgrade nothing
+/// follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// An interim response (RFC 9110 §15.2) other than 100 and 101, such as
@@ -43,10 +43,10 @@ pub enum Event {
     Interim(ResponseHead),
     /// The final response's head, or that of a 101.
     Head(ResponseHead),
-    /// A part of the body; never empty. A slice of the read buffer: copy what
+    /// A part of the body; never empty. A slice of the read buffer: copy a part that
     /// is kept for long.
     Data(Bytes),
-    /// What followed the last chunk; never empty.
+    /// The trailer fields behind the last chunk; never empty.
     Trailers(Vec<(Bytes, Bytes)>),
     /// The response is complete.
     End {
@@ -57,17 +57,16 @@ pub enum Event {
     },
 }
 
-/// The head of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// HTTP/1.0 or HTTP/1.1.
     pub version: Version,
     /// From 100 to 999.
     pub status: u16,
-    /// What followed the status; may be empty.
+    /// The reason phrase behind the status; may be empty.
     pub reason: Bytes,
-    /// All fields, in order and as spelled, those of the connection included:
-    /// the server hides them by name. Slices of the read buffer: copy what is
+    /// All fields, in order and as spelled, those of the connection included: the
+    /// server hides them by name. Slices of the read buffer: copy a field that is
     /// kept for long.
     pub fields: Vec<(Bytes, Bytes)>,
     /// The value of `Content-Length`, also where no body follows (HEAD, 304).
@@ -79,9 +78,8 @@ pub struct ResponseHead {
 /// How an upstream sent more than its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExcessData {
-    /// After as many bytes as `Content-Length` says.
+    /// After the `Content-Length` bytes of the body.
     AfterLength,
-    /// After the last chunk.
     AfterLastChunk,
     /// After a head that no body follows.
     AfterHead,
@@ -99,7 +97,7 @@ impl fmt::Display for ExcessData {
     }
 }
 
-/// What a response is read against.
+/// The request's properties that decide how its response is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpectedResponse {
     pub(crate) head_limit_bytes: usize,
@@ -121,7 +119,7 @@ pub struct ResponseReader {
     /// The response's version and `Connection` allow another request.
     keep_alive: bool,
     body_bytes: u64,
-    /// What the `End` event said.
+    /// Whether the `End` event declared the connection reusable.
     is_reusable: bool,
 }
 
@@ -163,7 +161,7 @@ impl ResponseReader {
         matches!(self.stage, Stage::Upgraded)
     }
 
-    /// What is to come of a body of known length beyond what is in the buffer.
+    /// Returns the bytes of a body of known length that are not in the buffer yet.
     fn bytes_left(&self) -> Option<u64> {
         match &self.stage {
             Stage::Length { left } => Some(left.saturating_sub(self.buffer.len() as u64)),
@@ -210,7 +208,7 @@ impl ResponseReader {
                 if *interim > MAX_INTERIM_RESPONSES {
                     return Err(Error::TooManyInterimResponses);
                 }
-                // 100 says that we may send the body, which we do anyway.
+                // 100 allows us to send the body, which we do anyway.
                 if head.status == 100 {
                     continue;
                 }
@@ -287,7 +285,7 @@ impl ResponseReader {
     fn end(&mut self, kind: ExcessData) -> Event {
         self.stage = Stage::Ended;
         let excess_data = (!self.buffer.is_empty()).then_some(kind);
-        // What is left of a request would be taken for the next one.
+        // Unsent bytes of this request would be taken for the next one.
         self.is_reusable = self.keep_alive
             && self.expected.keep_alive
             && self.is_request_sent
@@ -406,12 +404,12 @@ impl DecodeResponse for ResponseReader {
     }
 }
 
-/// Up to `most` bytes from the front of `buffer`, without copying.
+/// Takes up to `most` bytes from the front of `buffer`, without copying.
 fn take(buffer: &mut BytesMut, most: usize) -> Bytes {
     buffer.split_to(buffer.len().min(most)).freeze()
 }
 
-/// What `Content-Length` says, whether or not a body follows.
+/// Returns the length that `Content-Length` declares, whether or not a body follows.
 fn declared_length(head: &http1::ResponseHead) -> Option<u64> {
     let value = head.fields.get("content-length")?;
     std::str::from_utf8(value).ok()?.parse().ok()
@@ -442,7 +440,8 @@ fn keeps_alive(head: &http1::ResponseHead) -> bool {
     }
 }
 
-/// Reads `data`, whose first byte says how, in pieces and whole.
+/// Reads `data` in pieces and whole; its first byte selects the properties of the
+/// request.
 pub(crate) fn fuzz(data: &[u8]) {
     let Some((&how, wire)) = data.split_first() else {
         return;
@@ -519,7 +518,7 @@ fn read(wire: &[u8], expected: ExpectedResponse, piece_bytes: usize) -> SeenResp
                 return seen;
             }
             Err(error) => {
-                // Of a line at fault, as much is quoted as has come.
+                // The message quotes the received bytes of a faulty line.
                 let text = error.to_string();
                 seen.fault = text.split(": \"").next().map(str::to_owned);
                 return seen;

@@ -1,11 +1,11 @@
-//! The chunked coding (RFC 9112 §7.1): a decoder fed with whatever arrived, and
-//! what an encoder writes around a chunk.
+//! The chunked coding (RFC 9112 §7.1): a decoder fed with the bytes that arrived, and the
+//! framing that an encoder writes around a chunk.
 //!
-//! The decoder copies nothing: it says which part of its input is body. Lines
-//! end in CR LF only; a bare LF or CR is refused (as nginx does since 1.29.4),
-//! because two readers that disagree there see two different requests. Chunk
-//! extensions are dropped, trailers are dropped or kept, and both are bounded
-//! for the whole body, so that a client cannot send overhead without end.
+//! The decoder copies nothing: it reports which part of its input is body. Lines end in
+//! CR LF only; a bare LF or CR is refused (as nginx does since 1.29.4), because two
+//! readers that disagree there see two different requests. Chunk extensions are dropped,
+//! trailers are dropped or kept, and both are bounded for the whole body, so that a
+//! client cannot send overhead without end.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,14 +15,14 @@ use http_semantics::Fields;
 
 use crate::field_line::{self, Line};
 
-/// 16 hexadecimal digits say every `u64`; more are padding.
+/// 16 hexadecimal digits express every `u64`; more are padding.
 const MAX_SIZE_DIGITS: u8 = 16;
 /// Extensions of a whole body. Clients have no use for them; long ones only cost us time.
 const MAX_EXTENSION_BYTES: u32 = 16 * 1024;
 /// The trailer section, empty line included.
 const MAX_TRAILER_BYTES: usize = 8 * 1024;
 
-/// What one step of decoding found.
+/// The result of one decoding step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DecodedChunk {
     /// Body bytes: `input[data]`. Go on with `input[consumed..]`.
@@ -34,7 +34,7 @@ pub enum DecodedChunk {
     },
     /// The whole input is dealt with and the body is not over.
     NeedMore,
-    /// The body is over; what follows `input[..consumed]` is the next message.
+    /// The body is over; the bytes behind `input[..consumed]` are the next message.
     Done {
         /// How much of the input belonged to this body.
         consumed: usize,
@@ -190,7 +190,7 @@ impl ChunkedDecoder {
         }
     }
 
-    /// One byte of what surrounds the data.
+    /// Takes one byte of the framing around the data.
     fn control_byte(&mut self, byte: u8) -> Result<State, ChunkedError> {
         match (self.state, byte) {
             (State::Size { size, digits }, _) => self.size_byte(size, digits, byte),
@@ -272,16 +272,16 @@ impl ChunkedDecoder {
 /// The end of a body without trailers.
 pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-/// What goes before a chunk's data: its size and CR LF, without allocating.
-/// After the data comes [`CHUNK_END`]. An empty chunk would end the body, so
-/// callers skip those.
+/// The size line before a chunk's data, CR LF included, made without allocating. After
+/// the data comes [`CHUNK_END`]. An empty chunk would end the body, so callers skip
+/// those.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHead {
     bytes: [u8; 18],
     start: usize,
 }
 
-/// What goes after a chunk's data.
+/// The line end after a chunk's data.
 pub const CHUNK_END: &[u8] = b"\r\n";
 
 impl ChunkHead {
@@ -313,7 +313,7 @@ mod tests {
 
     type BodyAndRest = Option<(Vec<u8>, Vec<u8>)>;
 
-    /// The body and what was left over; in steps of `step` bytes.
+    /// Decodes in steps of `step` bytes; returns the body and the rest.
     fn decode(input: &[u8], step: usize) -> Result<BodyAndRest, ChunkedError> {
         let mut decoder = ChunkedDecoder::keeping_trailers();
         let mut body = Vec::new();

@@ -1,6 +1,6 @@
-//! What a client or an upstream did wrong, who did it, and the words for the
-//! log. The status answered to the client is a fact on the error, so that one
-//! place elsewhere can turn any of these into a response.
+//! Protocol errors of clients and upstreams: which side caused it, and the text
+//! for the log. The status answered to the client is a fact on the error, so
+//! that one place elsewhere can turn any of these into a response.
 
 use std::fmt;
 
@@ -111,7 +111,8 @@ impl From<TargetError> for RequestError {
     }
 }
 
-/// Why an upstream's response head is refused. `Display` is the log sentence.
+/// The reason why an upstream's response head is refused. `Display` is the log
+/// sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponseError {
     /// The first line is no HTTP/1 status line.

@@ -13,16 +13,14 @@
 use byte_scan as scan;
 use http_semantics::{FieldSpan, Span};
 
-/// What the next line of a head is. Offsets count from the line's first byte.
+/// The next line of a head. Offsets count from the line's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// A field.
     Field(FieldLine),
     /// The empty line, this long, at which a head ends.
     Empty(usize),
     /// Not whole yet, and not wrong yet.
     Partial,
-    /// To be refused.
     Refused,
 }
 
@@ -48,7 +46,7 @@ impl FieldLine {
     }
 }
 
-/// What a field name is made of.
+/// The kinds of bytes in a field name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameKind {
     /// Letters, digits and `-`.
@@ -90,9 +88,10 @@ pub(crate) fn read(buf: &[u8]) -> Line {
     }
 }
 
-/// The line at the start of `buf`, where it is as nearly every client sends them: a plain
-/// name, colon, one space, a value without control characters, CR LF. `None` leaves the
-/// verdict to [`read_any`], which says the same of those.
+/// Reads the field line at the start of `buf` in the form that nearly every client sends:
+/// a plain name, colon, one space, a value without control characters, CR LF. Returns
+/// `None` for any other line, which [`read_any`] decides; for lines of this form both
+/// return the same.
 #[inline(always)]
 pub(crate) fn read_usual(buf: &[u8]) -> Option<FieldLine> {
     if buf.first() == Some(&b'\r') {
@@ -150,7 +149,7 @@ pub(crate) fn read_any(buf: &[u8]) -> Line {
     })
 }
 
-/// The name at the start of `buf`; what the line is where it has none.
+/// The name at the start of `buf`; the kind of line if it has none.
 fn read_name(buf: &[u8]) -> Result<(usize, NameKind), Line> {
     let mut kind = 0;
     for (at, &byte) in buf.iter().enumerate() {
@@ -171,7 +170,7 @@ fn kind_of(classes: u8) -> NameKind {
     }
 }
 
-/// What a line is whose first bytes are no field name.
+/// Classifies a line that does not begin with a field name.
 fn without_name(buf: &[u8]) -> Line {
     match buf {
         [b'\r', b'\n', ..] => Line::Empty(2),
@@ -181,7 +180,7 @@ fn without_name(buf: &[u8]) -> Line {
     }
 }
 
-/// Where the first LF, CR or NUL is.
+/// Returns the position of the first LF, CR or NUL.
 fn find_stop(bytes: &[u8]) -> Option<usize> {
     memchr::memchr3(b'\n', b'\r', 0, bytes)
 }

@@ -1,6 +1,6 @@
-//! Where a body ends (RFC 9112 §6.3), and which heads are refused because two
-//! readers could disagree about it. Comes right after parsing: nothing else may
-//! be asked of a request before this said yes.
+//! Message body length (RFC 9112 §6.3), and the refusal of heads that two readers could
+//! frame differently. This check runs right after parsing: nothing else uses a request
+//! before it has passed.
 //!
 //! Stricter than the RFC demands in one point, like nginx: a repeated
 //! Content-Length is refused even when the values agree.
@@ -24,13 +24,13 @@ pub enum Framing {
 /// The length of a response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseFraming {
-    /// No body, whatever the fields say (HEAD, 1xx, 204, 304).
+    /// No body, whatever the fields are (HEAD, 1xx, 204, 304).
     None,
     /// This many bytes.
     Length(u64),
-    /// Chunks.
     Chunked,
-    /// Everything until the upstream closes. An end cannot be told from a cut.
+    /// Everything until the upstream closes. A complete body and a cut one look the
+    /// same.
     UntilClose,
 }
 
@@ -53,8 +53,8 @@ const HOST: &[u8] = b"host";
 const CONTENT_LENGTH: &[u8] = b"content-length";
 const TRANSFER_ENCODING: &[u8] = b"transfer-encoding";
 
-/// Checks the fields that decide about framing and routing, and says how the
-/// body is framed.
+/// Checks the fields that decide about framing and routing, and returns the framing of
+/// the body.
 ///
 /// # Errors
 /// Repeated single fields, no Host in HTTP/1.1, any doubt about the body's
@@ -64,10 +64,10 @@ pub fn body_framing<'a>(head: impl Into<RequestView<'a>>) -> Result<Framing, Req
     framing_beside_host(head, head.field(HOST).is_some())
 }
 
-/// As [`body_framing`] for those who have looked already whether there is a Host field.
+/// Like [`body_framing`], for callers that already know whether there is a Host field.
 ///
 /// # Errors
-/// The same.
+/// The errors of [`body_framing`].
 pub fn framing_beside_host(head: RequestView<'_>, has_host: bool) -> Result<Framing, RequestError> {
     if head.line.presence.may_repeat(SINGLE) {
         refuse_repeated(head)?;
@@ -169,8 +169,8 @@ fn at_most_one<'a>(head: &'a ResponseHead, name: &[u8]) -> Result<Option<&'a [u8
     }
 }
 
-/// Whether the client wants the connection kept: HTTP/1.1 unless it says
-/// `close`, HTTP/1.0 only if it says `keep-alive`.
+/// Whether the client wants the connection kept: in HTTP/1.1 unless the head has
+/// `Connection: close`, in HTTP/1.0 only with `Connection: keep-alive`.
 pub fn wants_keep_alive<'a>(head: impl Into<RequestView<'a>>) -> bool {
     let head = head.into();
     if !head.may_have(b"connection") {

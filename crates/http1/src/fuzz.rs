@@ -1,6 +1,6 @@
-//! Entries for fuzzing: each takes any bytes and asserts what must hold for
-//! them. A failed assertion is the finding; the targets that call these are one
-//! line each.
+//! Entries for fuzzing: each takes any bytes and asserts the properties that
+//! hold for them. A failed assertion is the finding; the targets that call
+//! these are one line each.
 
 use http_semantics::{RequestView, Target, request_host};
 

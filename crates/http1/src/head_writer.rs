@@ -1,8 +1,8 @@
 //! Writes response heads into a byte vector that the caller reuses.
 //!
 //! Response splitting is impossible here: a name or value with CR, LF or NUL is
-//! not written, and the caller is told. What to do then (leave the field out,
-//! answer 500) is the caller's to decide; cleaning silently would hide the bug
+//! not written, and the caller gets an error. The caller decides what to do
+//! then (leave the field out, answer 500); cleaning silently would hide the bug
 //! or the attack.
 
 use std::fmt;
@@ -46,7 +46,7 @@ impl<'a> HeadWriter<'a> {
         HeadWriter { out }
     }
 
-    /// The same with the upstream's own reason phrase.
+    /// Begins a response head with the upstream's own reason phrase.
     ///
     /// # Errors
     /// [`FieldError`] when the phrase has a line break or NUL; then nothing was
@@ -127,7 +127,7 @@ impl<'a> HeadWriter<'a> {
 
 fn put_status(out: &mut Vec<u8>, status: u16) {
     out.extend_from_slice(b"HTTP/1.1 ");
-    // Three digits always; nginx writes `000` for what is below 100.
+    // Three digits always; nginx writes `000` for a status below 100.
     let digit = |value: u16| b'0' + (value % 10) as u8;
     out.extend_from_slice(&[digit(status / 100), digit(status / 10), digit(status), b' ']);
 }

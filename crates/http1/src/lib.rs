@@ -1,14 +1,13 @@
 //! The HTTP/1 codec without I/O, both sides: request heads in, response heads out for
 //! clients; response heads in for upstreams; where bodies end, and chunked bodies both
-//! ways. What the fields of a message mean is the matter of `http-semantics`.
+//! ways. The meaning of a message's fields is the matter of `http-semantics`.
 //!
 //! Everything here is a function from bytes to values. Nothing opens a socket,
 //! reads a clock or waits. Bytes of a peer lead to values or to an error that
 //! names the offence, never to a panic, and every buffer and loop has a bound.
 //!
-//! Where nginx is lenient and leniency is harmless, so are we (bare LF line
-//! ends in heads, raw request targets, HTTP/0.9); where RFC 9112 calls framing
-//! ambiguous, we refuse.
+//! We are lenient where nginx is and leniency is harmless (bare LF line ends in heads,
+//! raw request targets, HTTP/0.9); framing that RFC 9112 calls ambiguous is refused.
 
 pub mod chunked;
 mod error;

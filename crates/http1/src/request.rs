@@ -1,9 +1,9 @@
 //! A request head: from bytes to spans (`http_semantics::RequestHead`).
 //!
-//! `parse_request` is on the path of every cache hit. It allocates nothing but
-//! what the caller's reused vector of fields may need to grow, and it looks at
-//! each byte about once. It is called again with more bytes after
-//! [`ParsedHead::Partial`]; [`worth_parsing`] keeps that linear for slow clients.
+//! `parse_request` is on the path of every cache hit. It allocates nothing but the
+//! growth of the caller's reused vector of fields, and it looks at each byte about
+//! once. It is called again with more bytes after [`ParsedHead::Partial`];
+//! [`worth_parsing`] keeps that linear for slow clients.
 //!
 //! Invariant: for any way of cutting a head in pieces, the verdict on the whole
 //! is the same, and a piece is refused only if the whole would be (fuzzed).
@@ -17,7 +17,7 @@ use crate::field_line::{self, Line, NameKind};
 use crate::limits::{BufferUse, HeadLimits};
 use crate::request_line::{self, is_method_byte};
 
-/// What a buffer holds so far.
+/// The result of parsing a buffer that may hold only part of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParsedHead {
     /// No whole head yet.
@@ -70,8 +70,8 @@ fn find_lf(buf: &[u8], from: usize) -> Option<usize> {
     scan::find_far(buf, from, |byte| byte == b'\n', scan::equal::<b'\n'>)
 }
 
-/// Refuses early what can no longer become a request: a TLS hello on a plain
-/// port has no reason to end in LF.
+/// Refuses early bytes that can no longer become a request: a TLS hello on a plain port
+/// has no reason to end in LF.
 fn check_unfinished_request_line(
     buf: &[u8],
     start: usize,
@@ -207,7 +207,7 @@ pub fn worth_parsing(buf: &[u8], parsed_len: usize, limits: &HeadLimits) -> bool
 /// warm-up) and for tests.
 ///
 /// # Errors
-/// As [`parse_request`]; an incomplete head is an invalid request line.
+/// The errors of [`parse_request`]; an incomplete head is an invalid request line.
 pub fn parse_head(
     bytes: impl Into<Bytes>,
     limits: &HeadLimits,

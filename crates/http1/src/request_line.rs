@@ -20,9 +20,9 @@ pub(crate) fn is_method_byte(byte: u8) -> bool {
 /// How nearly every request line ends.
 const USUAL_END: &[u8] = b" HTTP/1.1\r\n";
 
-/// Parses the line at `start` of `buf` as nearly every client sends it, and says where
-/// its LF is; `None` leaves the verdict to [`parse`]. The end of the line is found
-/// on the way.
+/// Parses the line at `start` of `buf` in the form that nearly every client sends, and
+/// returns it with the position of its LF, found on the way. `None` leaves the verdict
+/// to [`parse`].
 pub(crate) fn parse_usual(buf: &[u8], start: usize) -> Option<(RequestLine, usize)> {
     let rest = buf.get(start..)?;
     let parts = parts(rest).ok()?;
@@ -96,8 +96,9 @@ fn method(line: &[u8]) -> Result<(usize, usize), RequestError> {
     Ok((len, skip_spaces(line, len)))
 }
 
-/// Of RFC 9112 §3.2's four forms: origin-form and absolute-form for any method,
-/// authority-form for CONNECT, asterisk-form for OPTIONS.
+/// Whether `target` has a form of RFC 9112 §3.2 that fits the method: origin-form and
+/// absolute-form for any method, authority-form for CONNECT, asterisk-form for
+/// OPTIONS.
 fn is_delimited_target(method: &[u8], target: &[u8]) -> bool {
     match target.first() {
         Some(b'/') => method != b"CONNECT",
@@ -108,7 +109,7 @@ fn is_delimited_target(method: &[u8], target: &[u8]) -> bool {
     }
 }
 
-/// Reads what follows the target: nothing (HTTP/0.9), or spaces, a version and
+/// Reads the rest behind the target: nothing (HTTP/0.9), or spaces, a version and
 /// perhaps more spaces.
 fn parse_version(rest: &[u8]) -> Result<Version, RequestError> {
     // The one text nearly every client sends.

@@ -1,5 +1,5 @@
-//! The head of an upstream's response, as an HTTP client reads it. Bare LF and
-//! a missing reason phrase are harmless and taken; what two readers could read
+//! The head of an upstream's response, as an HTTP client reads it. Bare LF and a
+//! missing reason phrase are harmless and taken; a head that two readers could read
 //! differently is refused. Framing is asked afterwards (`response_framing`).
 
 use std::ops::Range;
@@ -10,28 +10,26 @@ use http_semantics::{Excerpt, Fields, Version};
 use crate::error::ResponseError;
 use crate::field_line::{self, FieldLine, Line};
 
-/// A response head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// HTTP/1.0 or HTTP/1.1.
     pub version: Version,
     /// 100 to 999.
     pub status: u16,
-    /// What followed the status, if anything did.
+    /// The reason phrase, if the status line has one.
     pub reason: Option<Bytes>,
-    /// The fields.
     pub fields: Fields,
 }
 
-/// As many field lines as we take from an upstream: far above any real
-/// response, low enough that one cannot make us keep a list without end.
+/// Field lines taken from an upstream at most: far above any real response, low
+/// enough that one cannot make us keep a list without end.
 const MAX_FIELDS: usize = 1000;
 
 /// Room for the fields of most responses.
 const USUAL_FIELDS: usize = 16;
 
 /// Takes the response head at the start of `buffer` off it; the body begins with
-/// what is left. Only the first `limit_bytes` are looked at (nginx:
+/// the rest. Only the first `limit_bytes` are looked at (nginx:
 /// `proxy_buffer_size`). `None` when there is no whole head in them yet; the caller
 /// treats a buffer that is full to the limit as [`ResponseError::TooLarge`].
 ///
@@ -74,8 +72,8 @@ pub(crate) fn parse_response(buf: &[u8]) -> Result<Option<(ResponseHead, usize)>
     Ok(head.map(|head| (head, buf.len() - buffer.len())))
 }
 
-/// Where the parts of a head are: only offsets, so that a head in pieces costs no
-/// copies.
+/// The positions of a response head's parts: only offsets, so that a head that
+/// arrives in pieces costs no copies.
 struct HeadParts {
     version: Version,
     status: u16,

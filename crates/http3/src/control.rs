@@ -8,10 +8,10 @@ use crate::{frame, varint};
 
 /// A control frame's payload at most: far more than all settings that there are.
 const MAX_CONTROL_BYTES: u64 = 4096;
-/// Control frames of one connection: more than one SETTINGS, a GOAWAY and what is greased.
+/// Control frames of one connection: more than one SETTINGS, a GOAWAY and greased frames.
 const MAX_CONTROL_FRAMES: u32 = 1000;
 
-/// What a unidirectional stream is for.
+/// The type of a unidirectional stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamKind {
     Control,
@@ -19,12 +19,13 @@ pub enum StreamKind {
     Push,
     QpackEncoder,
     QpackDecoder,
-    /// Of an extension, or to keep us used to such (§6.2.3).
+    /// A type of an extension, or one sent only to exercise the rule that unknown types
+    /// are ignored (§6.2.3).
     Unknown,
 }
 
 impl StreamKind {
-    /// Reads it from the front of a stream; `None` where there are too few bytes.
+    /// Reads it from the front of a stream; `None` if there are too few bytes.
     pub fn read(input: &mut BytesMut) -> Option<StreamKind> {
         let (kind, length) = varint::read(input)?;
         input.advance(length);
@@ -38,7 +39,7 @@ impl StreamKind {
     }
 }
 
-/// What a client says about the connection.
+/// A frame of the client's control stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlFrame {
     Settings,
@@ -56,7 +57,7 @@ pub struct ControlReader {
 }
 
 impl ControlReader {
-    /// The next frame that means something; `None` where more has to be read.
+    /// The next frame that means something; `None` if more has to be read.
     ///
     /// # Errors
     /// The client broke the protocol: the connection ends.
@@ -130,7 +131,8 @@ impl ControlReader {
     }
 }
 
-/// Nothing of them is needed; those of HTTP/2 must not be there (§7.2.4.1), nor one twice.
+/// Checks the settings, of which none is needed; those of HTTP/2 must not be there
+/// (§7.2.4.1), nor one twice.
 fn check_settings(mut payload: &[u8]) -> Result<(), Error> {
     let mut seen = Vec::new();
     while !payload.is_empty() {

@@ -1,8 +1,9 @@
-//! Why a connection ends, and the codes that tell the peer (RFC 9114 §8.1, RFC 9204 §6).
+//! The reasons why a connection ends, and their codes for the peer (RFC 9114 §8.1, RFC
+//! 9204 §6).
 
 use std::fmt;
 
-/// What a CONNECTION_CLOSE, a RESET_STREAM or a STOP_SENDING frame says.
+/// The error code of a CONNECTION_CLOSE, a RESET_STREAM or a STOP_SENDING frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(pub u64);
 
@@ -31,7 +32,7 @@ impl Code {
 pub struct Error {
     /// For the peer.
     pub code: Code,
-    /// What it did.
+    /// The client's offence, in words for the log.
     pub reason: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! Frames (RFC 9114 §7): a type, a length, a payload. Those that a server sends are written
-//! here; those of a client are read in `message.rs` and `control.rs`.
+//! Frames (RFC 9114 §7): a type, a length, a payload. Frames that a server sends are
+//! written here; those of a client are read in `message.rs` and `control.rs`.
 
 use http2::hpack::TABLE_BYTES;
 
@@ -16,7 +16,7 @@ pub(crate) const MAX_PUSH_ID: u64 = 0x0d;
 /// SETTINGS_QPACK_MAX_TABLE_CAPACITY and SETTINGS_QPACK_BLOCKED_STREAMS (RFC 9204 §5)
 const QPACK_MAX_TABLE_CAPACITY: u64 = 0x01;
 const QPACK_BLOCKED_STREAMS: u64 = 0x07;
-/// As many requests may wait for insertions at once. Each holds its field block meanwhile.
+/// Requests that may wait for insertions at once. Each holds its field block meanwhile.
 pub const MAX_BLOCKED_STREAMS: usize = 16;
 /// SETTINGS_MAX_FIELD_SECTION_SIZE
 const MAX_FIELD_SECTION_SIZE: u64 = 0x06;
@@ -42,21 +42,21 @@ pub(crate) fn write_head(out: &mut Vec<u8>, kind: u64, length: u64) {
     varint::write(out, length);
 }
 
-/// What comes before `length` bytes of a body.
+/// Returns the frame head before `length` bytes of a body.
 pub fn data_frame_head(length: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(9);
     write_head(&mut out, DATA, length as u64);
     out
 }
 
-/// What the stream of the server's decoder begins with.
+/// Returns the first bytes of the server's decoder stream.
 pub fn decoder_stream() -> Vec<u8> {
     let mut out = Vec::new();
     varint::write(&mut out, DECODER_STREAM);
     out
 }
 
-/// What the server's control stream begins with.
+/// Returns the first bytes of the server's control stream: its type and SETTINGS.
 pub fn settings(max_field_section_bytes: u64) -> Vec<u8> {
     let mut pairs = Vec::new();
     for (identifier, value) in [

@@ -1,4 +1,4 @@
-//! What the fuzz targets call: any bytes where a client's are expected.
+//! Entry points of the fuzz targets: any bytes in place of a client's.
 
 use bytes::BytesMut;
 use http2::{HeadBuffer, HeadLimits};
@@ -11,7 +11,8 @@ use crate::{
 /// How large a field block may be.
 const MAX_BLOCK_BYTES: usize = 4096;
 
-/// The first byte says which stream the others are of, and in what pieces they come.
+/// The lowest bit of the first byte selects the stream, its other bits the size of the
+/// pieces in which the rest arrives.
 #[doc(hidden)]
 pub fn fuzz_streams(bytes: &[u8]) {
     let Some((&first, bytes)) = bytes.split_first() else {
@@ -24,7 +25,7 @@ pub fn fuzz_streams(bytes: &[u8]) {
     }
 }
 
-/// Instructions of an encoder, as many bytes as the first one says, and a field block.
+/// Reads encoder instructions, whose length is in the first byte, and a field block.
 #[doc(hidden)]
 pub fn fuzz_qpack(bytes: &[u8]) {
     let Some((&first, bytes)) = bytes.split_first() else {

@@ -3,8 +3,8 @@
 //!
 //! The rules for fields are those of HTTP/2 word for word (RFC 9114 §4.2, §4.3; RFC 9113 §8.2,
 //! §8.3), so are the Huffman code and the integers of QPACK those of HPACK: they are taken from
-//! the crate `http2`. The client may fill a dynamic table, and its requests wait for what they
-//! refer to. Responses use none, so that they wait for no other stream.
+//! the crate `http2`. The client may fill a dynamic table, and its requests wait for the
+//! insertions they refer to. Responses use none, so that they wait for no other stream.
 //!
 //! Nothing here opens a socket, reads a clock or waits. Bytes of a peer lead to pieces or to an
 //! [`Error`] that names the offence, never to a panic, and every buffer has a bound.

@@ -31,7 +31,7 @@ pub enum Piece {
     Body(Bytes),
     /// The field block of its trailers.
     Trailers(Bytes),
-    /// A field block beyond the limit. Nothing of what follows can be used.
+    /// A field block beyond the limit. The rest of the stream cannot be used.
     TooLarge,
 }
 
@@ -45,7 +45,7 @@ impl MessageReader {
         }
     }
 
-    /// The next piece; `None` where more has to be read for it.
+    /// The next piece; `None` if more has to be read for it.
     ///
     /// # Errors
     /// The client broke the protocol: the connection ends.
@@ -118,8 +118,8 @@ impl MessageReader {
         Ok(self.frame)
     }
 
-    /// The stream has ended, and `left` is what no piece was made of. Says whether a whole
-    /// request came.
+    /// Ends the stream; `left` has the bytes that no piece was made of. Returns whether a
+    /// whole request came.
     ///
     /// # Errors
     /// A frame was cut off (§7.1).

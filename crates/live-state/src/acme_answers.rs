@@ -1,6 +1,6 @@
-//! What issuers of certificates look for while they check that a name is served here: files of
-//! HTTP-01 (RFC 8555 §8.3), certificates of TLS-ALPN-01 (RFC 8737). They come from the process
-//! that asks for certificates, and go again after a moment. Those of other nodes come with their log of purges.
+//! Answers for issuers of certificates that check whether a name is served here: files of HTTP-01 (RFC 8555
+//! §8.3), certificates of TLS-ALPN-01 (RFC 8737). They come from the process that asks for certificates, and go
+//! again after a moment. Answers of other nodes come with their log of purges.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,12 +16,13 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use transport::handshake::VALIDATION_PROTOCOL;
 
-/// Where the files are looked for.
+/// The folder in the URLs of the files.
 const FOLDER: &[u8] = b"/.well-known/acme-challenge/";
 
-/// So long at least the answers of other nodes are given: an attempt to get a certificate takes no longer.
+/// The least time for which the answers of other nodes are given: an attempt to get a certificate takes no
+/// longer.
 const OTHERS_KEPT: Duration = Duration::from_secs(20 * 60);
-/// So many of them are kept, the newest.
+/// The number of them that are kept, the newest.
 const MAX_OTHERS: usize = 256;
 
 /// All answers, as they come from the other process.
@@ -38,7 +39,7 @@ pub struct AcmeAnswerTexts {
 pub struct AcmeAnswers {
     own: ArcSwap<ChallengeAnswers>,
     others: ArcSwap<ChallengeAnswers>,
-    /// What other nodes have told, and until when it counts.
+    /// Answers from other nodes, and the times until which they count.
     told: Mutex<VecDeque<(Millis, AcmeAnswerTexts)>>,
 }
 

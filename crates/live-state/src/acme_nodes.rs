@@ -1,5 +1,5 @@
-//! The engine of `cache_nodes` as it is used to get certificates for all nodes: what they show issuers, whose turn it is to
-//! ask one, and the certificates, sealed.
+//! The engine of `cache_nodes` as it is used to get certificates for all nodes: their challenge answers, the turn to
+//! ask an issuer, and the certificates, sealed.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -42,19 +42,19 @@ impl AcmeNodes {
         connected.map_err(|error| error.to_string())
     }
 
-    /// What was written under a name; `None` where nothing is.
+    /// Returns the text under a name; `None` if there is none.
     ///
     /// # Errors
-    /// Why the engine does not say.
+    /// The engine does not answer, for this reason.
     pub async fn read(&self, name: NodeSecret) -> Result<Option<Vec<u8>>, String> {
         let read = self.connect().await?.read(&name.parts()).await;
         read.map_err(|error| error.to_string())
     }
 
-    /// Writes it for all nodes, for so long.
+    /// Writes it for all nodes, for this time.
     ///
     /// # Errors
-    /// Why the engine does not take it.
+    /// The engine does not take it, for this reason.
     pub async fn write(
         &self,
         name: NodeSecret,
@@ -66,10 +66,10 @@ impl AcmeNodes {
         written.map_err(|error| error.to_string())
     }
 
-    /// Is it this process's turn, from now on for so long?
+    /// Whether it is this process's turn, from now on for `lasts`.
     ///
     /// # Errors
-    /// Why the engine does not say.
+    /// The engine does not answer, for this reason.
     pub async fn take_turn(&self, name: NodeSecret, lasts: Duration) -> Result<bool, String> {
         let token = match self.token.get() {
             Some(token) => *token,
@@ -83,10 +83,11 @@ impl AcmeNodes {
         taken.map_err(|error| error.to_string())
     }
 
-    /// All nodes show issuers these answers as well, for a while. Whether all do after at most so long.
+    /// Lets all nodes show issuers these answers as well, for a while. Returns whether all do after this time at
+    /// most.
     ///
     /// # Errors
-    /// Why the engine does not take it.
+    /// The engine does not take it, for this reason.
     pub async fn tell_answers(
         &self,
         answers: &AcmeAnswerTexts,

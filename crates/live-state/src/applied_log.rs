@@ -1,6 +1,7 @@
-//! Up to where the log that machines share (`cache_nodes`) is applied.
+//! The position up to which the log that machines share (`cache_nodes`) is
+//! applied.
 
 use cache_bus::{AppliedPurges, Epoch};
 
-/// Up to where the log of which epoch is applied.
+/// The epoch of a log, and the position up to which it is applied.
 pub type AppliedLog = AppliedPurges<Epoch>;

@@ -1,4 +1,4 @@
-//! Why a site cannot be served.
+//! The reasons why a site cannot be served.
 
 /// A site that cannot be served.
 #[derive(Debug)]
@@ -7,7 +7,7 @@ pub enum BuildError {
     Group { name: String, reason: String },
     /// A file of `ssl_*`, `proxy_ssl_*` or `otel_exporter` cannot be used.
     Tls(String),
-    /// There is no room for the thread that hears what PHP reads.
+    /// There is no room for the thread that takes PHP's reports of its reads.
     Learning(std::io::Error),
 }
 

@@ -1,5 +1,4 @@
-//! The cache zones of a configuration, and how much memory they may take where it does
-//! not say.
+//! The cache zones of a configuration, and how much memory they may take if it sets no size.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -13,15 +12,15 @@ use crate::evidence::SeenPages;
 use crate::registry::Registry;
 use server_base::memory_limit::MemoryLimit;
 
-/// What one visitor's private copies may take, with `cache_litespeed`: a page has several fragments.
+/// The bound of one visitor's private copies, with `cache_litespeed`: a page has several fragments.
 const OF_VISITOR: GroupLimits = GroupLimits {
     max_responses: 64,
     max_bytes: 1 << 20,
 };
 /// Smallest share of memory a zone gets without `memory=`.
 const LEAST_ZONE_BYTES: u64 = 8 << 20;
-/// Purges that a zone with pages on disk tells apart: 64 MB, grown into as they come. They last for an hour at a
-/// thousand different ones a second.
+/// Purges that a zone with pages on disk keeps one by one: 64 MB, grown into as they come. They last for an hour
+/// at a thousand different ones a second.
 const PURGES_REMEMBERED: usize = 4_000_000;
 /// Stored responses looked at in one sweep of a zone: well under a millisecond.
 pub const SWEEP_WORK: usize = 4096;
@@ -61,7 +60,7 @@ pub fn build(
 #[derive(Default)]
 pub struct AliveZones {
     zones: Mutex<Vec<Weak<Zone>>>,
-    /// What was seen of pages in them that may be shared.
+    /// Observations of pages in them that may be shared.
     pub seen_pages: Arc<SeenPages>,
 }
 
@@ -78,26 +77,26 @@ impl AliveZones {
         }
     }
 
-    /// Those that there are now.
+    /// Returns the zones that there are now.
     pub fn zones(&self) -> Vec<Arc<Zone>> {
         self.zones.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }
 
-/// What the zones that name no size may take: together a quarter of the memory there is.
+/// The memory of the zones that name no size: together a quarter of the memory there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefaultMemory {
     pub zones: usize,
     pub bytes_each: u64,
-    /// `None` where the system does not tell.
+    /// The limit of memory; `None` if the system does not show one.
     pub limit: Option<MemoryLimit>,
 }
 
-/// Taken for what there is where the system does not tell.
+/// The memory that is assumed if the system does not show it.
 const ASSUMED_BYTES: u64 = 1 << 30;
 
 impl DefaultMemory {
-    /// For the zones of `site`; `None` where each names its size.
+    /// For the zones of `site`; `None` if each names its size.
     pub fn of(site: &Site) -> Option<DefaultMemory> {
         let zones = &site.http.cache_zones;
         let zones = zones
@@ -115,9 +114,9 @@ impl DefaultMemory {
     }
 }
 
-/// What the server takes beside its zones: itself, and connections.
+/// The memory of the server beside its zones: itself, and connections.
 const OWN_BYTES: u64 = 32 << 20;
-/// This part of the memory is left to what works beside it, such as PHP.
+/// This part of the memory is left to programs beside it, such as PHP.
 const SHARE_OF_OTHERS: u64 = 8;
 
 /// Zones that may take more memory than there is. The kernel would end the server before they are
@@ -125,13 +124,13 @@ const SHARE_OF_OTHERS: u64 = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExcessiveMemory {
     pub zones_bytes: u64,
-    /// What all of them together may take.
+    /// The bytes that all of them together may take.
     pub fitting_bytes: u64,
     pub limit: MemoryLimit,
 }
 
 impl ExcessiveMemory {
-    /// For the zones of `site`; `None` where they fit, and where the system does not tell.
+    /// Checks the zones of `site`; `None` if they fit, or if the system does not show its memory.
     pub fn of(site: &Site) -> Option<ExcessiveMemory> {
         let each = DefaultMemory::of(site).map_or(0, |memory| memory.bytes_each);
         let zones = site.http.cache_zones.iter();

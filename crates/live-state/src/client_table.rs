@@ -1,5 +1,5 @@
-//! What is known of clients, for the turns that they have at upstreams. One table for all groups, and
-//! none where no group tells turns apart.
+//! The table of clients, for the turns that they have at upstreams. One table for all groups, and none
+//! if no group distinguishes turns.
 
 use std::hash::RandomState;
 use std::net::IpAddr;
@@ -9,7 +9,8 @@ use fair_queue::{Assessment, AssetMarks, Clients, Turn, Visit, client};
 use parking_lot::Mutex;
 use upstream::Group;
 
-/// Clients by what they did. Asked for requests that an upstream answers; files only mark their client.
+/// Clients by their past requests. Asked for requests that an upstream answers; files only mark their
+/// client.
 pub struct ClientTable {
     clients: Mutex<Clients>,
     seed: RandomState,
@@ -28,7 +29,7 @@ impl Default for ClientTable {
 }
 
 impl ClientTable {
-    /// The table of a configuration with these groups, with what the one before knows.
+    /// The table of a configuration with these groups, with the clients that the one before knows.
     pub(crate) fn renew(
         groups: &[Arc<Group>],
         previous: Option<&Arc<ClientTable>>,
@@ -37,12 +38,12 @@ impl ClientTable {
         is_wanted.then(|| previous.cloned().unwrap_or_default())
     }
 
-    /// Says which turn a request has, and notes what it asks for.
+    /// Returns the turn of a request, and notes the request.
     pub fn assess(&self, visit: &Visit<'_>, now: u64) -> Assessment {
         self.clients.lock().assess(visit, &self.assets, now)
     }
 
-    /// Says which turn a request would have.
+    /// Returns the turn that a request would have.
     pub fn look(&self, visit: &Visit<'_>, now: u64) -> Assessment {
         self.clients.lock().look(visit, &self.assets, now)
     }
@@ -66,7 +67,7 @@ impl ClientTable {
         }
     }
 
-    /// May it be said that a request of this turn was refused?
+    /// Whether a refusal of this turn may be logged.
     pub fn may_log(&self, turn: &Turn, now: u64) -> bool {
         self.clients.lock().may_log(turn, now)
     }

@@ -20,7 +20,7 @@ use crate::tls_files::TlsFiles;
 pub struct UpstreamTls {
     /// With the certificate of all requests, or with none.
     connector: Connector,
-    /// Where the certificate is that of a request.
+    /// The connectors for certificates that depend on the request.
     of_request: Option<OfRequest>,
 }
 
@@ -100,7 +100,7 @@ impl UpstreamTls {
     /// With the certificate and the key of a request, whose names are given.
     ///
     /// # Errors
-    /// Why they cannot be used, for the log.
+    /// The reason why they cannot be used, for the log.
     pub fn connector_of(&self, chain: &str, key: &str) -> Result<Connector, String> {
         match &self.of_request {
             Some(of_request) if !chain.is_empty() => of_request.connector(chain, key),

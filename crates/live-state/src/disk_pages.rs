@@ -1,4 +1,4 @@
-//! What a zone keeps on disk, beside memory: its tier (`http_cache::Tier`), made of a folder of records
+//! The pages of a zone on disk, beside memory: its tier (`http_cache::Tier`), made of a folder of records
 //! (`disk_tier`).
 //!
 //! ```text
@@ -44,7 +44,7 @@ use tickets::Tickets;
 /// Purges that are noted while a zone waits for its folder; more than these, and all that is in it is void.
 const MAX_NOTED_PURGES: usize = 4096;
 
-/// What a clean stop writes takes at most this long.
+/// The longest time that a clean stop writes.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
 
 /// The pages of a zone on disk.
@@ -58,7 +58,7 @@ pub struct DiskPages {
     reads: Arc<Mutex<HashMap<RecordPlace, ReadUnderWay>>>,
 }
 
-/// Tells all who wait for a read what it gave.
+/// The channel on which all that wait for a read get its result.
 type ReadUnderWay = watch::Receiver<Option<Option<Arc<TierPage>>>>;
 
 enum FolderState {
@@ -76,9 +76,9 @@ struct WaitingFolder {
     purges: Vec<(Vec<u8>, PurgeMode)>,
     /// More came than are noted, or it is not known which there were.
     is_overflown: bool,
-    /// Why it is not open, once that was tried.
+    /// The reason why it is not open, once that was tried.
     why: Option<String>,
-    /// The disk refuses what may have pages, which the next start would show.
+    /// The disk refuses a folder that may have pages, which the next start would show.
     hides_pages: bool,
 }
 
@@ -86,7 +86,7 @@ struct WaitingFolder {
 struct OpenFolder {
     tier: TierFolder,
     tickets: Tickets,
-    /// What is known of the purges of other machines that the pages of earlier starts have seen.
+    /// The purges of other machines that the pages of earlier starts have seen.
     seen: PurgesOfOthers,
 }
 
@@ -103,7 +103,7 @@ impl DiskPages {
         })
     }
 
-    /// Those of a zone that has any.
+    /// Returns the pages on disk of a zone that has any.
     pub fn of(zone: &Zone) -> Option<&DiskPages> {
         zone.tier()?.as_any().downcast_ref()
     }
@@ -113,7 +113,6 @@ impl DiskPages {
         *self.zone.write() = Arc::downgrade(zone);
     }
 
-    /// Where they are.
     pub fn folder(&self) -> &Path {
         &self.terms.folder
     }
@@ -128,7 +127,7 @@ impl DiskPages {
         self.open().map(|open| open.tier.stats())
     }
 
-    /// Is something kept under this key?
+    /// Whether a response is kept under this key.
     pub fn has(&self, key: &[u8]) -> bool {
         self.open()
             .is_some_and(|open| !open.tier.find(stable_hash(key)).is_empty())
@@ -141,8 +140,8 @@ impl DiskPages {
         }
     }
 
-    /// What of a key's records a request may be shown, as far as no disk has to be waited for. `of_variant`: only
-    /// those that may be of this one.
+    /// Looks for records of a key that a request may be shown, without waiting for a disk. `of_variant`: looks only for
+    /// records that may be of this variant.
     fn look_in(
         &self,
         open: &Arc<OpenFolder>,
@@ -234,16 +233,16 @@ impl DiskPages {
         });
         Box::pin(async move {
             let ended = under_way.wait_for(Option::is_some);
-            // Those who came later wait no longer than the first, whose bound ends the read.
+            // Later requests wait no longer than the first, whose bound ends the read.
             ended.await.ok()?.clone()?
         })
     }
 }
 
-/// What a page is to a request.
+/// The verdict on a page for a request.
 enum JudgedPage<Page> {
     Shown(Page),
-    /// Of another variant; this is the number of the one that is wanted.
+    /// The page is of another variant; this is the number of the wanted one.
     OtherVariant(u64),
     Purged,
 }
@@ -311,7 +310,7 @@ impl Tier for DiskPages {
         let has_older = older.next().is_some();
         let is_earned = open.tier.note_use(hash, variant) == UseVerdict::Earned;
         if !((is_earned || has_older) && open.write(key.bytes(), response, None, now)) {
-            // What is kept is older than what is shown.
+            // The page on disk is older than the one that is shown.
             open.forget(hash, variant);
         }
     }

@@ -22,17 +22,18 @@ use line_budget::LineBudget;
 use not_stored::NotStored;
 use now_and_then::NowAndThen;
 
-/// Longest line; what is beyond is cut off. PHP's messages with a trace fit.
+/// Longest line; the rest is cut off. PHP's messages with a trace fit.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
-/// The error logs of a process, and what bounds the number of their lines.
+/// The error logs of a process, and the bounds on the number of their lines.
 pub struct ErrorLogs {
     sinks: Arc<LogSinks>,
-    /// Where lines are counted.
+    /// The counters of lines.
     stats: Arc<Stats>,
     /// For lines about refused requests.
     pub refusals: LineBudget,
-    /// For lines about connections that were ended for what the client sent.
+    /// For lines about connections that were ended because of the client's
+    /// bytes.
     pub broken_connections: LineBudget,
     /// Background requests that were not sent.
     pub left_out: NowAndThen,
@@ -86,7 +87,7 @@ impl ErrorLogs {
     }
 }
 
-/// Does one of `logs` take lines of `level`?
+/// Whether one of `logs` takes lines of `level`.
 #[inline]
 pub fn are_told(logs: &[ErrorLog], level: LogLevel) -> bool {
     logs.iter().any(|log| is_wanted(log, level))
@@ -147,7 +148,7 @@ fn thread_number() -> u32 {
     NUMBER.with(|number| *number)
 }
 
-/// Appends `bytes`; what is not text is written `\xXX`.
+/// Appends `bytes`; a byte that is not text is written `\xXX`.
 pub fn push_text(bytes: &[u8], out: &mut String) {
     for chunk in bytes.utf8_chunks() {
         let _ = EscapedText(out).write_str(chunk.valid());
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn lines_are_bounded() {
-        // Whatever the head's length is, some of these end within a character.
+        // For any length of the head, some of these end within a character.
         for (padding, filling) in [("", "\u{e9}"), ("x", "\u{e9}"), ("", "\n"), ("xx", "\n")] {
             let message = format!("{padding}{}", filling.repeat(MAX_LINE_BYTES));
             let long = text(0, &message, ", more");

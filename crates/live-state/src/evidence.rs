@@ -1,11 +1,13 @@
-//! What was seen of pages that may be shared, over all configurations; and those who wait until more is seen.
+//! Observations of pages that may be shared, over all configurations; and the requests that wait until more
+//! is seen.
 
 use guest_pages::GuestPages;
 use page_evidence::{Evidence, PageName};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// Places at which requests wait. Those for two pages may share one: each looks for itself when it is woken.
+/// Places at which requests wait. Requests for two pages may share one: each looks for itself when it is
+/// woken.
 const PLACES: usize = 64;
 
 /// The evidence of all pages.

@@ -43,10 +43,10 @@ impl OfHandshake {
         }
     }
 
-    /// The TLS with the certificates of these values; `None` where there is none.
+    /// The TLS with the certificates of these values; `None` if there is none.
     ///
     /// # Errors
-    /// Why they cannot be used, for the log.
+    /// The reason why they cannot be used, for the log.
     pub fn server(&self, values: Vec<Values>) -> Result<Option<Arc<TlsServer>>, String> {
         let values: Vec<Values> = values
             .into_iter()
@@ -82,7 +82,7 @@ impl OfHandshake {
         Ok(Some(server))
     }
 
-    /// A file, or what `data:` gives. `failure` begins the message if there is none.
+    /// Reads a file, or the text behind `data:`. `failure` begins the message if there is none.
     fn read(&self, value: &str, failure: &str) -> Result<PemFile, String> {
         if let Some(pem) = value.strip_prefix("data:") {
             return Ok(PemFile {
@@ -130,7 +130,7 @@ impl KeptServer {
     }
 }
 
-/// May a client's name be a part of a file's name?
+/// Whether a client's name may be a part of a file's name.
 pub fn is_file_name(name: &str) -> bool {
     named_files::is_file_name(name)
 }

@@ -1,5 +1,5 @@
-//! Pages that are learned on several machines (`cache_learn on` and `cache_nodes`): pools tell the nodes what their programs
-//! write, by the log of purges.
+//! Pages that are learned on several machines (`cache_learn on` and `cache_nodes`): pools report the writes of their
+//! programs to the nodes, by the log of purges.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::nodes::Nodes;
 /// Between two looks whether this node has begun.
 const LOOK_EACH: Duration = Duration::from_millis(20);
 
-/// From now on the nodes are told what is written here, and the other way round; or no longer.
+/// Begins to exchange writes between this node and the others, or, without nodes, ends that.
 pub fn share(nodes: Option<&Arc<Nodes>>, learning: &Arc<Learning>) {
     if let Some(nodes) = nodes {
         nodes.writes().watch(learning);
@@ -22,7 +22,7 @@ pub fn share(nodes: Option<&Arc<Nodes>>, learning: &Arc<Learning>) {
     learning.tell(others.as_ref());
 }
 
-/// As pools know them.
+/// The other nodes, in the form that pools know.
 struct Others(Arc<Nodes>);
 
 impl OtherNodes for Others {

@@ -10,7 +10,7 @@ use site::{GroupId, LearnRules, Site, UpstreamEndpoint, UpstreamGroup};
 use crate::build_error::BuildError;
 use crate::php_identity;
 
-/// Those of a configuration.
+/// The pools of a configuration whose pages are learned.
 pub struct LearnedPools {
     learning: Arc<Learning>,
     /// By [`GroupId`].
@@ -18,7 +18,7 @@ pub struct LearnedPools {
 }
 
 impl LearnedPools {
-    /// Hears the libraries of the pools to which `sockets` belong. What was learned before stays.
+    /// Hears the libraries of the pools to which `sockets` belong. Pages learned before stay.
     ///
     /// # Errors
     /// The system has no room for a thread.

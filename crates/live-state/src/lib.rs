@@ -1,6 +1,6 @@
-//! What outlives a configuration: stored responses, upstream groups, the counts of limits,
-//! open log files, statistics. A reload takes all of it over by one rule
-//! ([`registry::Registry`]): what is asked for in the same terms stays the same.
+//! State that outlives a configuration: stored responses, upstream groups, the counts of limits, open log files,
+//! statistics. A reload takes all of it over by one rule ([`registry::Registry`]): a part that is configured in the
+//! same terms stays the same.
 //!
 //! Nothing here knows a request. Users of a zone or a group ask the configuration in force for it.
 
@@ -60,20 +60,20 @@ use tls_files::TlsFiles;
 use traces::Traces;
 use upstream_groups::{PoolAddress, UpstreamGroups};
 
-/// What a configuration is made from beside the site.
+/// The inputs of a configuration beside the site.
 #[derive(Default)]
 pub struct Resources {
     pub log_sinks: LogSinks,
     /// By name.
     pub pools: HashMap<String, PoolAddress>,
-    /// Where libraries in PHP connect, by the names of their pools.
+    /// The sockets to which libraries in PHP connect, by the names of their pools.
     pub learning: HashMap<String, OwnedFd>,
     pub tls_files: TlsFiles,
-    /// Zones keep pages on disk where they may: it is not only looked at what a configuration says.
+    /// Zones open their folders on disk; otherwise the configuration is only tested.
     pub keeps_on_disk: bool,
 }
 
-/// What tells one `limit_req_zone` from another: its size may change.
+/// The identity of a `limit_req_zone`: its size may change.
 #[derive(PartialEq)]
 pub struct LimitReqSpec {
     name: String,
@@ -81,7 +81,7 @@ pub struct LimitReqSpec {
     rate_per_1000s: u64,
 }
 
-/// Likewise of `limit_conn_zone`.
+/// The identity of a `limit_conn_zone`: its size may change.
 #[derive(PartialEq)]
 pub struct LimitConnSpec {
     name: String,
@@ -92,7 +92,7 @@ pub struct LimitConnSpec {
 pub struct LiveState {
     /// By [`site::CacheZoneId`].
     pub zones: Registry<CacheZone, Arc<Zone>>,
-    /// Those, and those of earlier configurations whose requests are not over.
+    /// The zones above, and those of earlier configurations whose requests are not over.
     pub alive_zones: Arc<AliveZones>,
     pub groups: UpstreamGroups,
     pub limit_req: Registry<LimitReqSpec, Arc<limit_req::Zone>>,
@@ -100,7 +100,7 @@ pub struct LiveState {
     pub names: Names,
     /// The keys of tickets and the sessions of clients.
     pub tls_resumption: TlsResumption,
-    /// What issuers of certificates look for.
+    /// The answers for issuers of certificates.
     pub acme_answers: Arc<AcmeAnswers>,
     /// The files of error logs and access logs.
     pub log_sinks: Arc<LogSinks>,
@@ -110,15 +110,15 @@ pub struct LiveState {
     pub sibling: Arc<Sibling>,
     /// Other machines that share purges.
     pub nodes: Option<Arc<Nodes>>,
-    /// What applications want asked again and again.
+    /// The requests that applications want repeated.
     pub repeats: Arc<Repeats>,
-    /// Where traces go.
+    /// The exporter of traces.
     pub traces: Option<Arc<Traces>>,
 }
 
 impl LiveState {
-    /// What `site` asks for; what it has in common with the configuration of `previous` is
-    /// taken over.
+    /// Builds the state for `site`; the parts that `site` has in common with the configuration of `previous` are taken
+    /// over.
     ///
     /// # Errors
     /// An upstream group is impossible, or a certificate cannot be read.
@@ -200,11 +200,11 @@ impl LiveState {
         }
     }
 
-    /// Begins to share purges with other machines, or ends that. Call it when folders are open. `applied` is up to where
-    /// their purges are applied to pages that another process has handed over.
+    /// Begins to share purges with other machines, or ends that. Call it when folders are open. `applied` is the
+    /// position up to which their purges are applied to pages that another process has handed over.
     ///
     /// # Errors
-    /// What the system says of a thread.
+    /// The system starts no thread.
     pub fn begin_nodes(
         &self,
         applied: Option<AppliedLog>,
@@ -231,7 +231,7 @@ impl LiveState {
         }
     }
 
-    /// Writes what only memory has, for a bounded time, and closes the folders. Blocks.
+    /// Writes pages that only memory has, for a bounded time, and closes the folders. Blocks.
     pub fn close_disk_pages(&self, logs: &[ErrorLog]) {
         let now = http_cache::Millis(clock::now());
         for line in disk_pages::close_all(&self.zones, now) {
@@ -241,17 +241,17 @@ impl LiveState {
         }
     }
 
-    /// Writes what has happened to the folders of zones.
+    /// Logs events of the zones' folders.
     pub fn log_disk_events(&self, logs: &[ErrorLog]) {
         disk_pages::log_events(&self.zones, logs, &self.error_logs);
     }
 
-    /// Does a zone wait for a folder that another process has?
+    /// Whether a zone waits for a folder that another process has.
     pub fn waits_for_disk(&self) -> bool {
         disk_pages::is_any_waiting(&self.zones)
     }
 
-    /// Housekeeping, about once a second: removes what was not used for a while.
+    /// Housekeeping, about once a second: removes entries that were not used for a while.
     pub fn sweep(&self, now: u64) -> LiveSweep {
         let mut swept = LiveSweep::default();
         for zone in self.zones.iter() {
@@ -266,16 +266,16 @@ impl LiveState {
         swept
     }
 
-    /// Gives back what tables have grown to beyond what they hold.
+    /// Frees the memory that tables have grown to beyond their content.
     pub fn shrink(&self) {
         self.zones.iter().for_each(|zone| zone.shrink());
     }
 }
 
-/// What a round of housekeeping came to.
+/// The result of a round of housekeeping.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveSweep {
-    /// Something is left that a later round will remove.
+    /// Entries are left that a later round will remove.
     pub is_left: bool,
     /// Stored responses were removed.
     pub has_removed: bool,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use site::LimitConnZone;
 
-/// What nginx takes for a state beside its key; together a power of two.
+/// The bytes that nginx takes for a state beside its key; together a power of two.
 const STATE_BYTES: u64 = 36;
 
 /// The counts of one `limit_conn_zone`, shared by all threads.
@@ -44,7 +44,7 @@ impl Drop for Guard {
     }
 }
 
-/// Why a connection is not let in.
+/// The reason why a connection is not let in.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConnectionRefusal {
     Limit,

@@ -1,19 +1,18 @@
 //! The leaky buckets of `limit_req_zone`, one for each key, with nginx's arithmetic
 //! (<https://nginx.org/en/docs/http/ngx_http_limit_req_module.html>).
 //!
-//! A bucket holds the excess over the rate, in thousandths of a request. It
-//! rises by 1000 with each request and leaks at the rate. The time is an
-//! argument; memory is bounded by the zone's size, and what was used longest
-//! ago makes room.
+//! A bucket holds the excess over the rate, in thousandths of a request. It rises by 1000 with each request
+//! and leaks at the rate. The time is an argument; memory is bounded by the zone's size, and the least
+//! recently used bucket makes room.
 
 use parking_lot::Mutex;
 use site::{LimitReq, LimitReqZone};
 
 use server_base::lru::Lru;
 
-/// What nginx takes for a state beside its key; together a power of two.
+/// The bytes that nginx takes for a state beside its key; together a power of two.
 const STATE_BYTES: u64 = 80;
-/// A bucket that was left alone for so long may go once it is empty.
+/// The time after which an unused bucket may go once it is empty.
 const IDLE_MS: u64 = 60_000;
 /// A clock that goes back further than this is not believed.
 const MAX_BACKWARD_MS: u64 = 60_000;
@@ -43,7 +42,6 @@ struct Bucket {
     pins: u32,
 }
 
-/// What one limit says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LimitState {
     /// Over the burst.
@@ -149,8 +147,7 @@ impl Zone {
         (elapsed, excess)
     }
 
-    /// How long a request with `excess` waits: until what it is over `delay_after`
-    /// has leaked.
+    /// How long a request with `excess` waits: until the part above `delay_after` has leaked.
     fn delay(&self, excess: u64, delay_after: u64) -> u64 {
         excess
             .saturating_sub(delay_after.saturating_mul(1000))
@@ -169,7 +166,7 @@ fn state_bytes(key: &[u8]) -> u64 {
 }
 
 impl Buckets {
-    /// Takes the memory for one more state; false where no memory is left.
+    /// Takes the memory for one more state; false if no memory is left.
     fn make_room(&mut self, key: &[u8], now: u64, rate: u64) -> bool {
         let needed = state_bytes(key);
         // One or two that are empty go in any case, so that the zone gets
@@ -197,7 +194,7 @@ impl Buckets {
         fits
     }
 
-    /// Drops the oldest bucket, unless it is pinned or `may_go` says no.
+    /// Drops the oldest bucket, unless it is pinned or `may_go` is false for it.
     fn drop_oldest(&mut self, may_go: impl Fn(&Bucket) -> bool) -> bool {
         let Some((key, bucket)) = self.by_key.oldest() else {
             return false;
@@ -218,7 +215,7 @@ pub struct AppliedLimit<'a> {
     pub key: Vec<u8>,
 }
 
-/// What all limits together say.
+/// The verdict of all limits together.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     Rejected {

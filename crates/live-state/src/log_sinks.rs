@@ -1,7 +1,6 @@
-//! Where log lines go: files opened for appending, the standard error stream,
-//! syslog. One write per line or per bunch of lines, so that lines of threads
-//! and of processes never mix. A line that cannot be written is lost: serving
-//! goes on.
+//! Targets of log lines: files opened for appending, the standard error stream, syslog. One write per line or
+//! per bunch of lines, so that lines of threads and of processes never mix. A line that cannot be written is
+//! lost: serving goes on.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use rustix::fs::{Mode, OFlags};
 use site::LogTarget;
 
-/// Longest message to syslog: what RFC 3164 receivers of today take.
+/// Longest message to syslog: the size that RFC 3164 receivers of today take.
 const MAX_SYSLOG_BYTES: usize = 8192;
 /// Severity `info` of RFC 3164 §4.1.1: that of access logs.
 const SEVERITY_INFO: u8 = 6;
@@ -32,8 +31,7 @@ enum Kind {
     Syslog(Syslog),
 }
 
-/// What lines are being gathered for: it stays the same file when the target
-/// is reopened meanwhile.
+/// The target for which lines are gathered: it stays the same file when the sink is reopened meanwhile.
 #[derive(Clone)]
 pub enum Handle {
     File(Arc<File>),
@@ -83,7 +81,7 @@ impl Sink {
         Ok(Sink { kind })
     }
 
-    /// What lines can be gathered for; `None` where each line goes by itself.
+    /// Returns the target for which lines can be gathered; `None` if each line goes by itself.
     pub fn handle(&self) -> Option<Handle> {
         match &self.kind {
             Kind::File { file, .. } => Some(Handle::File(file.load_full())),
@@ -92,7 +90,7 @@ impl Sink {
         }
     }
 
-    /// Is `handle` still what this target means?
+    /// Whether `handle` is still the one of this target.
     #[inline]
     pub fn is_current(&self, handle: &Handle) -> bool {
         match (&self.kind, handle) {
@@ -276,7 +274,7 @@ impl LogSinks {
     /// file that cannot be opened stays as it was.
     ///
     /// # Errors
-    /// What could not be opened.
+    /// The files that could not be opened, with their errors.
     pub fn reopen(&self) -> Result<(), Vec<(PathBuf, io::Error)>> {
         let mut failed = Vec::new();
         for sink in self.by_target.read().values() {
@@ -294,7 +292,7 @@ impl LogSinks {
         }
     }
 
-    /// As [`LogSinks::reopen`] with files that a privileged parent opened.
+    /// Like [`LogSinks::reopen`], with files that a privileged parent opened.
     pub fn replace_files(&self, files: HashMap<PathBuf, File>) {
         for (path, opened) in files {
             let sink = self.sink(&LogTarget::File(path));
@@ -371,7 +369,7 @@ mod tests {
         let target = LogTarget::Syslog {
             server: format!("unix:{}", path.display()),
             facility: 23,
-            // That of access logs: a line of the error log has its own.
+            // The severity of access logs: a line of the error log has its own.
             severity: Some(1),
             tag: "web".into(),
             hostname: false,

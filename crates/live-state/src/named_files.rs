@@ -1,7 +1,7 @@
 //! Certificates whose files are called after the name that a client asks for: `ssl_certificate
-//! /etc/ssl/$ssl_server_name.pem`. The name comes from anybody. It is put into a path only where it
-//! has nothing in it but what names of hosts have, so that no file is reached that stands elsewhere
-//! than where the configuration says.
+//! /etc/ssl/$ssl_server_name.pem`. Any client may send any name. A name is put into a path only if
+//! it has no other characters than names of hosts, so that no file outside of the configured place
+//! is reached.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,12 +11,13 @@ use rustix::fs::{CWD, FileType, Mode, OFlags};
 use site::NamedCertificateFiles;
 use tls_server::{Identity, PemFile};
 
-/// What a name has at most (RFC 1035 §2.3.4).
+/// The longest name of a host (RFC 1035 §2.3.4).
 const MAX_NAME_BYTES: usize = 253;
-/// What is read of a file at most: a chain with its key has a few thousand bytes.
+/// Bytes of a file that are read at most: a chain with its key has a few thousand.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// May this be a part of a file's name? There is no slash in it, and it is neither `.` nor `..`.
+/// Whether this may be a part of a file's name. There is no slash in it, and it is neither `.` nor
+/// `..`.
 pub fn is_file_name(name: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     (1..=MAX_NAME_BYTES).contains(&name.len())
@@ -41,7 +42,7 @@ pub fn read(files: &[NamedCertificateFiles], name: &str) -> Result<Vec<Identity>
     Ok(identities)
 }
 
-/// A file; `None` where it does not exist. `failure` begins the message if it cannot be read.
+/// A file; `None` if it does not exist. `failure` begins the message if it cannot be read.
 pub fn read_pem(path: &Path, failure: &str) -> Result<Option<PemFile>, String> {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
     let name = path.display().to_string();

@@ -1,4 +1,4 @@
-//! The resolvers of a configuration, and what they last said of names that are followed:
+//! The resolvers of a configuration, and the last addresses of names that are followed:
 //! a group whose name servers are silent keeps its servers over a reload.
 
 use std::collections::HashMap;
@@ -11,20 +11,20 @@ use site::{NameResolution, ResolverSettings, Site};
 
 use crate::registry::Registry;
 
-/// The resolvers of a configuration, and what they last said of followed names.
+/// The resolvers of a configuration, and the last addresses of followed names.
 pub struct Names {
     resolvers: Registry<ResolverSpec, Arc<Resolver>>,
     pub answers: Arc<NameAnswers>,
 }
 
-/// What was found under each followed name, by its host and service.
+/// The servers found under each followed name, by its host and service.
 pub type NameAnswers = Mutex<HashMap<(String, Option<String>), Vec<ResolvedServer>>>;
 
 /// One server that a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedServer {
     pub address: IpAddr,
-    /// What its SRV record says.
+    /// The port, weight and priority of its SRV record.
     pub service: Option<SrvTarget>,
 }
 
@@ -37,7 +37,7 @@ pub struct SrvTarget {
 }
 
 impl Names {
-    /// Resolvers that stay the same keep what they know.
+    /// Resolvers that stay the same keep their answers.
     pub fn build(site: &Site, previous: Option<&Names>) -> Names {
         let resolvers = site.http.resolvers.iter().map(|settings| {
             let spec = resolver_spec(settings);

@@ -1,8 +1,8 @@
-//! What programs write to a database behind several machines (`cache_learn on` and `cache_nodes`): an entry of the log
+//! Writes of programs to a database behind several machines (`cache_learn on` and `cache_nodes`): an entry of the log
 //! that is no purge, and concerns pages that are learned.
 //!
 //! ```text
-//! W, the node that tells it (8 bytes), what `learning` says
+//! W, the node that published it (8 bytes), an entry in the form of `learning`
 //! ```
 //!
 //! A server that does not know such entries takes each for a purge of everything.
@@ -13,15 +13,15 @@ use std::sync::{Arc, Weak};
 use learning::Learning;
 use parking_lot::Mutex;
 
-/// An entry begins so that tells a write.
+/// The first byte of an entry about a write.
 const WRITE_ENTRY: u8 = b'W';
 const HEAD_BYTES: usize = 9;
 
-/// What is written, in both directions.
+/// The exchange of writes with other nodes, in both directions.
 pub struct WriteExchange {
-    /// Tells this node's entries from those of others. It has counted them already.
+    /// The number by which this node's entries are recognized. It has counted them already.
     teller: u64,
-    /// Of all configurations that are in force, or were a moment ago.
+    /// The state of learning in all configurations that are in force, or were a moment ago.
     learnings: Mutex<Vec<Weak<Learning>>>,
 }
 
@@ -35,7 +35,7 @@ impl Default for WriteExchange {
 }
 
 impl WriteExchange {
-    /// Takes an entry of the log; `false`: it tells no write. What another node has written counts when this returns.
+    /// Takes an entry of the log; `false`: it is about no write. A write of another node counts when this returns.
     pub fn take(&self, entry: &[u8]) -> bool {
         let Some((head, told)) = split(entry) else {
             return false;
@@ -63,7 +63,7 @@ impl WriteExchange {
         head
     }
 
-    /// What others write concerns its pages from now on.
+    /// Lets the writes of other nodes concern the pages of `learning` from now on.
     pub fn watch(&self, learning: &Arc<Learning>) {
         let mut learnings = self.learnings.lock();
         if !learnings
@@ -75,7 +75,7 @@ impl WriteExchange {
     }
 }
 
-/// Two entries in one; `None`: one of them tells no write of this node.
+/// Returns two entries in one; `None`: one of them is about no write of this node.
 pub fn merged(one: &[u8], other: &[u8]) -> Option<Vec<u8>> {
     let ((head, one), (other_head, other)) = (split(one)?, split(other)?);
     (head == other_head).then(|| [&head[..], &learning::merged(one, other)].concat())

@@ -1,5 +1,5 @@
-//! Other machines that share purges (`cache_nodes`): this node's connection to them, and what it does with what they
-//! purge.
+//! Other machines that share purges (`cache_nodes`): this node's connection to them, and the handling of their
+//! purges.
 //!
 //! ```text
 //! Zone::purge ─► Nodes (a PurgeListener) ─► Bus::publish ─► Nodes::confirmed       purges of this node
@@ -31,44 +31,44 @@ use crate::shared_pages::ZonePositions;
 use crate::sibling;
 use crate::tls_files::TlsFiles;
 
-/// How long a node may use what is stored after it has last asked the engine.
+/// How long a node may use stored pages after it has last asked the engine.
 const LEASE: Duration = Duration::from_secs(2);
 
 /// A server with debug assertions that finds this in its environment does not check its lease.
 const LEASE_FAILPOINT: &str = "MAYFLY_FAILPOINT_LEASE";
 
-/// What this node has in common with others.
+/// The connection of this node to others, and the state they share.
 pub struct Nodes {
     terms: CacheNodes,
     settings: BusSettings,
     host: Arc<Host>,
     /// Once it has begun.
     pub(crate) bus: OnceLock<Bus>,
-    /// Where it has begun to read the log.
+    /// The position at which it has begun to read the log.
     began_with: OnceLock<Option<AppliedLog>>,
     /// Zones whose purges are published, or were.
     known: Mutex<Vec<Weak<Zone>>>,
-    /// A fault for a test: `scripts/promise/nodes.py` must find what comes of it.
+    /// A fault for a test: `scripts/promise/nodes.py` must find its effect.
     ignores_lease: bool,
 }
 
-/// What the bus knows of the server.
+/// The server's side of the bus.
 struct Host {
     zones: Arc<AliveZones>,
     logs: Mutex<Option<LogTargets>>,
-    /// Where pages are shared.
+    /// The position of each zone, if pages are shared.
     positions: ZonePositions,
-    /// What other nodes show issuers of certificates, by a key file that they have in common.
+    /// The seal of challenge answers from other nodes, made from a key file that they have in common.
     seal: Option<NodeSeal>,
     acme_answers: Arc<AcmeAnswers>,
-    /// Pages that what the others write concerns.
+    /// The writes of other nodes, and the pages that they concern.
     writes: WriteExchange,
 }
 
 type LogTargets = (Arc<ErrorLogs>, Vec<ErrorLog>);
 
 impl Nodes {
-    /// What `site` asks for: what is there already, if it has the same terms.
+    /// Builds the nodes of `site`, or takes over the previous ones if they have the same terms.
     ///
     /// # Errors
     /// TLS is impossible with the certificates that are trusted.
@@ -106,10 +106,10 @@ impl Nodes {
     }
 
     /// Starts the connection to the other nodes, unless it has begun. `zones` are all zones of the server; `applied`
-    /// is up to where purges are applied to what is stored there already, which is void without it.
+    /// is the position up to which purges are applied to the pages stored there already, which are void without it.
     ///
     /// # Errors
-    /// What the system says of a thread.
+    /// The system starts no thread.
     pub fn begin(
         &self,
         zones: &[Arc<Zone>],
@@ -123,7 +123,7 @@ impl Nodes {
         if self.bus.get().is_some() {
             let is_new =
                 |zone: &&Arc<Zone>| !known.iter().any(|it| it.as_ptr() == Arc::as_ptr(zone));
-            // What a new zone has on disk may lack purges that came before it.
+            // A new zone's pages on disk may have missed purges that came before it.
             zones.iter().filter(is_new).for_each(void);
             return Ok(());
         }
@@ -133,12 +133,12 @@ impl Nodes {
         Ok(())
     }
 
-    /// Where it has begun to read the log; `None` before that.
+    /// Returns the position at which it has begun to read the log; `None` before that.
     pub fn began_with(&self) -> NodeBegin {
         self.began_with.get().cloned()
     }
 
-    /// May stored responses be used by a request that has been read? Reads the clock.
+    /// Whether stored responses may be used by a request that has been read. Reads the clock.
     #[inline]
     pub fn may_use_stored(&self) -> bool {
         let now = BootMillis(clock::now());
@@ -146,7 +146,7 @@ impl Nodes {
             || (cfg!(debug_assertions) && self.ignores_lease)
     }
 
-    /// Has this node held a lease until no longer ago than this?
+    /// Whether this node has held a lease until no longer ago than this.
     pub fn has_lost_lease_within(&self, time: Duration) -> bool {
         let now = BootMillis(clock::now());
         let ended = self.bus.get().and_then(|bus| bus.lease_ended(now));
@@ -158,12 +158,12 @@ impl Nodes {
         self.bus.get()?.pages()
     }
 
-    /// Up to where purges are applied to all that is stored; `None`: it is not known.
+    /// Returns the position up to which purges are applied to all stored pages; `None`: it is not known.
     pub fn applied_to_stored(&self) -> Option<AppliedLog> {
         self.bus.get()?.applied_to_stored()
     }
 
-    /// Which purges hold here, while this node is a member.
+    /// Returns the position up to which purges hold here, while this node is a member.
     pub fn applied(&self) -> Option<AppliedLog> {
         self.bus.get()?.applied()
     }
@@ -173,7 +173,7 @@ impl Nodes {
         &self.host.positions
     }
 
-    /// What is written on this node and on others.
+    /// Returns the writes on this node and on others.
     pub(crate) fn writes(&self) -> &WriteExchange {
         &self.host.writes
     }
@@ -206,10 +206,10 @@ impl PurgeListener for Nodes {
     }
 }
 
-/// Does an administrator's work at the engine that is configured.
+/// Does an administrator's work at the configured engine.
 ///
 /// # Errors
-/// Why the engine does not answer.
+/// The reason why the engine does not answer.
 pub fn administer<T>(
     terms: &CacheNodes,
     work: impl AsyncFnOnce(&Administration) -> Result<T, AdministrationError>,
@@ -243,7 +243,7 @@ impl NodeHost for Host {
             if self.writes.take(purge) {
                 continue;
             }
-            // What a later version may say names everything.
+            // An entry in the form of a later version counts as a purge of everything.
             if sibling::apply(purge, &self.zones).is_none() {
                 let now = Millis(clock::now());
                 for zone in self.zones.zones() {
@@ -283,7 +283,8 @@ impl NodeHost for Host {
 }
 
 impl Host {
-    /// What was not sealed with this node's key, or is of another version, names no page and is left out.
+    /// Takes challenge answers of another node. An entry that was not sealed with this node's key, or is of another
+    /// version, names no page and is left out.
     fn take_answers(&self, entry: &[u8]) {
         let secret = self
             .seal

@@ -1,5 +1,5 @@
-//! Stands for what runs PHP: the settings of a pool, and the files in the places where programs, extensions and settings of PHP are. A page
-//! that was made by another PHP is not read back from disk (`cache_learn_replay`).
+//! The identity of the PHP that runs: the settings of a pool, and the files in the places where programs, extensions
+//! and settings of PHP are. A page that was made by another PHP is not read back from disk (`cache_learn_replay`).
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +8,8 @@ use std::path::Path;
 use learning::Digest;
 use site::PhpPool;
 
-/// Where distributions and the images of containers have PHP: a folder, and what the names in it begin with.
+/// The usual places of PHP in distributions and in images of containers: a folder, and the beginning of the names in
+/// it.
 const PLACES: [(&str, &str); 10] = [
     ("/etc", "php"),
     ("/usr/lib", "php"),
@@ -25,7 +26,7 @@ const PLACES: [(&str, &str); 10] = [
 /// `/etc/php/8.2/fpm/conf.d/20-mysqli.ini`, and `/usr/local/lib/php/extensions/no-debug-non-zts-20220829/mysqli.so`.
 const DEEPEST: usize = 5;
 
-/// With more it is not known what runs PHP.
+/// With more files the identity of PHP is not known.
 const MOST_FILES: usize = 20_000;
 
 /// `None`: there is too much to look at.
@@ -68,7 +69,7 @@ fn add_all(
     for path in paths {
         *left = left.checked_sub(1)?;
         add(&path, digest);
-        // A link leads to what another name has, or to nowhere.
+        // A link leads to a file that has another name, or to nowhere.
         if deepest > 0 && path.symlink_metadata().is_ok_and(|it| it.is_dir()) {
             add_all(&path, "", deepest - 1, (digest, left))?;
         }

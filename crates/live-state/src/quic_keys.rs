@@ -35,7 +35,8 @@ impl QuicKeys {
         Ok(QuicKeys(keys))
     }
 
-    /// That of an address: what its default server names, or a random one.
+    /// Returns the key of an address: the one that its default server names, or
+    /// a random one.
     pub fn of(&self, site: &Site, address: &ListenAddress) -> HostKey {
         let mut listeners = site.http.listeners.iter();
         let listener = listeners.find(|listener| listener.address == *address);

@@ -1,6 +1,6 @@
-//! The one rule for reloads: what a new configuration asks for in the same terms (its *spec*) as
-//! the one before stays the same thing (its *handle*), with all that it holds. Everything else is
-//! made anew, and what the configuration no longer asks for goes.
+//! The one rule for reloads: a part that a new configuration asks for in the same terms (its
+//! *spec*) as the one before stays the same thing (its *handle*), with all that it holds.
+//! Everything else is made anew, and parts that the configuration no longer asks for go.
 
 use std::convert::Infallible;
 use std::ops::Deref;
@@ -25,10 +25,10 @@ impl<S: PartialEq, H: Clone> Registry<S, H> {
         }
     }
 
-    /// The same where making a handle may fail.
+    /// Like [`Registry::renew`], if making a handle may fail.
     ///
     /// # Errors
-    /// That of the first that fails.
+    /// The first error of making a handle.
     pub fn try_renew<E, M: FnOnce() -> Result<H, E>>(
         previous: Option<&Registry<S, H>>,
         wanted: impl IntoIterator<Item = (S, M)>,
@@ -83,7 +83,7 @@ mod tests {
         let second = registry(Some(&first), 2, &["c", "d", "a"]);
         assert_eq!(made_by(&second), [1, 2, 1]);
         assert!(Arc::ptr_eq(&first[0], &second[2]));
-        // What one configuration left out is gone for the next.
+        // A handle that one configuration left out is gone for the next.
         let third = registry(Some(&second), 3, &["b", "d"]);
         assert_eq!(made_by(&third), [3, 2]);
     }

@@ -19,9 +19,9 @@ const MAX_REPEATS: usize = 256;
 const MAX_REPEATS_OF_SITE: usize = 32;
 /// No request is made more often.
 pub const EVERY_MIN: Duration = Duration::from_secs(1);
-/// Nor more seldom.
+/// The longest period of a repeated request.
 pub const EVERY_MAX: Duration = Duration::from_secs(24 * 3600);
-/// A request that no response has named for so long, and for ten of its turns, is forgotten.
+/// The time after which a request that no response names is forgotten, if ten of its turns have passed too.
 const GRACE: Duration = Duration::from_secs(600);
 
 /// The requests of all configurations, one after the other.
@@ -32,8 +32,8 @@ pub struct Repeats {
     added: Notify,
 }
 
-/// Whose requests are repeated: a server of the configuration, by its number. All hosts that no `server_name` is have
-/// the requests of the first one, since visitors invent hosts.
+/// The server whose requests are repeated, by its number in the configuration. All hosts that are no `server_name`
+/// have the requests of the first one, since visitors invent hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepeatSite {
     pub server: usize,

@@ -31,7 +31,7 @@ pub struct ServerTlsInForce {
     rejects_handshake: bool,
     /// Certificates whose files are called after the name that a client asks for.
     named: Vec<NamedCertificateFiles>,
-    /// Those whose names have other variables.
+    /// The certificates whose names have other variables.
     of_handshake: Option<OfHandshake>,
 }
 
@@ -50,7 +50,8 @@ impl ServerTlsInForce {
     /// after it and were not read lately. False: there is no certificate for this client.
     ///
     /// # Errors
-    /// Why they cannot be used, for the log. Those that were read before are used further.
+    /// The reason why they cannot be used, for the log. Certificates that were read before are
+    /// used further.
     pub fn read_named(&self, name: Option<&str>) -> Result<bool, String> {
         if self.named.is_empty() {
             return Ok(true);
@@ -88,19 +89,19 @@ impl ServerTlsInForce {
         self.server.asks_clients()
     }
 
-    /// What the certificate that a client has shown is worth: `$ssl_client_verify`. To be asked
-    /// once for each connection, after the handshake.
+    /// Returns the verdict on the certificate that a client has shown: `$ssl_client_verify`. To
+    /// be called once for each connection, after the handshake.
     pub fn verdict(&self, chain: Option<&[CertificateDer<'_>]>) -> ClientVerdict {
         self.server.verdict(chain, UnixTime::now())
     }
 
-    /// Why all requests of the connection are refused, if they are.
+    /// Returns the reason why all requests of the connection are refused, if they are.
     pub fn refusal(&self, verdict: &ClientVerdict) -> Option<Refusal> {
         self.server.refusal(verdict)
     }
 }
 
-/// What is kept over a reload.
+/// The TLS state that is kept over a reload.
 #[derive(Default)]
 pub struct TlsResumption {
     /// Random keys, by the lifetime of their tickets.
@@ -112,7 +113,8 @@ pub struct TlsResumption {
 }
 
 impl TlsResumption {
-    /// What the servers of `site` need; what `previous` has already stays the same.
+    /// Makes the state for the servers of `site`; parts that `previous` has already stay the
+    /// same.
     pub fn renew(site: &Site, previous: Option<&TlsResumption>) -> TlsResumption {
         let none = TlsResumption::default();
         let previous = previous.unwrap_or(&none);
@@ -182,8 +184,8 @@ pub fn build(
     servers.map(|tls| server(tls, files, resumption)).collect()
 }
 
-/// What is wrong with the files of `ssl_*`, for a test of a configuration that is not to be
-/// served: one message for each cause. `files` has those that are not on the disk.
+/// Returns the mistakes in the files of `ssl_*`, for a test of a configuration that is not to
+/// be served: one message for each cause. `files` has those that are not on the disk.
 pub fn problems(site: &Site, files: &TlsFiles) -> Vec<String> {
     let resumption = TlsResumption::renew(site, None);
     let servers = site.http.server_tls.iter();

@@ -33,7 +33,7 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 /// How often it is looked whether the other node has the page: the first pause, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(3), Duration::from_millis(50));
 
-/// Which readings of purge clocks belong to which positions of a log.
+/// Readings of purge clocks, and the positions of a log to which they belong.
 #[derive(Default)]
 pub struct ZonePositions(Mutex<PositionNotes>);
 
@@ -103,20 +103,20 @@ impl ZoneNotes {
 pub struct WantedPage {
     pub zone: Arc<Zone>,
     pub key: CacheKey,
-    /// Of the variant that the request selects; 0 where the page is not known to vary.
+    /// The number of the variant that the request selects; 0 if the page is not known to vary.
     pub variant: u64,
-    /// For so long other nodes wait for this one's fetch.
+    /// How long other nodes wait for this one's fetch.
     pub lock: Duration,
 }
 
 impl WantedPage {
-    /// `varies_on`: what responses for the key are known to vary on.
+    /// `varies_on`: the fields that responses for the key are known to vary on.
     pub fn variant_of(varies_on: Option<&VarySpec>, request: &dyn RequestFields) -> u64 {
         varies_on.map_or(0, |spec| variant_for(spec, request))
     }
 }
 
-/// What is there of a page.
+/// The state of a shared page.
 pub enum SharedPage {
     /// Another node has fetched it: see [`PageSharing::promote`].
     Page(OpenedPage),
@@ -192,7 +192,7 @@ impl PageSharing {
         request: &dyn RequestFields,
         now: Millis,
     ) -> Option<Arc<StoredResponse>> {
-        // Read after the page came: what other nodes have purged is known until now.
+        // Read after the page came: purges of other nodes are known until now.
         if !self.nodes.may_use_stored() {
             return None;
         }
@@ -211,7 +211,7 @@ impl PageSharing {
         }
     }
 
-    /// Gives what was fetched to the other nodes, if it lives long and was asked for twice.
+    /// Gives the fetched response to the other nodes, if it lives long and was asked for twice.
     pub async fn give(mut self, stored: &Arc<StoredResponse>, has_followers: bool, now: Millis) {
         let (Some(pages), Some((turn, taken_at))) = (self.nodes.pages(), self.turn.take()) else {
             return;

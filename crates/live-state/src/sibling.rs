@@ -1,12 +1,12 @@
 //! The process that serves the same site while one program takes the other's place. A purge returns when both have
-//! applied it: each tells the other what it purges, and a response waits until all that this process has purged before
-//! is applied there as well. What is stored goes over to the process that takes the other's place (`pages`).
+//! applied it: each sends its purges to the other, and a response waits until all earlier purges of this process are
+//! applied there as well. Stored pages go over to the process that takes the other's place (`pages`).
 //!
 //! ```text
 //! zone.purge ─► applied here ─► queue ─► socket ─► applied there ─► Done ─► responses go
 //! ```
 //!
-//! The end of the socket is the proof that the other process answers nothing more. One that says nothing for two
+//! The end of the socket is the proof that the other process answers nothing more. A process that sends nothing for two
 //! seconds is stopped or stuck, and is killed.
 
 mod on_disk;
@@ -36,9 +36,9 @@ use crate::applied_log::AppliedLog;
 use crate::cache_zones::AliveZones;
 use pages::ListeningZones;
 
-/// A process that says nothing for so long is killed.
+/// The silence after which the other process is killed.
 const SILENCE_MAX: Duration = Duration::from_secs(2);
-/// It is asked whether it is there so often while it is waited for.
+/// The pause between two questions whether the other process is there, while it is waited for.
 const ASK_EVERY: Duration = Duration::from_millis(250);
 /// Messages that wait to be sent; beyond, one purge of everything stands for them.
 const WAITING_MAX: usize = 65_536;
@@ -66,18 +66,17 @@ struct Link {
     socket: OwnedFd,
     waiting: Mutex<VecDeque<Vec<u8>>>,
     is_waiting: Condvar,
-    /// Purges that were told, by number.
+    /// The number of the last purge that was sent.
     told: AtomicU64,
-    /// Up to which number they are applied there; all, once the other process has ended.
+    /// The number up to which they are applied there; the highest, once the other process has ended.
     applied: watch::Sender<u64>,
     /// How many parcels of pages were taken there.
     parcels_taken: Mutex<u64>,
     is_taken: Condvar,
-    /// Up to where the purges of other machines are applied to the pages that come from there.
+    /// The position up to which the purges of other machines are applied to the pages that come from there.
     applied_to_pages: Mutex<Option<AppliedLog>>,
-    /// Counts what came from there.
+    /// Counts the messages from there.
     heard: AtomicU64,
-    /// The process.
     process: Mutex<Option<OwnedFd>>,
     is_over: AtomicBool,
 }
@@ -90,19 +89,19 @@ struct MessageQueues {
 }
 
 impl Sibling {
-    /// Is there another process?
+    /// Whether there is another process.
     #[inline]
     pub fn is_there(&self) -> bool {
         self.is_there.load(Ordering::Relaxed)
     }
 
-    /// Goes on beside another process until the other end of `socket` is closed; it takes the place of this one, if it
-    /// is the successor, and gets its pages, with `applied`: up to where the purges of other machines are applied to them.
-    /// Where this one is the successor, that is what is returned. `on_end` is called at the end, on a thread that may
-    /// block; purges that wait for the other process wait for it as well.
+    /// Goes on beside another process until the other end of `socket` is closed. If this process is the successor, it
+    /// takes the place of the other and gets its pages, and returns the position up to which the purges of other
+    /// machines are applied to them. Otherwise `applied` is that position. `on_end` is called at the end, on a thread
+    /// that may block; purges that wait for the other process wait for it as well.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn begin(
         self: &Arc<Self>,
         socket: OwnedFd,
@@ -140,7 +139,7 @@ impl Sibling {
         for zone in zones.zones() {
             link.clone().watch(&zone);
         }
-        // Before it hears of the first purge.
+        // The zones listen before the first purge arrives.
         let listening = pages::listening(zones);
         let (writer, sibling, alive) = (link.clone(), self.clone(), zones.clone());
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
@@ -154,7 +153,7 @@ impl Sibling {
         let heard = link.clone();
         thread("sibling-hear").spawn(move || {
             heard.read(&alive, &listening, arrived);
-            // The folders of the other process are free: what was purged is written down there before it is answered.
+            // The folders of the other process are free: purges are written down there before they are answered.
             on_end();
             on_disk::wait(&alive);
             sibling.ended(&heard, &alive);
@@ -166,7 +165,7 @@ impl Sibling {
         Ok(link.applied_to_pages.lock().take())
     }
 
-    /// Zones of another configuration are told of as well.
+    /// Sends purges of another configuration's zones as well.
     pub fn watch(&self, zones: &[Arc<Zone>]) {
         if let Some(link) = &*self.link.lock() {
             zones.iter().for_each(|zone| link.clone().watch(zone));
@@ -200,7 +199,7 @@ impl Sibling {
         }
     }
 
-    /// The other process has ended, or says what makes no sense.
+    /// Ends the connection: the other process has ended, or has sent a message that makes no sense.
     fn ended(&self, link: &Arc<Link>, zones: &AliveZones) {
         link.end();
         let mut current = self.link.lock();
@@ -225,7 +224,7 @@ impl Link {
         self.is_waiting.notify_one();
     }
 
-    /// Sends what waits, until the end.
+    /// Sends waiting messages, until the end.
     fn write(&self) {
         while !self.is_over.load(Ordering::Relaxed) {
             let message = {
@@ -254,7 +253,7 @@ impl Link {
         (*taken >= number).then_some(())
     }
 
-    /// Does what comes, until the other end is closed. `arrived` is told when all pages have come.
+    /// Carries out messages until the other end is closed. Sends to `arrived` when all pages have come.
     fn read(
         &self,
         zones: &Arc<AliveZones>,
@@ -296,7 +295,7 @@ impl Link {
     }
 
     /// Applies one purge after the other; ends with the first that makes no sense. They are answered once they are on
-    /// the disk: of two processes, one has the folder. Those that have come meanwhile are answered together.
+    /// the disk: of two processes, one has the folder. Purges that have come meanwhile are answered together.
     fn apply_all(&self, given: mpsc::Receiver<Vec<u8>>, zones: &AliveZones) {
         while let Ok(message) = given.recv() {
             let messages = std::iter::once(message).chain(given.try_iter().take(TOGETHER_MAX));
@@ -313,7 +312,7 @@ impl Link {
         }
     }
 
-    /// Does what a message says; `None` for one that makes no sense.
+    /// Carries out a message; `None` for one that makes no sense.
     fn take(&self, message: Vec<u8>, mut fds: Vec<OwnedFd>, to: &MessageQueues) -> Option<()> {
         match *message.first()? {
             PURGE => to.purges.send(message).ok()?,
@@ -337,7 +336,7 @@ impl Link {
         Some(())
     }
 
-    /// The other process has said who it is.
+    /// Takes the introduction of the other process.
     fn introduced(&self, message: &[u8], fds: Vec<OwnedFd>) {
         let mut fds = fds.into_iter();
         *self.process.lock() = fds.next();
@@ -388,7 +387,7 @@ impl Link {
         }
     }
 
-    /// Nothing is waited for any more.
+    /// Ends all waiting.
     fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.is_waiting.notify_all();
@@ -412,8 +411,8 @@ impl PurgeListener for Link {
     }
 }
 
-/// Adds a message to those that wait. Where they are too many, one purge of everything stands for all purges up to
-/// number `told`, and the last answer for all answers; what is asked again later is left out.
+/// Adds a message to those that wait. If they are too many, one purge of everything stands for all purges up to the
+/// given number, and the last answer for all answers. Requests that will be repeated are left out.
 fn add_message(waiting: &mut VecDeque<Vec<u8>>, message: Vec<u8>, told: u64) {
     if waiting.len() >= WAITING_MAX {
         let is_of =
@@ -427,8 +426,8 @@ fn add_message(waiting: &mut VecDeque<Vec<u8>>, message: Vec<u8>, told: u64) {
     waiting.push_back(message);
 }
 
-/// Gives the other process what it needs to end this one and, where it takes this one's place, what it needs to go on
-/// with the sockets of QUIC.
+/// Sends the other process the means to end this one and, if it takes this one's place, the means to go on with the
+/// sockets of QUIC.
 fn introduce(socket: &OwnedFd, quic: Option<&QuicEstate>) -> io::Result<()> {
     let own = pidfd_open(getpid(), PidfdFlags::empty())?;
     let mut message = vec![HERE];
@@ -458,7 +457,7 @@ fn send_with(socket: &OwnedFd, message: &[u8], fds: &[BorrowedFd<'_>]) -> io::Re
     }
 }
 
-/// What an introduction says of QUIC.
+/// Returns the QUIC state in an introduction.
 fn quic_estate(message: &[u8], fds: impl Iterator<Item = OwnedFd>) -> Option<QuicEstate> {
     let (host_secret, rest) = message.get(1..)?.split_first_chunk::<32>()?;
     let (ids, addresses) = rest.split_first_chunk::<32>()?;
@@ -490,7 +489,7 @@ pub(super) fn purge_message(
     zone: &str,
     target: PurgeTarget<'_>,
 ) -> Vec<u8> {
-    // What is too long for a message may be stored there all the same.
+    // A response whose names are too long for a message may be stored there all the same.
     let everything = || PurgeTarget::Everything.written().unwrap_or_default();
     let target = target.written().unwrap_or_else(everything);
     let mode = match mode {
@@ -517,7 +516,7 @@ pub(super) fn apply(message: &[u8], zones: &AliveZones) -> Option<u64> {
         b's' => PurgeMode::Soft,
         _ => PurgeMode::Hard,
     };
-    // What a later version may say, and what cannot be read, names everything.
+    // A target of a later version, or one that cannot be read, counts as everything.
     let target = OwnedPurgeTarget::of(target, &cache_decision::pattern::read_written);
     let now = Millis(clock::now());
     for zone in zones.zones() {
@@ -553,7 +552,7 @@ mod tests {
         let message = purge_message(8, PurgeMode::Soft, "", PurgeTarget::Everything);
         assert_eq!(apply(&message, &zones), Some(8));
         assert_eq!(stamps(), (2, 1));
-        // One that is too long to be told names everything.
+        // A target that is too long to be sent counts as everything.
         let long = vec![b'x'; 100_000];
         let message = purge_message(9, PurgeMode::Hard, "one", PurgeTarget::Tag(&long));
         assert!(message.len() < 100);
@@ -587,7 +586,7 @@ mod tests {
             .take(4)
             .map(|it| (it[0], number(it)))
             .collect();
-        // The purge of everything stands for all that were told until it was made.
+        // The purge of everything stands for all purges that were sent until it was made.
         let stands_for = WAITING_MAX as u64 - 5;
         let expected = [
             (pages::TAKEN, None),

@@ -1,9 +1,9 @@
-//! What the server counts of its connections and requests: for `stub_status`
+//! The server's counts of its connections and requests: for `stub_status`
 //! (<https://nginx.org/en/docs/http/ngx_http_stub_status_module.html>), and for the numbers that
-//! crates/numbers has a table of. A reload keeps it.
+//! crates/numbers has a table of. A reload keeps them.
 //!
-//! What a hit counts is counted by each thread for itself ([`PerThread`]) and summed up when a
-//! report is made. Everything else is an atomic number.
+//! Counts of hits are kept by each thread for itself ([`PerThread`]) and summed up when a report
+//! is made. Everything else is an atomic number.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -22,7 +22,6 @@ pub struct Stats {
     pub handled: AtomicU64,
     /// Requests that have come.
     pub requests: Tally,
-    /// Requests that have ended.
     pub ended: PerThread<EndedRequests>,
     /// By [`PROTOCOLS`].
     pub connections: [AtomicU64; PROTOCOLS.len()],
@@ -32,7 +31,7 @@ pub struct Stats {
     pub refused: [AtomicU64; LIMITS.len()],
     /// By [`LOG_LEVELS`].
     pub log_lines: [AtomicU64; LOG_LEVELS.len()],
-    /// What became of spans.
+    /// The numbers of spans sent and lost.
     pub spans: Arc<traces::Counts>,
     /// Threads that serve.
     pub workers: AtomicUsize,
@@ -69,11 +68,11 @@ pub struct PagesOfThread {
     pub costly: Top,
     pub wanted: Top,
     pub not_stored: Top,
-    /// Where names are written that are looked for here.
+    /// A buffer for names that are looked up here.
     pub name: Vec<u8>,
 }
 
-/// As many threads count without meeting each other.
+/// Threads that count without meeting each other.
 const THREADS: usize = 64;
 
 /// The number that a thread gets which has none.
@@ -92,7 +91,7 @@ fn thread_number() -> usize {
 pub struct PerThread<T> {
     /// By the number of the thread, which is the only one to write there.
     own: Box<[OnceLock<Box<T>>; THREADS]>,
-    /// What threads beyond those count.
+    /// The counts of threads beyond those.
     others: T,
 }
 
@@ -103,7 +102,7 @@ pub struct OfThread<'a, T> {
     pub writer: Writer,
 }
 
-/// Who writes to a count.
+/// The writer of a count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
     OneThread,
@@ -158,7 +157,8 @@ impl<T: Default> PerThread<T> {
         }
     }
 
-    /// Those of all threads that have counted. No thread has a number that was not given yet.
+    /// Returns the counts of all threads that have counted. No thread has a number that was not
+    /// given yet.
     fn all(&self) -> impl Iterator<Item = &T> {
         let given = NEXT_THREAD.load(Relaxed).min(THREADS);
         let own = self.own[..given].iter().filter_map(OnceLock::get);
@@ -192,7 +192,7 @@ impl Tally {
     }
 }
 
-/// What a thread counts of requests that have ended. Lines of memory that only it writes to.
+/// A thread's counts of requests that have ended. Lines of memory that only it writes to.
 #[derive(Default)]
 #[repr(align(128))]
 pub struct EndedRequests {
@@ -222,7 +222,7 @@ pub struct EndedRequest {
 impl OfThread<'_, EndedRequests> {
     #[inline]
     pub fn note(&self, ended: EndedRequest) {
-        // Which of the two it is is asked once.
+        // The writer's kind is asked for once.
         match self.writer {
             Writer::OneThread => self.counts.note(ended, Writer::OneThread),
             Writer::Several => self.counts.note(ended, Writer::Several),
@@ -302,7 +302,7 @@ impl PerThread<EndedRequests> {
 }
 
 impl PerThread<Mutex<PagesOfThread>> {
-    /// What all threads have seen, at `now`.
+    /// Returns the pages that all threads have seen, at `now`.
     pub fn first(&self, now: u64) -> Pages {
         let guards: Vec<_> = self.all().map(|pages| pages.lock()).collect();
         Pages {

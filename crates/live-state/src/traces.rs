@@ -19,7 +19,7 @@ use crate::tls_files::TlsFiles;
 /// More fetches under way than that are not found by those who wait for them.
 const MAX_UNDER_WAY: usize = 4096;
 
-/// Where spans go.
+/// The exporter of spans.
 pub struct Traces {
     exporter: Exporter,
     teller: Teller,
@@ -27,7 +27,7 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// What `site` asks for: the one that is there already, if it has the same settings.
+    /// Builds the exporter for `site`, or returns the previous one if it has the same settings.
     ///
     /// # Errors
     /// The file of `trusted_certificate` cannot be read.
@@ -63,7 +63,7 @@ impl Traces {
         self.exporter.send(spans);
     }
 
-    /// Sends what waits. The thread that calls this waits for it.
+    /// Sends the waiting spans. The thread that calls this waits for it.
     pub fn finish(&self, within: Duration) {
         self.exporter.finish(within);
     }
@@ -116,7 +116,7 @@ impl Report for Teller {
     }
 }
 
-/// What a fetch is found by: the zone, and the key in it.
+/// The key of a fetch: the zone, and the cache key in it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FetchKey {
     zone: usize,

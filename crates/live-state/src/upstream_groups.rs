@@ -26,7 +26,7 @@ use crate::registry::Registry;
 
 /// Groups made at run time for addresses that come from variables.
 const MAX_DYNAMIC_GROUPS: usize = 1000;
-/// Requests that wait for a pool of our own or in turns, unless a `queue` says otherwise.
+/// Requests that wait for a pool of our own or in turns, unless a `queue` sets another number.
 const OWN_POOL_QUEUE: usize = 10_000;
 /// How long they wait: longer than any crowd should, shorter than browsers do.
 const OWN_POOL_QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ pub struct PoolAddress {
     pub workers: usize,
 }
 
-/// A group, with what the configuration in force says of its use.
+/// A group, with the settings of the configuration in force for its use.
 pub struct GroupHandle {
     pub group: Arc<Group>,
     /// The key of a group that balances by `hash`.
@@ -51,7 +51,7 @@ pub struct GroupHandle {
 }
 
 impl GroupHandle {
-    /// A group that the configuration says nothing of.
+    /// Makes the handle of a group that the configuration does not name.
     pub fn unnamed(group: Arc<Group>) -> Arc<GroupHandle> {
         Arc::new(GroupHandle {
             group,
@@ -76,8 +76,8 @@ impl GroupHandle {
     }
 }
 
-/// What tells one group from another. Those whose servers come from names also differ by
-/// what was written, of which the group knows nothing.
+/// The identity of a group. Groups whose servers come from names also differ by the written names,
+/// which the group itself does not know.
 #[derive(PartialEq)]
 struct Spec {
     group: GroupSpec,
@@ -90,9 +90,9 @@ pub struct UpstreamGroups {
     handles: Vec<Arc<GroupHandle>>,
     by_name: HashMap<String, GroupId>,
     dynamic: Mutex<HashMap<String, Arc<GroupHandle>>>,
-    /// What pages of own pools were made of; `None` where nothing is learned.
+    /// The pools whose pages are learned; `None` if there are none.
     learned: Option<LearnedPools>,
-    /// `None` where no group tells turns apart.
+    /// `None` if no group distinguishes turns.
     clients: Option<Arc<ClientTable>>,
 }
 
@@ -160,7 +160,7 @@ impl UpstreamGroups {
         self.learned.as_ref()
     }
 
-    /// What is known of clients, where a group tells their turns apart.
+    /// Returns the table of clients, if a group distinguishes their turns.
     pub fn clients(&self) -> Option<&Arc<ClientTable>> {
         self.clients.as_ref()
     }

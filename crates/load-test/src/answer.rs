@@ -1,7 +1,7 @@
 //! Reads answers as they arrive: status, how long the body is, where the answer ends.
 //!
 //! Bodies are counted, not kept. An answer without a length that is not chunked ends with its
-//! connection, which [`Reader::end`] is told.
+//! connection, which the caller reports to [`Reader::end`].
 
 /// Longest head that is read.
 const MOST_HEAD_BYTES: usize = 16 << 10;
@@ -13,9 +13,9 @@ pub struct Response {
     pub status: u16,
     /// Bytes of the body, without its framing.
     pub body_bytes: u64,
-    /// What it says of a cache on its way.
+    /// The cache status that the answer has.
     pub cache: Option<CacheWord>,
-    /// Nothing more is answered on this connection.
+    /// The connection takes no further request.
     pub closes: bool,
 }
 
@@ -115,7 +115,7 @@ const CACHE_FIELDS: [&str; 6] = [
 /// Cookies of one answer that are kept.
 const MOST_COOKIES: usize = 32;
 
-/// What is wrong with an answer.
+/// An answer that is no valid HTTP response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedResponse;
 
@@ -163,7 +163,7 @@ impl Reader {
         }
     }
 
-    /// The same, and the cookies that answers set are kept for [`Reader::take_cookies`].
+    /// Keeps the cookies that answers set, for [`Reader::take_cookies`].
     #[must_use]
     pub fn keeping_cookies(mut self) -> Reader {
         self.keeps_cookies = true;
@@ -180,7 +180,7 @@ impl Reader {
         std::mem::take(&mut self.cookies)
     }
 
-    /// Has something of an answer arrived, and not all of it?
+    /// Whether a part of an answer has arrived, and not all of it.
     #[must_use]
     pub fn is_within_answer(&self) -> bool {
         !matches!(self.state, State::Head) || !self.line.is_empty()
@@ -316,7 +316,7 @@ impl Reader {
         Ok(length == Some(0) && !is_chunked)
     }
 
-    /// What is told of an answer beside its framing.
+    /// Reads the fields of an answer that are not about its framing.
     fn parse_field(&mut self, name: &str, value: &str) {
         if name.eq_ignore_ascii_case("connection") {
             let has = |word: &str| {

@@ -8,9 +8,10 @@
 //! ```
 //!
 //! In the open model requests are due at fixed times, whether or not the server keeps up, and latency
-//! counts from the moment when a request was due: what a stalled server did to those who came meanwhile
-//! is in the percentiles (no coordinated omission). In the closed model each visitor asks again when it
-//! has its answer, which says how much a server can do, and not what visitors wait.
+//! counts from the moment when a request was due: the delays that a stalled server caused to those who
+//! came meanwhile are in the percentiles (no coordinated omission). In the closed model each visitor
+//! asks again when it has its answer, which measures how much a server can do, and not how long
+//! visitors wait.
 //!
 //! Every request that became due is counted once: as an answer, or as an error with its kind.
 

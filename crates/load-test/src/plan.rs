@@ -17,11 +17,11 @@ pub enum Load {
     Closed,
     /// A fixed rate of requests in a second, whatever becomes of them.
     Open { rate: f64 },
-    /// As a log says.
+    /// The times of a log.
     Replay(Replay),
 }
 
-/// What was asked for, beside the URLs.
+/// The settings of a test, beside its URLs.
 #[derive(Debug)]
 pub struct Settings {
     pub load: Load,
@@ -71,7 +71,7 @@ pub struct Plan {
     weights: Vec<u64>,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug)]
 pub enum PlanError {
     NoUrl,
@@ -110,7 +110,7 @@ impl fmt::Display for PlanError {
 
 impl Plan {
     /// # Errors
-    /// Why not.
+    /// The reason why there is no plan.
     pub fn new(targets: &[Target], settings: Settings) -> Result<Plan, PlanError> {
         if targets.is_empty() {
             return Err(PlanError::NoUrl);

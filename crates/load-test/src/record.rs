@@ -1,4 +1,4 @@
-//! Counts what becomes of requests, in bounded memory.
+//! Counts the results of requests, in bounded memory.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,14 +13,14 @@ const MOST_MICROS: u64 = 3_600_000_000;
 const MOST_INTERVALS: u32 = 200;
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
     Connect,
     Tls,
     /// The connection ended before the whole answer.
     Closed,
-    /// What came is no HTTP.
+    /// The received bytes are no HTTP.
     Broken,
     Timeout,
     /// It was due, and the run ended before it could be asked.
@@ -40,13 +40,14 @@ impl Failure {
         }
     }
 
-    /// Did the visitor wait until the end for nothing? Then the time is at least what was waited.
+    /// Whether the visitor waited until the end for nothing. Then the time is at least that of
+    /// the wait.
     fn has_waited(self) -> bool {
         matches!(self, Failure::Timeout | Failure::NotAsked)
     }
 }
 
-/// What became of one request.
+/// The result of one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     pub url: usize,
@@ -95,7 +96,7 @@ pub struct Recorder {
     before: Duration,
 }
 
-/// What is shown while it runs.
+/// The numbers shown during a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Live {
     pub elapsed: Duration,
@@ -154,7 +155,8 @@ impl Counts {
         self.failures.values().sum()
     }
 
-    /// Answers for which the application did not run, of all that say whether it did.
+    /// Returns the share of answers for which the application did not run, of all that have a
+    /// cache status.
     pub fn hit_ratio(&self) -> Option<f64> {
         let all: u64 = self.cache.values().sum();
         let spared = self.cache.iter().filter(|(word, _)| word.is_spared());
@@ -183,7 +185,7 @@ impl Recorder {
         self.before = self.elapsed;
     }
 
-    /// The turn has ended, after so long.
+    /// Ends the turn, which took this time.
     pub fn end_turn(&mut self, lasted: Duration) {
         self.elapsed = self.before + lasted;
     }

@@ -1,7 +1,7 @@
 //! The requests of access logs, to be asked again at the times they came.
 //!
-//! Only GET and HEAD are asked again: a log does not say what others sent. Requests of a log whose times
-//! are whole seconds are spread evenly over their second.
+//! Only GET and HEAD are asked again: a log does not have the bodies of others. Requests of a log whose
+//! times are whole seconds are spread evenly over their second.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use log_advice::{Entry, Format, Input, InputError};
 const MOST_REQUESTS: usize = 1_000_000;
 const MOST_TARGET_BYTES: usize = 8 << 10;
 
-/// What is asked, and when.
+/// The requests of a replay, and their times.
 #[derive(Debug, Default)]
 pub struct Replay {
     pub requests: Vec<ReplayedRequest>,
@@ -20,7 +20,6 @@ pub struct Replay {
     pub left_out: u64,
 }
 
-/// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayedRequest {
     /// After the first.
@@ -30,7 +29,7 @@ pub struct ReplayedRequest {
     pub user_agent: Option<String>,
 }
 
-/// Why there is no replay.
+/// The reason why there is no replay.
 #[derive(Debug)]
 pub enum ReplayError {
     Input(InputError),

@@ -1,4 +1,4 @@
-//! What came of a run, as values: what `--json` prints, [`Report::to_text`] shows and the page draws.
+//! The results of a run, as values: `--json` prints them, [`Report::to_text`] and the page show them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -37,7 +37,7 @@ pub struct Report {
     pub hit_ratio: Option<f64>,
     /// From when a request was due; in the closed model from when it was sent.
     pub latency: Latency,
-    /// From when it was sent: what a client that waits for the server would have measured.
+    /// Counted from the sending of a request, as a client that waits for the server would measure it.
     pub service: Latency,
     /// How late the client itself was, in the open model.
     pub lateness_p99_ms: Option<f64>,
@@ -46,7 +46,7 @@ pub struct Report {
     pub course: Vec<Moment>,
 }
 
-/// What became of one URL.
+/// The results of one URL.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UrlReport {
     pub url: String,
@@ -123,7 +123,7 @@ impl Latency {
 }
 
 impl Report {
-    /// What the recorder has counted of this plan.
+    /// Makes the report from the counts of the recorder for this plan.
     #[must_use]
     pub fn new(plan: &Plan, recorder: &Recorder) -> Report {
         let Counts {

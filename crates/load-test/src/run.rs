@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The clock is a thread of its own, since its sleep is exact to a twentieth of a millisecond, and the
-//! event loop's to one millisecond. How late requests are taken up is counted: a client that is late
-//! itself says so.
+//! event loop's to one millisecond. The lateness with which requests are taken up is counted: the
+//! report shows a client that is late itself.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -25,9 +25,9 @@ use crate::record::{Failure, Live, Outcome, Recorder};
 use crate::schedule;
 use crate::visitor::{Job, Visitor};
 
-/// Requests that are due and not yet asked; what comes on top counts as never asked.
+/// Requests that are due and not yet asked; further ones count as never asked.
 const MOST_WAITING: usize = 1 << 20;
-/// So often progress is shown.
+/// The pause between two reports of progress.
 const SHOWN_EVERY: Duration = Duration::from_millis(250);
 /// The pause of a visitor in the closed model whose request failed.
 const AFTER_FAILURE: Duration = Duration::from_millis(1);
@@ -54,8 +54,8 @@ impl Stop {
     }
 }
 
-/// Runs the plan for `duration` of it, which may be a turn of several, and adds what becomes of it.
-/// Needs a tokio runtime of one thread, with timers.
+/// Runs the plan for `duration` of it, which may be a turn of several, and adds the results. Needs a
+/// tokio runtime of one thread, with timers.
 pub async fn run(
     plan: Rc<Plan>,
     duration: Duration,
@@ -73,7 +73,7 @@ struct Turn {
     plan: Rc<Plan>,
     recorder: RefCell<Recorder>,
     began: Instant,
-    /// Nothing becomes due behind it.
+    /// The end, behind which no request becomes due.
     ends: Instant,
     /// Requests without an answer by then are given up.
     deadline: Instant,
@@ -196,7 +196,7 @@ async fn open(shared: &Rc<Turn>, stop: &Stop, visitors: &mut JoinSet<()>) {
         .for_each(|idle| idle.notify_one());
 }
 
-/// A visitor who takes what is due, until nothing will be any more.
+/// A visitor who takes due requests, until no more will come.
 async fn serve_queue(shared: Rc<Turn>) {
     let mut visitor = Visitor::new(&shared.plan);
     let slot = shared.slot();
@@ -291,7 +291,7 @@ impl Turn {
         under_way.len() - 1
     }
 
-    /// Was it answered?
+    /// Sends a request, and returns whether it was answered.
     async fn ask(&self, visitor: &mut Visitor, slot: usize, job: Job) -> bool {
         self.mark(slot, Some(job));
         let outcome = visitor
@@ -308,7 +308,7 @@ impl Turn {
         }
     }
 
-    /// Counts what was due and is waited for no longer.
+    /// Counts due requests that are waited for no longer.
     fn give_up(&self) {
         let now = Instant::now();
         let waiting: Vec<Job> = self.waiting.borrow_mut().drain(..).collect();

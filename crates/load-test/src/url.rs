@@ -1,4 +1,4 @@
-//! What is asked for: `http://HOST[:PORT]/TARGET`, with a weight before it where there are several.
+//! The URL of a request: `http://HOST[:PORT]/TARGET`, with a weight before it if there are several.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ pub struct Target {
     pub is_tls: bool,
     pub host: String,
     pub port: u16,
-    /// As `Host` has it: with the port where it is not the usual one.
+    /// The value of the `Host` field: with the port if it is not the usual one.
     pub authority: String,
     /// Path and query.
     pub target: String,
     pub weight: u32,
 }
 
-/// Why a text is no URL to ask for.
+/// The reason why a text is no URL to ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlError(String);
 
@@ -31,7 +31,7 @@ impl Target {
     /// Reads `[WEIGHT@]URL`.
     ///
     /// # Errors
-    /// What was expected.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Target, UrlError> {
         let error = |what: &str| UrlError(format!("{text}: {what}"));
         let (weight, url) = match text.split_once('@') {

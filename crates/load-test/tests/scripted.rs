@@ -1,4 +1,4 @@
-//! Load on a scripted server: what it does is known, so what is reported can be checked.
+//! Load on a scripted server: its behaviour is known, so that the report can be checked.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use load_test::{Load, Plan, Recorder, Report, Settings, Stop, Target, run};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// What the server does.
+/// The behaviour of the server.
 #[derive(Clone)]
 struct Script {
     /// Every answer waits while the server is in this part of its life.
@@ -167,7 +167,8 @@ async fn a_stall_of_a_second_is_in_the_percentiles() {
     assert!((850.0..1100.0).contains(&latency.p99), "{latency:?}");
     assert!((400.0..700.0).contains(&latency.p90), "{latency:?}");
     assert!(latency.p75 < 100.0, "{latency:?}");
-    // What a closed client calls latency, for the same requests: it hides all but the eight.
+    // The latency that a closed client would measure for the same requests: it hides all but the
+    // eight.
     assert!(report.service.p90 < 100.0, "{:?}", report.service);
 }
 

@@ -1,4 +1,5 @@
-//! The results of the simulation, as values: what `--json` prints and [`Advice::to_text`] shows.
+//! The results of the simulation, as values: `--json` prints them and [`Advice::to_text`] shows
+//! them.
 
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use crate::study::{SPLIT_LIFETIMES_MS, Study, Totals};
 const LEAST_SHARE: f64 = 0.01;
 const MOST_PATTERNS: usize = 12;
 const MOST_NAMES: usize = 12;
-/// The suggested lifetime spares at least this share of what one minute spares.
+/// The suggested lifetime spares at least this share of the runs that one minute spares.
 const WELL_SPARED: f64 = 0.9;
 const MINUTE_INDEX: usize = 8;
 /// Arguments with fewer requests show nothing.
@@ -20,7 +21,7 @@ const LEAST_REQUESTS: u64 = 100;
 /// From this share of requests with a value of their own on, nearly each has another one.
 const MOSTLY_UNIQUE: f64 = 0.9;
 
-/// What the logs say.
+/// The advice drawn from the logs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
     pub lines: u64,
@@ -31,16 +32,17 @@ pub struct Advice {
     /// The times of the log are whole seconds.
     pub whole_seconds: bool,
     pub requests: Requests,
-    /// Answers from memory as the log itself says, of all requests with a cache status.
+    /// The share of answers from memory by the cache status in the log itself, of all requests
+    /// that have one.
     pub logged_hit_ratio: Option<f64>,
     pub lifetimes: Vec<Lifetime>,
-    /// The shortest lifetime that spares nine tenths of what a minute spares.
+    /// The shortest lifetime that spares nine tenths of the runs that a minute spares.
     pub suggested_lifetime_ms: Option<u32>,
     pub patterns: Vec<Pattern>,
     pub arguments: Vec<Name>,
     pub cookies: Vec<Name>,
     pub cookies_are_logged: bool,
-    /// What ignored arguments would cost if they were in the key.
+    /// The cost of ignored arguments if they were in the key.
     pub split: Vec<Split>,
     /// Lines of a configuration.
     pub directives: Vec<String>,
@@ -55,13 +57,13 @@ pub struct BadLines {
     pub first: String,
 }
 
-/// How many requests were what.
+/// The number of requests of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Requests {
     pub all: u64,
     /// Files and refused requests, which PHP never sees.
     pub without_php: u64,
-    /// Of pages that may be stored.
+    /// Requests for pages that may be stored.
     pub pages: u64,
     pub personal: u64,
     pub writes: u64,
@@ -97,7 +99,7 @@ pub struct Pattern {
     /// Requests that need PHP or a stored page.
     pub requests: u64,
     pub share: f64,
-    /// Of them, those that PHP makes whatever is stored.
+    /// PHP runs that happen whatever is stored.
     pub never_stored: u64,
     pub pages: u64,
     pub mean_php_ms: Option<f64>,
@@ -131,7 +133,6 @@ pub struct Split {
 }
 
 impl Fault {
-    /// Lines with this fault.
     #[must_use]
     pub fn lines(self, lines: u64, first: String) -> BadLines {
         BadLines {
@@ -143,7 +144,7 @@ impl Fault {
 }
 
 impl Study {
-    /// Simulates what is left, and says what came of all of it.
+    /// Simulates the remaining requests, and returns the advice.
     #[must_use]
     pub fn advice(mut self) -> Advice {
         self.finish();
@@ -235,7 +236,7 @@ fn lifetimes(study: &Study, sum: &Totals, seconds: f64) -> Vec<Lifetime> {
     .collect()
 }
 
-/// The index of the shortest lifetime that spares well; none where even a minute spares little.
+/// The index of the shortest lifetime that spares well; none if even a minute spares little.
 fn suggested(sum: &Totals) -> Option<usize> {
     let wanted = hit_ratio(sum, MINUTE_INDEX) * WELL_SPARED;
     (0..=MINUTE_INDEX).find(|index| hit_ratio(sum, *index) >= wanted && wanted > 0.0)
@@ -269,7 +270,8 @@ fn patterns(study: &Study, sum: &Totals) -> Vec<Pattern> {
         let hit_ratios: Vec<f64> = (0..LIFETIMES_MS.len())
             .map(|index| hit_ratio(&totals, index))
             .collect();
-        // As many hits as runs: whatever is stored is asked for once more.
+        // The lifetime with at least as many hits as runs: each stored page is asked for once
+        // more.
         let useful = hit_ratios.iter().position(|it| *it >= 0.5);
         Pattern {
             pattern,
@@ -329,7 +331,8 @@ fn split(study: &Study, sum: &Totals) -> Vec<Split> {
     .collect()
 }
 
-/// A zone holds what is fresh, and as much again that is kept for the time when PHP fails.
+/// The size of a zone is that of the fresh pages, and as much again for pages kept for the time
+/// when PHP fails.
 fn directives(advice: &Advice, suggested: Option<usize>) -> Vec<String> {
     let Some(lifetime) = suggested.and_then(|it| advice.lifetimes.get(it)) else {
         return Vec::new();

@@ -1,6 +1,6 @@
 //! One line of a log, as far as advice needs it.
 
-/// What a line says of a request. Texts are as logged, with their escapes.
+/// A request as logged. Texts are as logged, with their escapes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry<'l> {
     /// When the request was logged, which is when it ended: milliseconds since the Unix epoch.
@@ -50,7 +50,7 @@ impl CacheStatus {
         })
     }
 
-    /// Did the visitor get a stored response, without waiting for the application?
+    /// Whether the visitor got a stored response, without waiting for the application.
     #[must_use]
     pub fn is_from_memory(self) -> bool {
         matches!(
@@ -61,7 +61,7 @@ impl CacheStatus {
 }
 
 impl Entry<'_> {
-    /// How long the application worked, as far as the line says.
+    /// Returns how long the application worked, if the line has that.
     #[must_use]
     pub fn run_ms(&self) -> Option<u32> {
         match self.cache_status {
@@ -71,10 +71,10 @@ impl Entry<'_> {
     }
 }
 
-/// Why a line is no entry.
+/// The reason why a line is no entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// It is not as `--format` says.
+    /// The line does not have the form of `--format`.
     OtherFormat,
     NoTime,
     NoRequest,

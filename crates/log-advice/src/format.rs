@@ -7,13 +7,13 @@ use crate::line;
 /// A `log_format`, read once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// What stands before the first value.
+    /// The text before the first value.
     start: Vec<u8>,
     /// Each value with the text behind it.
     values: Vec<(Value, Vec<u8>)>,
 }
 
-/// Why a text is no format that advice can be given by.
+/// The reason why a text is no format that advice can be given by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatError(&'static str);
 
@@ -23,7 +23,7 @@ impl std::fmt::Display for FormatError {
     }
 }
 
-/// What is taken of a value.
+/// The meaning of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Time,
@@ -62,7 +62,7 @@ impl Value {
 }
 
 impl Format {
-    /// Reads what stands behind the name in a `log_format` directive, without its quotes.
+    /// Reads the text behind the name in a `log_format` directive, without its quotes.
     ///
     /// # Errors
     /// It has no time, no request or no status, or two values with nothing between them.
@@ -100,7 +100,7 @@ impl Format {
     }
 
     /// # Errors
-    /// What is missing.
+    /// The name of the missing value.
     pub fn entry<'l>(&self, line: &'l [u8]) -> Result<Entry<'l>, Fault> {
         let mut rest = line
             .strip_prefix(&self.start[..])
@@ -114,7 +114,8 @@ impl Format {
         for (value, behind) in &self.values {
             let end = match &behind[..] {
                 [] => rest.len(),
-                // A value in quotes may hold what is behind the quote; `\x22` is no quote.
+                // A value in quotes may hold the text that follows the quote; `\x22` is no
+                // quote.
                 text => memchr::memmem::find(rest, text).ok_or(Fault::OtherFormat)?,
             };
             let (text, after) = rest.split_at_checked(end).ok_or(Fault::OtherFormat)?;

@@ -18,7 +18,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 const MOST_LINE_BYTES: usize = 64 << 10;
 /// Lines that are looked at for the first time of a file.
 const FIRST_LINES: usize = 1000;
-/// So often is told how far it is.
+/// Entries between two reports of progress.
 const TOLD_EVERY: u64 = 1 << 20;
 
 /// The logs that were named.
@@ -84,7 +84,8 @@ impl Input {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Gives every entry to the study, and tells `progress` now and then how many bytes have been read.
+    /// Gives every entry to the study, and reports to `progress` now and then how many bytes have been
+    /// read.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -96,7 +97,7 @@ impl Input {
         self.entries(&mut |entry| study.take(entry), progress)
     }
 
-    /// As [`Input::read`], with a function that takes the entries.
+    /// Like [`Input::read`], with a function that takes the entries.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -177,7 +178,7 @@ fn entry<'l>(line: &'l [u8], format: Option<&Format>) -> Result<Entry<'l>, Fault
 /// How long the file is, and when its first entry was written.
 fn look(path: &std::path::Path, format: Option<&Format>) -> io::Result<(u64, u64)> {
     let metadata = std::fs::metadata(path)?;
-    // Whatever is read from a pipe is gone.
+    // Bytes read from a pipe are gone.
     if !metadata.is_file() {
         return Ok((0, 0));
     }

@@ -1,5 +1,5 @@
-//! What access logs say about a cache: which lifetime spares how much, by simulation of this
-//! engine's rules.
+//! Advice for a cache from access logs: finds by simulation of this engine's rules which lifetime
+//! spares how much.
 //!
 //! ```text
 //! files ─► lines ─► Entry ─► Visit: a page, or why it is not ─► Timeline ─► Pages ─► Advice
@@ -8,12 +8,12 @@
 //!
 //! The rules: a page is found by host, target without ignored arguments, and class of visitor; it is
 //! fresh for its lifetime, which begins when PHP has made it; however many visitors ask meanwhile,
-//! PHP makes it once. What the log does not say is assumed, and the advice says so: an answer with
-//! one of [`visit::STORED_STATUSES`] may be stored, and a request is personal where its path, its
-//! cookies (if they are logged) or its logged cache status say so.
+//! PHP makes it once. Facts that the log does not have are assumed, and the advice names them: an
+//! answer with one of [`visit::STORED_STATUSES`] may be stored, and a request is personal if its
+//! path, its cookies (if they are logged) or its logged cache status show it.
 //!
 //! Lines come from strangers: one that cannot be read is counted and named, and memory is bounded
-//! whatever they say. No clock, and no output but the texts that are returned.
+//! for any content. No clock, and no output but the texts that are returned.
 
 mod advice;
 mod date;

@@ -1,5 +1,5 @@
-//! Reads a line without being told its format: combined, combined with more behind it, and other
-//! formats of nginx whose values show what they are.
+//! Reads a line without knowing its format: combined, combined with more behind it, and other formats of
+//! nginx whose values show their kind.
 //!
 //! ```text
 //! 192.0.2.1 - - [23/Nov/2026:11:22:38 +0100] "GET / HTTP/1.1" 200 5120 "-" "Mozilla/5.0" HIT rt=0.012
@@ -16,7 +16,7 @@ use crate::entry::{CacheStatus, Entry, Fault};
 const MOST_PARTS: usize = 64;
 
 /// # Errors
-/// What is missing.
+/// The missing part of the line.
 pub fn parse(line: &[u8]) -> Result<Entry<'_>, Fault> {
     let mut found = LineFields::default();
     for part in (Parts { rest: line }).take(MOST_PARTS) {
@@ -69,7 +69,7 @@ pub fn status(text: &[u8]) -> Option<u16> {
     (text.len() == 3 && (100..600).contains(&number)).then_some(number)
 }
 
-/// What a part is written in.
+/// The form of a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Plain,
@@ -144,7 +144,7 @@ fn named(word: &[u8]) -> Option<(&[u8], &[u8])> {
         .then(|| (name, value.get(1..).unwrap_or_default()))
 }
 
-/// The text up to the closing quote, and what is behind that.
+/// The text up to the closing quote, and the rest behind it.
 fn quoted(text: &[u8]) -> (&[u8], &[u8]) {
     let mut from = 0;
     while let Some(found) = text
@@ -161,7 +161,7 @@ fn quoted(text: &[u8]) -> (&[u8], &[u8]) {
     (text, b"")
 }
 
-/// What was found so far.
+/// The values found so far.
 #[derive(Default)]
 struct LineFields<'l> {
     entry: Entry<'l>,
@@ -182,7 +182,7 @@ impl<'l> LineFields<'l> {
                     self.entry.method = method;
                     self.entry.target = target;
                 } else if self.time.is_some() {
-                    // What a client sent in the place of a request: logged, and no request.
+                    // The bytes that a client sent in place of a request: logged, and no request.
                     self.quoted_count = self.quoted.len();
                 }
             }
@@ -245,8 +245,8 @@ impl<'l> LineFields<'l> {
         }
     }
 
-    /// Of the texts in quotes: what looks like a browser, else the second, which stands behind
-    /// Referer, else the only one.
+    /// Returns the agent among the quoted texts: the one that looks like a browser, else the second, which
+    /// stands behind Referer, else the only one.
     fn agent(&self) -> Option<&'l [u8]> {
         let all = self.quoted.get(..self.quoted_count)?;
         let browser = |it: &&&[u8]| it.starts_with(b"Mozilla/");

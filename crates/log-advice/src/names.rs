@@ -8,10 +8,9 @@ use shared_request::NameSet;
 /// More names are not kept.
 const MOST_NAMES: usize = 2000;
 const MOST_NAME_BYTES: usize = 64;
-/// More values of one name are not told apart.
+/// Distinct values of one name that are counted at most.
 const MOST_VALUES: usize = 1000;
 
-/// What is known of one name.
 #[derive(Debug, Default)]
 pub struct NameStatistics {
     pub requests: u64,
@@ -41,7 +40,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Counts what was sent in the form `a=b&c=d`, with this separator.
+    /// Counts the names and values in the form `a=b&c=d`, with this separator.
     pub fn count(&mut self, text: &[u8], separator: u8, ignored: &NameSet) {
         for pair in text.split(|&byte| byte == separator) {
             let pair = pair.trim_ascii();
@@ -86,7 +85,8 @@ impl Names {
     }
 }
 
-/// The same for the same bytes in every run: the same log gets the same advice.
+/// Returns equal hashes for equal bytes in every run, so that the same log gets the
+/// same advice.
 pub fn hash_of(bytes: &[u8]) -> u64 {
     let mut hasher = foldhash::quality::FixedState::with_seed(0).build_hasher();
     hasher.write(bytes);

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Memory is bounded: with [`MOST_PAGES`] pages known, the least recently requested ones are
-//! forgotten. That changes nothing where they would not be fresh anyway; for longer lifetimes it
-//! counts too many runs, and [`Pages::exact_up_to_ms`] says from which on.
+//! forgotten. That changes nothing if they would not be fresh anyway; for longer lifetimes it
+//! counts too many runs, and [`Pages::exact_up_to_ms`] returns the lifetime up to which the
+//! counts are exact.
 
 use hashbrown::HashMap;
 
@@ -23,7 +24,7 @@ const MOST_PAGES: usize = 1 << 19;
 /// Times are kept in 32 bits, from a beginning that is moved when half of them are used.
 const MOVE_MS: u64 = 1 << 31;
 
-/// What a visit did for each lifetime.
+/// The result of a visit for each lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VisitResult {
     /// Bit `n`: PHP ran with the lifetime of this index.
@@ -34,7 +35,6 @@ pub struct VisitResult {
     pub body_bytes: u32,
 }
 
-/// One visit of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageVisit {
     /// The hash of its key.
@@ -119,7 +119,8 @@ impl<const N: usize> Pages<N> {
         }
         let passed = at_ms.saturating_sub(self.begins_at_ms);
         if passed > MOVE_MS {
-            // Whatever was fresh then has been stale for weeks, or is for as long as it was.
+            // A page that was fresh then has been stale for weeks, or is for as long as it
+            // was.
             let by = u32::try_from(passed - 1).unwrap_or(u32::MAX).max(1);
             for page in self.pages.values_mut() {
                 page.last_visit = page.last_visit.saturating_sub(by);

@@ -5,7 +5,7 @@
 
 use hashbrown::HashMap;
 
-/// More patterns are not kept: what comes later belongs to [`REST`].
+/// More patterns are not kept: later ones belong to [`REST`].
 const MOST_PATTERNS: usize = 1000;
 const MOST_NAME_BYTES: usize = 80;
 /// Everything that has no pattern of its own.

@@ -1,4 +1,4 @@
-//! Takes entries one after the other and simulates what each lifetime would have made of them.
+//! Takes entries one after the other and simulates each lifetime for them.
 
 use shared_request::{Class, NameSet, arguments};
 
@@ -9,7 +9,7 @@ use crate::patterns::{PatternId, Patterns};
 use crate::timeline::{LoggedTime, Timeline};
 use crate::visit::{Visit, path};
 
-/// What every stored page needs beside its body: key, fields, and its share of the tables.
+/// The memory that every stored page needs beside its body: key, fields, and its share of the tables.
 const PAGE_OVERHEAD_BYTES: u64 = 1024;
 /// Lifetimes for which the loss by arguments is simulated, in milliseconds.
 pub const SPLIT_LIFETIMES_MS: [u32; 3] = [1_000, 60_000, 3_600_000];
@@ -18,18 +18,18 @@ const MINUTE_MS: u64 = 60_000;
 const CRAWLER_LIFETIME_MS: u32 = 60_000;
 const COUNT: usize = LIFETIMES_MS.len();
 
-/// What a page is found by.
+/// The parts of a page's key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keys {
-    /// As with `cache_shared` and `cache_crawler_valid`: also by the class of the visitor, and pages of
-    /// crawlers are fresh for a minute at least.
+    /// The key of `cache_shared` and `cache_crawler_valid`: also by the class of the visitor, and pages
+    /// of crawlers are fresh for a minute at least.
     #[default]
     Shared,
     /// Host and target alone.
     Plain,
 }
 
-/// What is known of names and paths before any line is read.
+/// Rules for names and paths that are set before any line is read.
 #[derive(Debug, Default)]
 pub struct Rules {
     pub keys: Keys,
@@ -88,7 +88,7 @@ struct Request {
     run_ms: Option<u32>,
 }
 
-/// How many requests were what.
+/// The number of requests of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub entries: u64,
@@ -197,7 +197,7 @@ impl Study {
         }
     }
 
-    /// Simulates what is left.
+    /// Simulates the remaining requests.
     pub(crate) fn finish(&mut self) {
         while let Some((at_ms, request)) = self.timeline.any() {
             self.simulate(at_ms, &request);
@@ -348,7 +348,8 @@ impl Course {
         self.runs += 1;
     }
 
-    /// What is stored in one lifetime is what is fresh at its end: each page is stored once in it.
+    /// Counts a stored page. The pages stored within a lifetime are those fresh at its end: each is
+    /// stored once in it.
     fn store(&mut self, at_ms: u64, lifetime_ms: Option<u32>, bytes: u64) {
         let span = at_ms / u64::from(lifetime_ms.unwrap_or(1)).max(1);
         if span != self.span {

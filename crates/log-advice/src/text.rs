@@ -248,7 +248,7 @@ fn bytes(bytes: u64) -> String {
     }
 }
 
-/// A terminal is not sent what moves its cursor.
+/// Replaces characters that would move a terminal's cursor.
 fn printable(letter: char) -> char {
     if letter.is_control() { '?' } else { letter }
 }

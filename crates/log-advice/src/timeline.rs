@@ -1,9 +1,9 @@
 //! Puts requests into the order in which they began.
 //!
-//! A line is written when its request ends, and workers write their buffers in turn. Requests are
-//! held back for [`HELD_MS`] and given out by their time; what comes later than that counts as of now.
+//! A line is written when its request ends, and workers write their buffers in turn. Requests are held
+//! back for [`HELD_MS`] and given out by their time; a later line counts as of now.
 //!
-//! A time in whole seconds says nothing of the order within the second. Such requests are spread over
+//! A time in whole seconds does not give the order within the second. Such requests are spread over
 //! their second as independent visitors would be: each at a moment drawn from all of it.
 
 use std::cmp::Reverse;
@@ -14,7 +14,7 @@ const HELD_MS: u64 = 10_000;
 /// Requests that are held back; with more, the earliest go on.
 const MOST_HELD: usize = 1 << 17;
 
-/// Requests with what is known of them, by the time of their beginning.
+/// Requests with the facts known of them, by the time of their beginning.
 #[derive(Debug)]
 pub struct Timeline<T> {
     held: BinaryHeap<Reverse<HeldValue<T>>>,

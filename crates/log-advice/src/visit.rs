@@ -1,9 +1,10 @@
-//! What a request was to the cache: a page that may be stored, or the reason not to store it.
+//! The kind of a request for the cache: one for a page that may be stored, or the reason not to
+//! store it.
 
 use crate::entry::{CacheStatus, Entry};
 
-/// What answers with these statuses may be stored, as in the configuration of `mayfly serve`. A 304
-/// and a 206 are answers about such a page.
+/// The statuses of answers that may be stored, as in the configuration of `mayfly serve`. A 304 and
+/// a 206 are answers about such a page.
 pub const STORED_STATUSES: [u16; 11] = [200, 203, 206, 301, 302, 304, 307, 308, 404, 410, 499];
 /// Statuses that a server gives without asking PHP.
 const REFUSED_STATUSES: [u16; 11] = [400, 405, 408, 413, 414, 429, 431, 444, 494, 495, 497];
@@ -55,12 +56,12 @@ const FILES: [&str; 44] = [
     "csv",
 ];
 
-/// What a request was.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visit {
-    /// Of a page that may be stored.
+    /// A request for a page that may be stored.
     Page,
-    /// Of a page for one visitor.
+    /// A request for a page that is for one visitor.
     Personal,
     /// It writes: another method than GET and HEAD.
     Write,
@@ -73,7 +74,7 @@ pub enum Visit {
 }
 
 impl Visit {
-    /// What the entry was. `is_personal` says what its path and its cookies mean.
+    /// Classifies an entry. `is_personal` is the verdict on its path and its cookies.
     #[must_use]
     pub fn of(entry: &Entry<'_>, is_personal: bool) -> Visit {
         let reached_php = entry.upstream_ms.is_some() || entry.cache_status.is_some();
@@ -95,7 +96,7 @@ impl Visit {
         }
     }
 
-    /// Does PHP run for it, whatever is stored?
+    /// Whether PHP runs for it, whatever is stored.
     #[must_use]
     pub fn always_runs(self) -> bool {
         matches!(self, Visit::Personal | Visit::Write | Visit::NotStored)

@@ -1,5 +1,5 @@
-//! Logs whose truth is known: traffic is drawn, a plain simulation with exact times says what a cache
-//! would have spared, and advice from the log has to say the same.
+//! Logs whose truth is known: traffic is drawn, a plain simulation with exact times computes how much
+//! a cache would have spared, and advice from the log has to agree.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -52,7 +52,7 @@ fn traffic(rate: f64, pages: usize, seconds: u64) -> Vec<Visit> {
     visits
 }
 
-/// What a cache with this lifetime answers without PHP.
+/// Returns the share that a cache with this lifetime answers without PHP.
 fn truth(visits: &[Visit], lifetime_ms: u64) -> f64 {
     let mut fresh_until = HashMap::new();
     let mut hits = 0;

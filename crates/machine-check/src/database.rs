@@ -1,5 +1,5 @@
-//! How the application in a document root reaches its database: by what its own settings say. Of these, only the
-//! kind of database and its host are looked at.
+//! How the application in a document root reaches its database: by its own settings. Only the kind of database
+//! and its host are looked at.
 //!
 //! ```text
 //! wp-config.php        DB_HOST                                 WordPress
@@ -19,7 +19,7 @@ enum System {
     PostgreSql,
 }
 
-/// What settings say.
+/// The settings of a database server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Database {
     system: System,
@@ -53,7 +53,7 @@ impl System {
         }
     }
 
-    /// What names a socket that is there.
+    /// Returns the path of an existing socket of the system.
     fn socket(self, machine: &Machine) -> Option<&'static str> {
         match self {
             System::MySql => MYSQL_SOCKETS.into_iter().find(|path| machine.exists(path)),
@@ -104,7 +104,7 @@ pub fn check(machine: &Machine, root: &Path) -> Option<Finding> {
 }
 
 impl Database {
-    /// What the settings in a folder say.
+    /// Reads the settings below a folder.
     fn of(machine: &Machine, folder: &Path) -> Option<Database> {
         let read = |name: &str| machine.read(&folder.join(name).to_string_lossy());
         let of_wordpress = || read("wp-config.php").and_then(|text| of_wordpress(&text));
@@ -116,7 +116,7 @@ impl Database {
         of_wordpress().or_else(of_environment).or_else(of_mediawiki)
     }
 
-    /// Is a socket named where none is?
+    /// Whether the settings name a socket that is not there.
     fn lacks_socket(&self, machine: &Machine) -> bool {
         match (self.system, self.host.as_str()) {
             (System::MySql, "localhost") => self.system.socket(machine).is_none(),
@@ -145,7 +145,6 @@ fn has_postgresql(machine: &Machine, folder: &str) -> bool {
     })
 }
 
-/// Is it an address of this machine?
 fn is_own(machine: &Machine, address: IpAddr) -> bool {
     match address {
         // `|-- 10.0.0.5` and then `/32 host LOCAL`

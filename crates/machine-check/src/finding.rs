@@ -1,4 +1,4 @@
-//! One finding: what is wrong, why it matters, and what mends it.
+//! One finding: the fault, why it matters, and its remedy.
 
 use serde::Serialize;
 
@@ -15,7 +15,6 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Its word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

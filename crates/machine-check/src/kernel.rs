@@ -9,7 +9,7 @@ use crate::machine::Machine;
 /// Each visitor has a connection, and each that waits for PHP has another one.
 const ENOUGH_FILES: u64 = 8192;
 const FEW_FILES: u64 = 1024;
-/// What servers ask for; nginx and Mayfly 511.
+/// The usual backlog that servers ask for; nginx and Mayfly ask for 511.
 const USUAL_BACKLOG: u64 = 511;
 /// Fewer ports are used up by connections to upstreams that have just ended.
 const ENOUGH_PORTS: u64 = 10_000;
@@ -40,7 +40,7 @@ fn open_files(machine: &Machine, subject: &Subject) -> Option<Finding> {
         hard.parse().ok()?
     };
     let wanted = subject.open_files.unwrap_or(ENOUGH_FILES);
-    // root may go above the limit, as far as the configuration says.
+    // root may raise the limit, up to the number that the configuration sets.
     if hard >= wanted || subject.is_root && subject.open_files.is_some() {
         return None;
     }
@@ -169,7 +169,8 @@ fn clock_source(machine: &Machine) -> Option<Finding> {
     })
 }
 
-/// Only where systemd would say: other machines have their clocks set from outside.
+/// Checks only machines with systemd, which keeps the state: other machines have their
+/// clocks set from outside.
 fn clock_is_set(machine: &Machine) -> Option<Finding> {
     let is_known = machine.exists("run/systemd/system");
     let keepers = [

@@ -1,5 +1,6 @@
-//! Is this machine set up for the server? Reads `/proc`, `/sys` and `/etc` below a root, compares with
-//! what the configuration asks for, and says what is wrong, why it matters, and what mends it.
+//! Checks whether this machine is set up for the server: reads `/proc`, `/sys` and `/etc` below a
+//! root, compares with the needs of the configuration, and reports each fault, why it matters, and its
+//! remedy.
 //!
 //! ```text
 //! Subject (what the configuration wants) ─┐
@@ -7,8 +8,7 @@
 //! ```
 //!
 //! Nothing is changed, nothing is started, and only the files named here are read. A file that is
-//! missing or says something unexpected gives no finding: a fault is reported only where it is
-//! certain.
+//! missing or has unexpected content gives no finding: a fault is reported only if it is certain.
 
 mod database;
 mod finding;
@@ -25,7 +25,7 @@ pub use finding::{Finding, Severity};
 use machine::Machine;
 pub use unit::ServiceUnit;
 
-/// What the configuration wants of the machine.
+/// The needs of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
     /// The program would be started by root.
@@ -34,7 +34,7 @@ pub struct Subject {
     pub is_running: bool,
     /// `worker_rlimit_nofile`
     pub open_files: Option<u64>,
-    /// Where it listens.
+    /// The addresses on which the server listens.
     pub ports: Vec<SocketAddr>,
     /// The longest line of connections that wait to be accepted.
     pub backlog: u64,

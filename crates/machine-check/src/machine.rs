@@ -30,7 +30,7 @@ impl Machine {
         }
     }
 
-    /// Where a path of the machine is.
+    /// Returns a path of the machine below the root.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
@@ -39,7 +39,7 @@ impl Machine {
         self.path(path).exists()
     }
 
-    /// The text of a regular file; `None` where it is missing or cannot be read. Pipes and sockets
+    /// The text of a regular file; `None` if it is missing or cannot be read. Pipes and sockets
     /// are not waited for.
     pub fn read(&self, path: &str) -> Option<String> {
         let path = self.path(path);

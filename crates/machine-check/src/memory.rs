@@ -1,4 +1,5 @@
-//! Memory: what zones and PHP want against what there is; swap, control group, tmpfs.
+//! Memory: the need of zones and PHP against the memory there is; swap, control group,
+//! tmpfs.
 
 use std::path::Path;
 
@@ -6,7 +7,7 @@ use crate::finding::Finding;
 use crate::machine::Machine;
 use crate::{Subject, Workers};
 
-/// What a PHP worker of a usual application takes beside what it shares with others.
+/// The memory of a PHP worker of a usual application, beside its shared part.
 const WORKER_BYTES: u64 = 64 << 20;
 /// Zones without a configured size share a quarter of the memory.
 const UNNAMED_SHARE: u64 = 4;
@@ -44,7 +45,7 @@ fn groups(machine: &Machine) -> Vec<String> {
     own.ancestors().map(folder).collect()
 }
 
-/// The smallest `memory.max`, or what it is called in the first version of control groups.
+/// The smallest `memory.max`, or its equivalent in the first version of control groups.
 fn group_limit(machine: &Machine) -> Option<u64> {
     let groups = groups(machine).into_iter();
     let files = groups.map(|group| format!("{}/memory.max", group.trim_end_matches('/')));
@@ -69,14 +70,14 @@ fn first_version_limits(machine: &Machine) -> Vec<String> {
     own.map_or_else(Vec::new, |own| own.ancestors().map(file).collect())
 }
 
-/// What is asked for, in bytes.
+/// The memory that the configuration can use, in bytes.
 #[derive(Default)]
 struct Demand {
     zones: u64,
     workers: u64,
-    /// Of pools with a number of workers.
+    /// The memory of workers in pools with a fixed number of them.
     worker_bytes: u64,
-    /// Of those with `workers auto`.
+    /// The memory of pools with `workers auto`.
     auto_bytes: u64,
     /// Pools with `workers auto`.
     auto_pools: u64,

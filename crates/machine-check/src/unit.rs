@@ -1,5 +1,6 @@
-//! What the hardened unit of the service lets it write: systemd mounts everything else read-only (`ProtectSystem=strict`).
-//! The unit and its drop-ins are read as files, so that a configuration can be judged before the service starts.
+//! The folders that the service's hardened unit lets it write: systemd mounts everything else read-only
+//! (`ProtectSystem=strict`). The unit and its drop-ins are read as files, so that a configuration can be judged before
+//! the service starts.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ const PLACES: [&str; 3] = [
     "lib/systemd/system",
     "etc/systemd/system",
 ];
-/// Directives that make folders writable, and what their values are below.
+/// Directives that make folders writable, and the folder to which their values are relative.
 const FOLDERS: [(&str, &str); 5] = [
     ("ReadWritePaths", "/"),
     ("RuntimeDirectory", "/run"),
@@ -20,7 +21,7 @@ const FOLDERS: [(&str, &str); 5] = [
 /// Writable in each service; temporary files are in folders of its own.
 const ALWAYS: [&str; 5] = ["/dev", "/proc", "/sys", "/tmp", "/var/tmp"];
 
-/// An installed unit that restricts what its service writes.
+/// An installed unit that restricts the writes of its service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceUnit {
     pub name: String,
@@ -28,8 +29,8 @@ pub struct ServiceUnit {
 }
 
 impl ServiceUnit {
-    /// The unit of this name, such as `mayfly.service` or `mayfly@shop.service`, below `root`; `None` where there is none, or it
-    /// restricts nothing.
+    /// The unit of this name, such as `mayfly.service` or `mayfly@shop.service`, below `root`; `None` if there is none,
+    /// or it restricts nothing.
     #[must_use]
     pub fn installed(root: &Path, name: &str) -> Option<ServiceUnit> {
         let (template, instance) = match name.split_once('@') {
@@ -82,7 +83,7 @@ impl ServiceUnit {
         is_strict.then_some(ServiceUnit { name, writable })
     }
 
-    /// May the service write nothing there?
+    /// Whether the service may write nothing there.
     #[must_use]
     pub fn denies(&self, path: &Path) -> bool {
         let always = ALWAYS.iter().map(Path::new);

@@ -99,7 +99,8 @@ fn plant(root: &Path, files: &[(&str, &str)]) {
     }
 }
 
-/// What is found with these files in the place of sound ones; an empty name removes one.
+/// Returns the findings with these files in the place of sound ones; an empty name
+/// removes one.
 fn found(changed: &[(&str, Option<&str>)], subject: &Subject) -> Vec<Finding> {
     let folder = tempfile::tempdir().unwrap();
     plant(folder.path(), SOUND);
@@ -208,7 +209,7 @@ fn each_fault_of_the_machine_is_found() {
     ];
     for (path, text, name, severity) in cases {
         let all = found(&[(path, text)], &subject());
-        // A small machine cannot hold what is asked for either.
+        // A small machine cannot hold the configured memory either.
         let all: Vec<Finding> = all.into_iter().filter(|it| it.name != "memory").collect();
         let Some(finding) = all.first() else {
             assert_eq!(name, "", "{path}: nothing was found");
@@ -511,7 +512,7 @@ fn a_machine_that_says_nothing_has_no_faults() {
     );
 }
 
-/// What mends it names the mount that is too small, whatever that is.
+/// The remedy names the mount that is too small, whatever that is.
 #[test]
 fn a_small_tmpfs_is_named_by_its_mount() {
     let mut subject = subject();

@@ -1,6 +1,6 @@
-//! Where the configuration is and how it is read again: from files, or from
-//! texts held in memory (`mayfly serve`, and the worker process, which may not
-//! be allowed to read the files).
+//! The place of the configuration, and how it is read again: from files, or from
+//! texts held in memory (`mayfly serve`, and the worker process, which may not be
+//! allowed to read the files).
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,17 +12,18 @@ use site::{LowerOptions, OwnFiles, ReadConfiguration, Site};
 use crate::cli::Flags;
 use crate::commands::terminal;
 
-/// What messages would call the configuration of `mayfly serve`.
+/// The name of `mayfly serve`'s configuration, which messages replace.
 pub const MADE_CONF: &str = "/mayfly-serve.conf";
 
-/// What shows the lines of that configuration.
+/// The command that shows the lines of that configuration.
 const PRINTS_MADE_CONF: &str = "mayfly serve --print-config";
 
-/// What helps without a configuration file, or in another folder.
+/// The hint for a missing configuration file, or one in another folder.
 const NO_FILE: &str = "with -p, -c begins at that folder, else where you are; \
      mayfly serve DIR needs no file, and mayfly serve DIR --print-config writes one";
 
-/// Tells what was written for a complaint in the place of where: the text is no file.
+/// Puts the written text into a complaint in place of its position: the text is no
+/// file.
 fn without_place(diagnostic: &mut Diagnostic, sources: &Sources) {
     diagnostic.notes.retain(|note| note.span.is_none());
     let Some(span) = diagnostic.span.take() else {
@@ -40,7 +41,7 @@ fn without_place(diagnostic: &mut Diagnostic, sources: &Sources) {
     }
 }
 
-/// What to read.
+/// The configuration to read.
 #[derive(Clone, Debug)]
 pub struct Invocation {
     /// The main file, absolute.
@@ -187,7 +188,8 @@ pub fn show(diagnostics: &[Diagnostic], sources: &Sources) {
     }
 }
 
-/// The same for a log: one line each, as nginx words them, with its level.
+/// Returns the same diagnostics for a log: one line each, as nginx words them, with
+/// its level.
 pub fn lines<'a>(
     diagnostics: &'a [Diagnostic],
     sources: &'a Sources,

@@ -22,11 +22,11 @@ pub enum Exit {
     NoServer,
     /// `explain --audit` has findings.
     Findings,
-    /// `doctor` or `check` found what will hurt.
+    /// `doctor` or `check` found faults that will matter later.
     Warnings,
-    /// `doctor` or `check` found what hurts.
+    /// `doctor` or `check` found faults that matter now.
     Errors,
-    /// `run`: what its command ended with.
+    /// `run`: the exit code of its command.
     OfCommand(u8),
 }
 

@@ -1,5 +1,5 @@
-//! The program: what was typed becomes a [`cli::Command`], and each command is
-//! one function of [`commands`]. A start goes on in [`processes::supervisor`].
+//! The program: the command line becomes a [`cli::Command`], and each command is one function of [`commands`]. A
+//! start goes on in [`processes::supervisor`].
 //!
 //! ```text
 //! cli -> config (read, judge) -> supervisor: signals, pid file
@@ -45,7 +45,7 @@ use processes::upgrade::wire::InheritedResources;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // First of all: what is allocated before lies in huge pages.
+    // This comes first: memory allocated before it lies in huge pages.
     huge_pages::begin_without();
     let inherited = inherited_files::keep_from_others();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -64,10 +64,10 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// What those that serve know of their start.
+/// The facts of a start for the commands that serve.
 struct Start {
     program: StartedProgram,
-    /// They close what they inherited.
+    /// The inherited descriptors, which they close.
     inherited: InheritedFiles,
     /// They take the place of another program.
     predecessor: Option<(Predecessor, InheritedResources)>,
@@ -121,7 +121,7 @@ fn run(command: Command, start: Start) -> Exit {
     }
 }
 
-/// Does what the running program was told to do, in its place.
+/// Carries out the command of the running program in its place.
 fn succeed(command: Command, start: Start) -> Exit {
     match Predecessor::meet() {
         Ok(met) => run(
@@ -172,7 +172,8 @@ fn begin(flags: &Flags, mut start: Start) -> Exit {
     };
     let passed = passed_sockets::take(&mut start.inherited, &journal);
     start.inherited.close();
-    // In the place of one that has left the terminal, there is none to leave; a service manager watches this process.
+    // A predecessor has left the terminal already, so that there is none to leave; a service manager watches this
+    // process.
     let leaves_terminal = start.predecessor.is_none() && !processes::service_manager::is_there();
     if accepted.site.process.daemon && leaves_terminal {
         return processes::daemon::detach(flags, &start.program).unwrap_or_else(|error| {
@@ -220,8 +221,7 @@ fn start_detached(flags: &Flags, start: Start) -> Exit {
     serve_until_the_end(plan, journal, accepted)
 }
 
-/// Reads the configuration; what is wrong with it is shown and logged, and told to the program whose place
-/// would be taken.
+/// Reads the configuration. Mistakes are shown and logged, and reported to the program whose place would be taken.
 fn read(
     invocation: &Invocation,
     predecessor: Option<&(Predecessor, InheritedResources)>,
@@ -296,7 +296,7 @@ fn serve_folder(args: &ServeArgs, mut start: Start) -> Exit {
                 if let Some((control, url)) = serve.may_lead_elsewhere() {
                     tokio::spawn(commands::serve_home::say_where_it_leads(control, url));
                 }
-                // Asked once, where somebody reads it.
+                // Asked once, if the output has a reader.
                 if let Some((control, url)) = serve.first_page()
                     && std::io::stdout().is_terminal()
                 {
@@ -321,7 +321,7 @@ fn serve_folder(args: &ServeArgs, mut start: Start) -> Exit {
     }
 }
 
-/// Says why there is no start, here and to the program whose place would be taken.
+/// Reports why there is no start, here and to the program whose place would be taken.
 fn refuse(predecessor: Option<(Predecessor, InheritedResources)>, message: String) -> Exit {
     complain(&format!("mayfly: {message}\n"));
     if let Some((predecessor, _)) = predecessor {

@@ -1,5 +1,4 @@
-//! Where things are by default: as a Debian package would
-//! have them. A build may choose other places with `MAYFLY_PREFIX` and
+//! Default paths: those of a Debian package. A build may choose other places with `MAYFLY_PREFIX` and
 //! `MAYFLY_CONF` in its environment.
 
 use std::path::PathBuf;
@@ -22,8 +21,8 @@ pub fn from_here(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// Where keys and certificates are kept that come by themselves: a folder of the system's for
-/// root, else one of the account's.
+/// Returns the folder for keys and certificates that come by themselves: one of the system's for root, else one
+/// of the account's.
 ///
 /// # Errors
 /// The account has no home.
@@ -36,16 +35,16 @@ pub fn state() -> Result<PathBuf, String> {
     .ok_or_else(|| "there is no HOME to keep keys and certificates in".to_owned())
 }
 
-/// Where `mayfly serve` keeps pages: a folder of the system's for root, else one of the account's, and one in
-/// memory where the account has no home.
+/// Returns the folder in which `mayfly serve` keeps pages: one of the system's for root, else one of the
+/// account's, and one in memory if the account has no home.
 pub fn cache() -> PathBuf {
     let user = ("XDG_CACHE_HOME", ".cache");
     own_folder("CACHE_DIRECTORY", "/var/cache/mayfly", user)
         .unwrap_or_else(|| "/dev/shm/mayfly".into())
 }
 
-/// What systemd says with this variable, else root's folder, else the account's: `user` is a variable, and what
-/// stands for it below HOME.
+/// Returns the folder in systemd's variable, else root's folder, else the account's: `user` has a variable, and
+/// the folder below HOME that stands for it.
 fn own_folder(systemd: &str, of_root: &str, user: (&str, &str)) -> Option<PathBuf> {
     let absolute = |name: &str| {
         let path = PathBuf::from(std::env::var_os(name)?);

@@ -17,7 +17,7 @@ pub enum Error {
     InvalidNumber(String),
     /// The first line is longer than the limit the caller gave.
     HeadTooLarge { limit_bytes: usize },
-    /// What stands behind the value is not the end of the answer.
+    /// The bytes behind the value are not the end of the answer.
     InvalidTrailer,
     /// The value ended early, after the head was delivered.
     Truncated {
@@ -27,7 +27,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// As [`StreamError::before_first_byte`] says.
+    /// See [`StreamError::before_first_byte`].
     pub fn before_first_byte(&self) -> bool {
         matches!(self, Error::Stream(error) if error.before_first_byte())
     }

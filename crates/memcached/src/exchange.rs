@@ -1,5 +1,5 @@
-//! One `get` in terms of an exchange: the command that is sent, and what the answer is read
-//! against. Both directions are driven by `upstream-exchange`.
+//! One `get` in terms of an exchange: the command that is sent, and the bounds of its
+//! answer. Both directions are driven by `upstream-exchange`.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::response::ResponseReader;
 /// One request under way. Its last event is [`crate::Event::End`].
 pub type Exchange<S> = upstream_exchange::Exchange<S, RequestSpec, NoBody>;
 
-/// What is asked, and how much of an answer is taken.
+/// A memcached request: its key, and the bound for its answer.
 #[derive(Clone, Debug)]
 pub struct RequestSpec {
     /// The key, escaped by [`crate::escape_key`].
@@ -34,7 +34,7 @@ impl Protocol for RequestSpec {
     }
 }
 
-/// What is left of a command to be written.
+/// The bytes of a command that are not yet written.
 #[derive(Debug)]
 pub struct Command(Bytes);
 

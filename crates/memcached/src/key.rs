@@ -1,5 +1,5 @@
-//! Keys: what must not stand in a command line is escaped as in a URI, so that
-//! no key can hold a second command.
+//! Keys: bytes that must not stand in a command line are escaped as in a URI,
+//! so that no key can hold a second command.
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 

@@ -5,7 +5,8 @@
 //! END\r\n                                                     not found
 //! ```
 //!
-//! What follows the end is not ours: the connection is not used again then.
+//! Bytes behind the end belong to no request of ours: the connection is not
+//! used again then.
 
 use std::io;
 
@@ -18,11 +19,11 @@ const TRAILER: &[u8] = b"\r\nEND\r\n";
 /// How much of a bad line is shown in logs.
 const SHOWN_BYTES: usize = 80;
 
-/// What the first line says.
+/// The first line of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseHead {
     Found {
-        /// What the application stored with the value.
+        /// The flags that the application stored with the value.
         flags: u32,
         length_bytes: u64,
     },
@@ -49,7 +50,7 @@ enum State {
     Body,
     /// The number of bytes of [`TRAILER`] that have been seen.
     Trailer(usize),
-    /// There is no value: only the end is left to tell.
+    /// There is no value: only the `End` event is left.
     NotFound,
     Over,
 }
@@ -64,7 +65,7 @@ pub struct ResponseReader {
     length_bytes: u64,
     received_bytes: u64,
     is_request_sent: bool,
-    /// What the `End` event said.
+    /// Whether the `End` event declared the connection reusable.
     is_reusable: bool,
 }
 

@@ -24,7 +24,7 @@ impl Drop for RunningMemcached {
 }
 
 impl RunningMemcached {
-    /// `None` where there is no memcached on this machine.
+    /// `None` if there is no memcached on this machine.
     async fn start() -> Option<RunningMemcached> {
         if !std::path::Path::new(PROGRAM).exists() {
             eprintln!("skipped: no {PROGRAM}");

@@ -1,8 +1,9 @@
 //! The tree of a configuration: directives with their words and blocks.
 //!
-//! It says what was written and where, and nothing about what it means. Every
-//! `include` that could be followed has been replaced by what it names (after
-//! [`crate::load()`]); nesting is bounded by [`crate::MAX_BLOCK_DEPTH`].
+//! The tree holds the written text and its positions, and knows no meaning of
+//! it. Every `include` that could be followed has been replaced by the
+//! directives of its files (after [`crate::load()`]); nesting is bounded by
+//! [`crate::MAX_BLOCK_DEPTH`].
 
 use crate::source::Span;
 
@@ -31,7 +32,7 @@ impl Directive {
             .map_or(self.name.span, |last| self.name.span.to(last.span))
     }
 
-    /// Whether both say the same, wherever it is written.
+    /// Whether both have the same words, wherever they are written.
     pub fn says_the_same(&self, other: &Self) -> bool {
         let same_word = |(one, two): (&Word, &Word)| one.says_the_same(two);
         self.name.says_the_same(&other.name)
@@ -46,7 +47,7 @@ impl Directive {
 }
 
 impl Ast {
-    /// Whether both say the same, wherever it is written.
+    /// Whether both have the same words, wherever they are written.
     pub fn says_the_same(&self, other: &Self) -> bool {
         all_say_the_same(&self.directives, &other.directives)
     }
@@ -60,7 +61,7 @@ fn all_say_the_same(one: &[Directive], two: &[Directive]) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
     /// The value: without quotes, and with `\"` `\'` `\\` `\t` `\r` `\n`
-    /// replaced by what they stand for. Any other backslash is kept, as are
+    /// replaced by their characters. Any other backslash is kept, as are
     /// variables.
     pub text: String,
     /// With the quotes.

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, where, and what would be right.
+//! Complaints about a configuration: the mistake, its place, and its remedy.
 //!
 //! Used by this crate for the grammar and by `site` for the meaning, so that
 //! all complaints look alike and come out in one go. Messages begin in lower
@@ -18,18 +18,18 @@ pub enum Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub severity: Severity,
-    /// What is wrong: `unexpected "}"`.
+    /// The mistake: `unexpected "}"`.
     pub message: String,
-    /// Where. `None` when it is about no text, such as a file that cannot be
-    /// opened.
+    /// The place. `None` when the complaint is about no text, such as a file that
+    /// cannot be opened.
     pub span: Option<Span>,
-    /// What was expected, written under the text.
+    /// The expected words, written under the text.
     pub label: Option<String>,
-    /// What to do about it.
+    /// The remedy.
     pub hint: Option<String>,
     pub notes: Vec<Note>,
-    /// What stands behind it where one cause makes many complaints: those of one cause
-    /// can be told as one (see [`merge_by_cause`]).
+    /// The shared cause of several complaints, which can be reported as one (see
+    /// [`merge_by_cause`]).
     pub cause: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl Diagnostic {
         Self::new(Severity::Warning, Some(span), message)
     }
 
-    /// For what is not in a text.
+    /// Makes an error about no text.
     pub fn error_without_span(message: impl Into<String>) -> Self {
         Self::new(Severity::Error, None, message)
     }

@@ -12,7 +12,6 @@
 
 use std::ops::Range;
 
-/// What a token is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// A word, unescaped.
@@ -31,7 +30,7 @@ pub(crate) enum TokenKind {
     Comment,
 }
 
-/// What is wrong with a quoted word.
+/// The mistake in a quoted word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum QuoteProblem {
     /// No closing quote in the rest of the text. The word was cut at the end
@@ -86,7 +85,7 @@ impl<'a> Lexer<'a> {
             .unwrap_or(rest.len())
     }
 
-    /// Where the unquoted word that starts here ends.
+    /// Returns the end of the unquoted word that starts here.
     fn bare_end(&self, start: usize) -> usize {
         let mut at = start;
         let mut after_dollar = false;
@@ -120,7 +119,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Where the closing quote is.
+    /// Returns the position of the closing quote.
     fn closing_quote(&self, open: usize, quote: u8) -> Option<usize> {
         let mut at = open + 1;
         loop {
@@ -185,8 +184,8 @@ impl<'a> Lexer<'a> {
             .trim_ascii_end();
         let end = open + 1 + inside.len();
         let kind = TokenKind::Word {
-            // As written: then its length shows `Word::part` that there is
-            // no closing quote.
+            // The text stays as written: then its length shows `Word::part`
+            // that there is no closing quote.
             text: inside.to_owned(),
             quoted: true,
             problem: Some(problem),

@@ -20,15 +20,15 @@ use crate::source::{Origin, SourceId, Sources};
 /// How deep files may include each other; real configurations reach about four.
 pub const MAX_INCLUDE_DEPTH: usize = 16;
 
-/// How many files may be put in place of `include`, counted each time: a
-/// hundred times what hosting panels write.
+/// How many files may be put in place of `include`, counted each time: a hundred
+/// times the number that hosting panels write.
 pub const MAX_INCLUDES: usize = 100_000;
 
 /// How many bytes all texts may have, counted each time they are included:
 /// a large list of addresses takes a few megabytes.
 pub const MAX_TOTAL_BYTES: usize = 32 << 20;
 
-/// What came of a configuration's texts.
+/// A configuration's tree and complaints, after its includes were followed.
 #[derive(Clone, Debug, Default)]
 pub struct LoadedConfiguration {
     /// All that could be parsed.
@@ -112,7 +112,7 @@ struct Load<'a> {
     folder: &'a Path,
     loader: &'a dyn Loader,
     loaded: LoadedConfiguration,
-    /// What each file says, for the next time it is included.
+    /// The directives of each file, for the next time it is included.
     parsed: HashMap<PathBuf, (SourceId, Vec<Directive>)>,
     /// The files whose directives are being put in, outermost first.
     stack: Vec<SourceId>,

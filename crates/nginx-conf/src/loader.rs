@@ -1,4 +1,4 @@
-//! Where the texts of a configuration come from.
+//! Sources of a configuration's texts.
 //!
 //! The only file of this crate that touches the file system. A worker without
 //! the rights to read the files is given their texts in a [`MemoryLoader`].
@@ -20,11 +20,11 @@ pub trait Loader {
     ///
     /// # Errors
     ///
-    /// What the system says; it is shown to the operator.
+    /// The error of the system, which is shown to the operator.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
     /// The paths that match a pattern of `*`, `?` and `[...]`, in byte order.
-    /// None is not an error.
+    /// An empty result is not an error.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ pub trait Loader {
     fn glob(&self, pattern: &Path) -> io::Result<Vec<PathBuf>>;
 }
 
-/// As glob(3) does it without flags: `*` and `?` match neither `/` nor a dot
+/// The rules of glob(3) without flags: `*` and `?` match neither `/` nor a dot
 /// at the start of a name.
 const MATCH: MatchOptions = MatchOptions {
     case_sensitive: true,

@@ -1,8 +1,8 @@
 //! Tokens of one source to directives.
 //!
 //! Keeps a stack of open blocks instead of recursing. After a mistake it goes
-//! on as if the author had written what the message says was expected, so that
-//! independent mistakes are all found and few are invented.
+//! on as if the author had written the expected text, so that independent mistakes
+//! are all found and few are invented.
 
 use crate::ast::{Directive, Word};
 use crate::diagnostic::Diagnostic;
@@ -13,8 +13,8 @@ use crate::source::{Origin, Source, SourceId, Span};
 /// keeps every walk over the tree within a small stack.
 pub const MAX_BLOCK_DEPTH: usize = 64;
 
-/// After this many diagnostics of the grammar parsing stops: what follows is
-/// most likely no configuration at all.
+/// After this many diagnostics of the grammar parsing stops: the rest is most
+/// likely no configuration at all.
 pub const MAX_DIAGNOSTICS: usize = 100;
 
 /// Errors and warnings so far.
@@ -68,7 +68,7 @@ pub(crate) fn parse_source(
     parser.finish()
 }
 
-/// Where the text begins after a byte order mark.
+/// Returns the start of the text behind a byte order mark.
 pub(crate) fn text_start(text: &str) -> usize {
     if text.starts_with('\u{feff}') {
         '\u{feff}'.len_utf8()
@@ -85,7 +85,7 @@ struct OpenBlock {
     before: Vec<Directive>,
 }
 
-/// What stands before a `{`.
+/// The words before a `{`.
 struct Head {
     /// Empty when the `{` had no name: the block is parsed, then dropped.
     words: Vec<Word>,
@@ -104,7 +104,7 @@ struct Parser<'a> {
     /// The first block whose `}` has another indentation than its line: where
     /// a brace is missing, if one turns out to be.
     misplaced: Option<Span>,
-    /// Whether the rest was given up, so that its end says nothing.
+    /// Whether the rest was given up, so that its end is not checked.
     stopped: bool,
 }
 

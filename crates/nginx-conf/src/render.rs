@@ -1,5 +1,5 @@
 //! Diagnostics as people read them: the file, the line, the span underlined,
-//! what was expected, and a hint.
+//! the expected text, and a hint.
 //!
 //! ```text
 //! error: unexpected "}"

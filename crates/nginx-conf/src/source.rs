@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Which of the [`Sources`] a span belongs to.
+/// The one of the [`Sources`] that a span belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(u32);
 
@@ -58,7 +58,7 @@ impl Span {
     }
 }
 
-/// Where a text came from.
+/// The origin of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A file; `-T` prints it.
@@ -189,7 +189,8 @@ impl Sources {
             .map(|source| (source.path(), source.text()))
     }
 
-    /// Where the span begins. `None` for a span of other `Sources`.
+    /// Returns the position at which the span begins. `None` for a span of
+    /// other `Sources`.
     pub fn position(&self, span: Span) -> Option<Position<'_>> {
         let source = self.source(span.source)?;
         let start = (span.start as usize).min(source.text.len());

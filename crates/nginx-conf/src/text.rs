@@ -24,7 +24,7 @@ impl std::error::Error for CannotWrite {}
 /// The text being written.
 #[derive(Debug, Default)]
 pub struct Conf {
-    /// What was written so far.
+    /// The text written so far.
     pub text: String,
     depth: usize,
 }

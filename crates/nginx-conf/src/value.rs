@@ -1,9 +1,8 @@
 //! Values that many directives share: sizes, times, `on` and `off`.
 //!
 //! Pure functions of a word's text. Sizes and times follow nginx's
-//! "Configuration file measurement units"; what differs is said at each
-//! function. An error says which bytes of the text are wrong, so that a
-//! [`Diagnostic`] can underline them.
+//! "Configuration file measurement units"; each function names its differences. An error has the
+//! range of the wrong bytes, so that a [`Diagnostic`] can underline them.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -11,12 +10,12 @@ use std::time::Duration;
 use crate::ast::Word;
 use crate::diagnostic::Diagnostic;
 
-/// Why a text is not such a value.
+/// The reason why a text is not such a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError {
-    /// What is wrong, as in `invalid size "12q"`.
+    /// The mistake, as in `invalid size "12q"`.
     pub message: String,
-    /// What was expected at `range`.
+    /// The text expected at `range`.
     pub expected: &'static str,
     /// The bytes of the text it is about.
     pub range: Range<usize>,

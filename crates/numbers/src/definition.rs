@@ -9,12 +9,12 @@ pub struct Definition {
     /// In the words of Prometheus: small letters, and a unit behind them. Prometheus sees it with
     /// `mayfly_` in front, and a counter with `_total` behind.
     pub name: &'static str,
-    /// What a plot or a line of a table is called.
+    /// The title of a plot, and of a line of a table.
     pub title: &'static str,
     pub kind: Kind,
     pub unit: Unit,
     pub labels: &'static [Label],
-    /// What is counted, and when, in one or two sentences.
+    /// The counted event and its time, in one or two sentences.
     pub help: &'static str,
 }
 
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// What is measured.
+/// The unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Things: requests, connections, lines.
@@ -63,18 +63,18 @@ impl Unit {
     }
 }
 
-/// What tells the series of one number apart.
+/// A label, by whose values the series of one number differ.
 #[derive(Debug, Clone, Copy)]
 pub struct Label {
     pub name: &'static str,
     pub values: Values,
 }
 
-/// Which values a label may have. There is no third kind: what clients send is never one.
+/// The values that a label may have. There is no third kind: text of clients is never one.
 #[derive(Debug, Clone, Copy)]
 pub enum Values {
     /// These.
     Fixed(&'static [&'static str]),
-    /// As many as the configuration has names for: what they are.
+    /// The names of some part of the configuration; the text names the part.
     Configured(&'static str),
 }

@@ -16,10 +16,10 @@ use crate::definition::{Definition, Kind, Unit};
 use crate::snapshot::{Series, Snapshot, Value};
 use crate::table::TABLE;
 
-/// What the names begin with.
+/// The first part of each name.
 const PREFIX: &str = "mayfly";
 
-/// The name of the series of a number, as a query of Prometheus says it.
+/// The name of a number's series, as written in a query of Prometheus.
 #[must_use]
 pub fn full_name(definition: &Definition) -> String {
     let total = match definition.kind {
@@ -44,7 +44,7 @@ pub fn open_metrics(snapshot: Snapshot) -> Result<String, fmt::Error> {
 /// The text format 0.0.4.
 ///
 /// # Errors
-/// As of [`open_metrics`].
+/// The errors of [`open_metrics`].
 pub fn prometheus_text(snapshot: Snapshot) -> Result<String, fmt::Error> {
     let newer = open_metrics(snapshot)?;
     let counters: Vec<String> = TABLE

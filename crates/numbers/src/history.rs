@@ -1,9 +1,9 @@
 //! The numbers of the last hour, for plots: a look at them every ten seconds, in a ring.
 //!
-//! A look is a row of columns. There is a column for each number, or for each value of its label
-//! where the table lists them; what the configuration names (zones, upstreams) is summed up, and so is
-//! every second label. A histogram is a column for each bucket. So a row always has the same
-//! columns, and all of the ring takes about half a megabyte.
+//! A look is a row of columns. There is a column for each number, or for each value of its label where
+//! the table lists them; names of the configuration (zones, upstreams) are summed up, and so is every
+//! second label. A histogram is a column for each bucket. So a row always has the same columns, and
+//! all of the ring takes about half a megabyte.
 
 use std::collections::VecDeque;
 
@@ -39,7 +39,7 @@ pub struct HistoryReport {
 }
 
 impl History {
-    /// Is it time for another look?
+    /// Whether it is time for another look.
     #[must_use]
     pub fn is_due(&self, now: u64) -> bool {
         // A clock that was set back begins anew.

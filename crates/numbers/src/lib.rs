@@ -1,4 +1,4 @@
-//! What Mayfly knows about itself: one table of numbers, and the forms in which they are shown.
+//! Mayfly's numbers about itself: one table, and the forms in which they are shown.
 //!
 //! ```text
 //!   table ──┬──► Snapshot ──┬──► JSON (control socket, dashboard, `mayfly top`)

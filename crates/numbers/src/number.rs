@@ -1,4 +1,4 @@
-//! The names of the numbers. What each of them is stands in the table.
+//! The names of the numbers. The table has the meaning of each.
 
 /// The numbers, in the order of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

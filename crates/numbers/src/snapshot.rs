@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::definition::Kind;
 use crate::number::Number;
 
-/// What a label says, by the label's name.
+/// Label values, by the label's name.
 pub type Labels = BTreeMap<Cow<'static, str>, String>;
 
 /// All numbers at one moment, as the control socket and the dashboard give them:
@@ -38,13 +38,13 @@ pub struct Series {
     pub value: Value,
 }
 
-/// What a number comes to.
+/// The value of a number at the time of the snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// Of a counter or gauge.
+    /// The value of a counter or gauge.
     Single { value: f64 },
-    /// Of a histogram.
+    /// The value of a histogram.
     Distribution(Distribution),
 }
 
@@ -52,9 +52,9 @@ pub enum Value {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     pub count: u64,
-    /// Of all values.
+    /// The sum of all values.
     pub sum: f64,
-    /// One for each bound, and one for what is above the last.
+    /// One for each bound, and one for values above the last.
     pub buckets: Vec<u64>,
 }
 
@@ -69,8 +69,8 @@ impl Distribution {
         }
     }
 
-    /// Below which value this share of all lies, taken between the bounds of its bucket; none where
-    /// there is nothing. What lies above the last bound is told as that bound.
+    /// Returns the value below which this share of all lies, interpolated between the bounds of its
+    /// bucket; `None` if there are no values. A result above the last bound is given as that bound.
     #[must_use]
     pub fn quantile(&self, share: f64, bounds: &[f64]) -> Option<f64> {
         if self.count == 0 {
@@ -94,7 +94,7 @@ impl Distribution {
         bounds.last().copied()
     }
 
-    /// What came since `before`, which is an earlier look at the same.
+    /// Returns the values added since `before`, an earlier snapshot of the same histogram.
     #[must_use]
     pub fn since(&self, before: &Distribution) -> Distribution {
         let earlier = before.buckets.iter().copied().chain(std::iter::repeat(0));
@@ -107,8 +107,8 @@ impl Distribution {
 }
 
 impl Snapshot {
-    /// Sets a counter or gauge for these values of its labels. What is there already is added to:
-    /// two groups of one name are one series.
+    /// Sets a counter or gauge for these values of its labels. Adds to a value that is there
+    /// already: two groups of one name are one series.
     pub fn put(&mut self, number: Number, values: &[&str], value: f64) {
         match self.series(number, values, || Value::Single { value: 0.0 }) {
             Value::Single { value: sum } => *sum += value,
@@ -140,7 +140,7 @@ impl Snapshot {
         }));
     }
 
-    /// The same as [`Snapshot::put`] for a histogram.
+    /// Like [`Snapshot::put`], for a histogram.
     pub fn put_distribution(&mut self, number: Number, values: &[&str], more: &Distribution) {
         let Kind::Histogram(bounds) = number.definition().kind else {
             debug_assert!(false, "{number:?} is no histogram");
@@ -187,7 +187,6 @@ impl Snapshot {
         &mut all[at].value
     }
 
-    /// The series of a number.
     #[must_use]
     pub fn all(&self, number: Number) -> &[Series] {
         self.numbers

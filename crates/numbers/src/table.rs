@@ -78,7 +78,7 @@ pub const NOT_LEARNED: &[&str] = &[
     "database-file",
     "address-database",
 ];
-/// The values of `result` of comparisons: what was known of the page, and whether it was the same.
+/// The values of `result` of comparisons: the state of the page, and whether it was the same.
 pub const COMPARISONS: &[&str] = &[
     "fresh_same",
     "fresh_changed",
@@ -89,7 +89,7 @@ pub const COMPARISONS: &[&str] = &[
 /// The values of `result` of statements that were run again.
 pub const REPLAYS: &[&str] = &["equal", "different", "failed"];
 
-/// Bounds for hits: from 10 microseconds, which is what the program takes, to a slow client's
+/// Bounds for hits: from 10 microseconds, the time that the program takes, to a slow client's
 /// second.
 pub const HIT_BOUNDS: &[f64] = &[
     0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1,
@@ -790,7 +790,6 @@ pub const TABLE: &[Definition] = &[
 ];
 
 impl Number {
-    /// Its definition.
     #[must_use]
     pub fn definition(self) -> &'static Definition {
         // A test compares the order of the two.

@@ -1,5 +1,5 @@
-//! A histogram that several threads count in at the same time, for what is no hit: each value is two
-//! atomic additions.
+//! A histogram that several threads count in at the same time, for requests that are no hits: each
+//! value is two atomic additions.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -24,7 +24,7 @@ impl Default for WaitTally {
 }
 
 impl WaitTally {
-    /// Counts one that took so long.
+    /// Counts an event that took this time.
     pub fn note(&self, took: Duration) {
         let at = bucket(WAIT_BOUNDS, took.as_secs_f64());
         self.buckets[at].fetch_add(1, Relaxed);

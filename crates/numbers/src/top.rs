@@ -1,6 +1,6 @@
 //! The most frequent names, of more than can be kept, by the "space saving" algorithm of Metwally,
-//! Agrawal and El Abbadi (2005): a new name takes the room of the least frequent one and inherits
-//! its weight, so that what is truly frequent stays.
+//! Agrawal and El Abbadi (2005): a new name takes the room of the least frequent one and inherits its
+//! weight, so that truly frequent names stay.
 //!
 //! Two halves of an hour are kept, so that old counts are forgotten.
 
@@ -32,7 +32,7 @@ pub struct Top {
     began_at: u64,
 }
 
-/// The names of half an hour. Both lists have the order of a heap: what weighs least is the first, and
+/// The names of half an hour. Both lists have the order of a heap: the lightest is the first, and
 /// nothing weighs less than its parent, which stands at an eighth of its place. The hashes stand side
 /// by side: a name is looked for in these.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ struct Half {
     kept: Vec<KeptName>,
 }
 
-/// A name, and what it weighs.
+/// A name, and its weight.
 #[derive(Debug, PartialEq)]
 struct KeptName {
     name: Vec<u8>,
@@ -54,7 +54,7 @@ struct KeptName {
 pub struct TopEntry {
     pub name: String,
     pub count: u64,
-    /// What the list is sorted by: milliseconds, for cost.
+    /// The weight by which the list is sorted: milliseconds, for cost.
     pub weight: u64,
 }
 
@@ -71,7 +71,8 @@ pub struct Pages {
     /// the writes.
     #[serde(default)]
     pub noisy: Vec<TopEntry>,
-    /// Who uses PHP, by milliseconds in the last minute; `count` is those of the last hour.
+    /// The clients that use PHP, by milliseconds in the last minute; `count` is those of the last
+    /// hour.
     #[serde(default)]
     pub clients: Vec<TopEntry>,
 }
@@ -89,7 +90,7 @@ impl Top {
         self.now.add(name, weight);
     }
 
-    /// What counts at `now`.
+    /// Returns the names of the halves that still count at `now`.
     fn kept(&self, now: u64) -> impl Iterator<Item = &KeptName> {
         let is_over = |ms: u64| now.saturating_sub(self.began_at) >= ms;
         let (is_now_over, is_before_over) = (is_over(2 * HALF_MS), is_over(HALF_MS));
@@ -168,7 +169,7 @@ impl Half {
         Some(at)
     }
 
-    /// What stands there has become heavier, and goes behind what is lighter.
+    /// Moves a name that became heavier behind the lighter ones.
     fn sink(&mut self, mut at: usize) {
         loop {
             let first = CHILDREN * at + 1;
@@ -184,7 +185,7 @@ impl Half {
         }
     }
 
-    /// What stands there is new, and goes before what is heavier.
+    /// Moves a new name before the heavier ones.
     fn rise(&mut self, mut at: usize) {
         while at > 0 {
             let parent = (at - 1) / CHILDREN;

@@ -1,4 +1,4 @@
-//! `docs/metrics.md` is what the table says (`MAYFLY_BLESS=1` writes it), and the dashboard for
+//! `docs/metrics.md` agrees with the table (`MAYFLY_BLESS=1` writes it), and the dashboard for
 //! Grafana shows numbers of the table alone.
 
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn the_page_of_metrics_says_what_the_table_says() {
     testkit::golden::assert_file(&document("metrics.md"), &numbers::reference());
 }
 
-/// The names that a text has of metrics, without `mayfly_` and what stands for the kind.
+/// The names that a text has of metrics, without `mayfly_` and the suffix of the kind.
 fn names_in(text: &str) -> Vec<String> {
     let names = text.match_indices("mayfly_").map(|(at, prefix)| {
         let rest = &text[at + prefix.len()..];

@@ -1,4 +1,4 @@
-//! The tags of ESI as commands of pages. What they say is read by the crate `esi`.
+//! The tags of ESI as commands of pages. The crate `esi` reads their content.
 
 use http_cache::Encoding;
 

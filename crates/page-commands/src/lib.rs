@@ -1,7 +1,7 @@
-//! Where the commands of SSI and ESI stand in a page, whole or as it arrives. What they cause is the server's.
+//! Finds the commands of SSI and ESI in a page, whole or as it arrives. The server carries them out.
 //!
-//! A body is read as it comes. Of a stored one, where the commands stand is kept beside it, so
-//! that a hit does not search through the page.
+//! A body is read as it comes. The places of the commands in a stored one are kept beside it, so that a hit
+//! does not search through the page.
 
 mod esi_language;
 mod language;

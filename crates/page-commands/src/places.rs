@@ -1,4 +1,4 @@
-//! Where the commands of a stored page stand: searched for once, and kept beside its body as an
+//! The places of the commands in a stored page: found once, and kept beside its body as an
 //! encoded form is ([`http_cache::EncodedLookup`]), counted in the budget of the zone.
 //!
 //! ```text
@@ -20,7 +20,7 @@ const MAX_BODY_BYTES: u64 = 16 * 1024 * 1024;
 /// Both ends of a command, as they are kept: little endian, within [`MAX_BODY_BYTES`].
 const RECORD_BYTES: usize = 8;
 
-/// The places of the commands of a stored body; `None` where it is too large.
+/// The places of the commands of a stored body; `None` if it is too large.
 pub fn of_stored<L: Language>(response: &StoredResponse) -> Option<Vec<Range<u64>>> {
     if response.body.len() > MAX_BODY_BYTES {
         return None;

@@ -28,7 +28,7 @@ impl<L: Language> Default for Scanner<L> {
 }
 
 impl<L: Language> Scanner<L> {
-    /// What is whole with these bytes.
+    /// Returns the tokens that `bytes` complete.
     pub fn push(&mut self, bytes: &Bytes) -> Vec<Token<L::Command>> {
         let mut rest = if self.held.is_empty() {
             bytes.clone()
@@ -53,7 +53,8 @@ impl<L: Language> Scanner<L> {
         }
     }
 
-    /// What was taken for the beginning of a command.
+    /// Returns the unfinished bytes that looked like the beginning of a
+    /// command.
     pub fn finish(self) -> Bytes {
         self.held.freeze()
     }

@@ -64,7 +64,7 @@ fn held_at_end(bytes: &[u8]) -> usize {
         .unwrap_or(0)
 }
 
-/// Where `-->` stands outside of quotes.
+/// Returns the position of `-->` outside of quotes.
 fn end_of_command(inner: &[u8]) -> Option<usize> {
     let mut quote = None;
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! What a browser keeps of the loads before, and may show again (RFC 9111, a private cache).
+//! A browser's private cache (RFC 9111): responses of the loads before that it may show again.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
@@ -8,7 +8,7 @@ use http::{request, response};
 use http_cache_semantics::{AfterResponse, BeforeRequest, CacheOptions, CachePolicy};
 use url::Url;
 
-/// Of kept bodies, together; those that nothing is read from are kept as their sizes.
+/// Bytes of all kept bodies together; bodies that nothing is read from are kept as their sizes.
 const MAX_KEPT_BYTES: usize = 128 << 20;
 
 /// Kept answers by address.
@@ -26,18 +26,18 @@ struct KeptAnswer {
 /// A body without its content coding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptBody {
-    /// That of a document or a style sheet, of which more resources are read.
+    /// The body of a document or a style sheet, of which more resources are read.
     pub text: Vec<u8>,
     pub decoded_bytes: u64,
 }
 
-/// What the cache says of a request.
+/// The cache's verdict on a request.
 pub enum CacheVerdict {
-    /// Nothing is kept, or nothing that fits.
+    /// There is no fitting response.
     Ask,
-    /// To be asked with these fields, which name what is kept.
+    /// To be asked with these fields, which name the kept response.
     Validate(http::HeaderMap),
-    /// As it is kept.
+    /// The stored response is used.
     Use(Box<response::Parts>, KeptBody),
 }
 
@@ -56,8 +56,9 @@ impl BrowserCache {
         }
     }
 
-    /// What is shown after a 304: the kept answer with fresh fields. A 304 that does not name what is
-    /// kept changes nothing of it, and its body is shown all the same, as browsers do.
+    /// Returns the response shown after a 304: the kept answer with fresh fields. A 304 that does not
+    /// name the kept answer changes nothing of it, and its body is shown all the same, as browsers
+    /// do.
     pub fn freshened(
         &mut self,
         url: &Url,

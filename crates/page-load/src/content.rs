@@ -1,4 +1,4 @@
-//! The page's text and its style sheets so far, and what they name.
+//! The page's text and its style sheets so far, and the resources that they name.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use crate::media::Viewport;
 use crate::resource::{Kind, NamedResource, Priority, address};
 use crate::style::{self, LoadedSheet, NeededFiles};
 
-/// Of the page that is read; the rest is loaded, and not looked at.
+/// Bytes of the page that are read; the rest is loaded, and not looked at.
 const MAX_HTML_BYTES: usize = 16 << 20;
 /// In which rules are tried on the page.
 const STYLE_TIME: Duration = Duration::from_secs(2);
 
-/// What was read of a page.
+/// The text of a page and the resources found in it so far.
 pub struct Content {
     viewport: Viewport,
     scanner: Scanner,
@@ -43,7 +43,7 @@ impl Content {
         }
     }
 
-    /// Takes some bytes of the page, and gives what they name.
+    /// Takes some bytes of the page, and returns the resources that they name.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<NamedResource> {
         if self.html.len() > MAX_HTML_BYTES {
             return Vec::new();
@@ -125,7 +125,8 @@ impl Content {
         imports
     }
 
-    /// The work of finding what the sheets need, if there is any since the last time.
+    /// The work of finding the files that the sheets need, if there is any since the
+    /// last time.
     pub fn style_work(&mut self) -> Option<impl FnOnce() -> NeededFiles + Send + 'static> {
         if !std::mem::take(&mut self.has_news) {
             return None;
@@ -135,7 +136,8 @@ impl Content {
     }
 }
 
-/// How many bytes have their characters whole; what is no UTF-8 counts as whole.
+/// How many bytes have their characters whole; a byte that is no UTF-8 counts as
+/// whole.
 fn whole_characters(bytes: &[u8]) -> usize {
     let tail = bytes.len().saturating_sub(3);
     for (at, byte) in bytes.iter().enumerate().skip(tail) {

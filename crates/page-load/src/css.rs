@@ -1,20 +1,21 @@
-//! A style sheet becomes what of it can cause requests: imports, font faces, and rules that name addresses,
-//! fonts or variables.
+//! Reads the parts of a style sheet that can cause requests: imports, font faces, and rules that name
+//! addresses, fonts or variables.
 //!
-//! Blocks whose media query does not ask for the stated screen are left out, and so is what cannot be read.
+//! Blocks whose media query does not ask for the stated screen are left out, and so are rules that cannot
+//! be read.
 
 use cssparser::{Delimiter, ParseError, Parser, Token};
 
 use crate::media::Viewport;
 
-/// Rules of one sheet that are kept. Those of the largest frameworks have some thousands.
+/// Rules of one sheet that are kept. The largest frameworks have some thousands.
 const MAX_RULES: usize = 20_000;
 /// Blocks within blocks; more than any sheet has.
 const MAX_DEPTH: u8 = 16;
-/// Of a selector.
+/// The longest selector that is read.
 const MAX_SELECTOR_BYTES: usize = 2048;
 
-/// What a sheet can cause.
+/// The imports and resources that a sheet can cause.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StyleSheet {
     pub imports: Vec<Import>,
@@ -35,7 +36,7 @@ pub struct Import {
 pub struct FontFace {
     /// In small letters.
     pub family: String,
-    /// The first source that a browser can read. `None` where that is a font of the machine, or data.
+    /// The first source that a browser can read. `None` if that is a font of the machine, or data.
     pub source: Option<String>,
     /// The least and the greatest weight that it is made for.
     pub weights: (f32, f32),
@@ -147,7 +148,7 @@ impl Reader {
                 Err(_) if selector.is_some() && declaration(parser, &mut declarations) => Ok(()),
                 Err(_) => self.style_rule(parser, selector, depth),
             };
-            // What cannot be read ends at the next semicolon or block, which was passed.
+            // A rule that cannot be read ends at the next semicolon or block, which was passed.
             let _ = read;
         }
         declarations.retain(Declaration::counts);
@@ -167,7 +168,7 @@ impl Reader {
         parent: Option<&str>,
         depth: u8,
     ) -> Nothing {
-        // What is no declaration ends within a block at a semicolon.
+        // Text that is no declaration ends within a block at a semicolon.
         let end = match parent {
             None => Delimiter::CurlyBracketBlock,
             Some(_) => Delimiter::CurlyBracketBlock | Delimiter::Semicolon,
@@ -323,7 +324,7 @@ fn face(parser: &mut Parser<'_>) -> Option<FontFace> {
     })
 }
 
-/// Of `font-weight`.
+/// Returns the number of a `font-weight` word.
 #[must_use]
 pub fn weight(word: &str) -> Option<f32> {
     match word {
@@ -389,7 +390,7 @@ pub fn families(value: &str) -> Vec<String> {
             match token {
                 Token::QuotedString(name) => words = vec![name.to_ascii_lowercase()],
                 Token::Ident(word) => words.push(word.to_ascii_lowercase()),
-                // `font: bold 12px/1.5 Some Name`: what is before the size is not the name.
+                // `font: bold 12px/1.5 Some Name`: words before the size are not the name.
                 _ => words.clear(),
             }
         }
@@ -397,7 +398,8 @@ pub fn families(value: &str) -> Vec<String> {
     })
 }
 
-/// Addresses and variables that a value names. Of `image-set()` the first address alone.
+/// Returns the addresses and variables that a value names. `image-set()` counts with its first address
+/// alone.
 #[must_use]
 pub fn addresses_and_variables(value: &str) -> (Vec<String>, Vec<String>) {
     let mut parser = Parser::new(value);
@@ -430,7 +432,7 @@ fn collect(parser: &mut Parser<'_>, found: &mut (Vec<String>, Vec<String>), dept
                     found
                         .1
                         .extend(it.expect_ident().ok().map(ToString::to_string));
-                    // What follows is taken where there is no such variable.
+                    // The fallback is used if there is no such variable.
                 }
                 _ if depth > 0 => collect(it, found, depth - 1),
                 _ => {}

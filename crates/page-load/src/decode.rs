@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// What was sent of a body becomes what it means. Takes no more than its limit.
+/// Decodes a body's content coding. Takes no more than its limit.
 pub struct Decoder {
     coding: Coding,
     limit_bytes: usize,
@@ -19,7 +19,7 @@ enum Coding {
 
 /// Bytes that are decoded between two looks at the limit.
 const PIECE_BYTES: usize = 1024;
-/// Of the brotli decoder's buffer.
+/// The size of the brotli decoder's buffer.
 const BUFFER_BYTES: usize = 16 << 10;
 /// The largest window that a browser takes: 8 MB (RFC 9659).
 const ZSTD_WINDOW_LOG: u32 = 23;
@@ -76,7 +76,7 @@ impl Decoder {
         Ok(decoded)
     }
 
-    /// What is left at the end.
+    /// Returns the bytes that are left at the end.
     ///
     /// # Errors
     /// The body was cut.

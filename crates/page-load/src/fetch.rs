@@ -19,9 +19,9 @@ use crate::page::{
 };
 use crate::resource::{Kind, NamedResource, address};
 
-/// Of one body without its coding.
+/// Bytes of one body without its coding.
 const MAX_BODY_BYTES: usize = 128 << 20;
-/// Of a style sheet that is read; the largest have some hundred kilobytes.
+/// Bytes of a style sheet that is read; the largest have some hundred kilobytes.
 const MAX_SHEET_BYTES: usize = 4 << 20;
 
 pub(crate) struct Fetch {
@@ -38,7 +38,7 @@ pub(crate) struct Fetch {
     request: Option<request::Parts>,
     answer: Option<Box<response::Parts>>,
     decoder: Option<Decoder>,
-    /// What is read when it is whole, and kept for later loads.
+    /// A body that is read when it is whole, and kept for later loads.
     body: Vec<u8>,
 }
 
@@ -122,7 +122,7 @@ impl Fetch {
         self.location().is_some()
     }
 
-    /// Where an answer leads, as a browser follows it.
+    /// Returns the target of a redirect, by a browser's rules.
     fn location(&self) -> Option<Url> {
         let answer = self.answer.as_ref()?;
         if !matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308) {
@@ -140,7 +140,7 @@ impl Fetch {
         self.row
     }
 
-    /// What of its body is needed when it is whole.
+    /// Whether the body is needed when it is whole.
     fn is_read(&self) -> bool {
         matches!(self.wanted.kind, Kind::Document | Kind::Style)
     }
@@ -196,7 +196,7 @@ fn field_list(fields: &HeaderMap) -> FieldList {
     .collect()
 }
 
-/// As HTTP/1.1 would send the head.
+/// Returns the size of the head as HTTP/1.1 would send it.
 fn head_bytes(fields: &FieldList) -> u64 {
     let lines = fields
         .iter()
@@ -210,7 +210,8 @@ impl Load<'_> {
             return;
         };
         if fetch.is_ended() {
-            // What it still tells of its connection counts, or others would wait for that for ever.
+            // A fetch that has ended still reports on its connection, or others would wait for that
+            // for ever.
             let origin = Origin::of(&fetch.wanted.url);
             match event {
                 Event::Connected(_, shared) => self.hosts.connected(&origin, shared),
@@ -357,7 +358,7 @@ impl Load<'_> {
         self.keep(id);
     }
 
-    /// A whole answer goes into the browser's cache; after a 304, what is there is used.
+    /// A whole answer goes into the browser's cache; after a 304, the kept response is used.
     fn keep(&mut self, id: usize) {
         let now = SystemTime::now();
         let Some(fetch) = self.fetches.get_mut(id) else {
@@ -389,7 +390,7 @@ impl Load<'_> {
         let Some(fetch) = self.fetches.get_mut(id) else {
             return;
         };
-        // What was sent of it, the 304, has been counted; what it says is the kept one's.
+        // The sent bytes of the 304 have been counted; the status is the kept response's.
         let status = fetch.row.answer.as_ref().map(|it| it.status);
         let _ = fetch.take_head(answer);
         if let (Some(status), Some(answer)) = (status, &mut fetch.row.answer) {
@@ -403,7 +404,7 @@ impl Load<'_> {
         self.whole(id);
     }
 
-    /// A resource is there: what it names is found.
+    /// A resource is there: finds the resources that it names.
     fn whole(&mut self, id: usize) {
         let Some(fetch) = self.fetches.get_mut(id) else {
             return;
@@ -450,7 +451,7 @@ impl Load<'_> {
         }
     }
 
-    /// Nothing more comes of it; what arrives of it is not looked at.
+    /// Gives up a fetch; bytes that still arrive for it are not looked at.
     fn give_up(&mut self, id: usize, why: &str) {
         let now = self.now();
         if let Some(fetch) = self.fetches.get_mut(id) {

@@ -1,4 +1,5 @@
-//! HAR 1.2: loads for the tools of browsers. What lets others in is left out, as browsers do by default.
+//! HAR 1.2: loads for the tools of browsers. Cookies and credentials are left out, as browsers do by
+//! default.
 
 use std::time::{Duration, SystemTime};
 

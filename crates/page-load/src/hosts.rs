@@ -1,4 +1,4 @@
-//! Which connection a request goes over: six to each host with HTTP/1.1, one with HTTP/2.
+//! The connections of requests: six to each host with HTTP/1.1, one with HTTP/2.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use tls_client::Connector;
 
 use crate::network::{Connecting, Connection, Origin, Traffic, Way};
 
-/// As browsers do for HTTP/1.1.
+/// Browsers' bound for HTTP/1.1.
 const MAX_CONNECTIONS_PER_HOST: usize = 6;
 /// Chromium's bound for all hosts together.
 const MAX_CONNECTIONS: usize = 256;
-/// Requests at once over a connection of HTTP/2: what most servers allow.
+/// Requests at once over a connection of HTTP/2: the number that most servers allow.
 const MAX_STREAMS: usize = 100;
 
 /// All hosts of a load.
@@ -36,7 +36,7 @@ struct Host {
 
 #[derive(Default)]
 enum Protocol {
-    /// The first connection has not said yet.
+    /// The first connection has not negotiated its protocol yet.
     #[default]
     Unknown,
     Http1,
@@ -74,7 +74,7 @@ impl Hosts {
             }
             host.open -= 1;
         }
-        // Before the first one says which protocol it speaks, a second one may be of no use.
+        // Until the first connection has negotiated a protocol, a second one may be of no use.
         let waits = origin.is_tls && host.open > 0 && matches!(host.protocol, Protocol::Unknown);
         if waits || host.open >= MAX_CONNECTIONS_PER_HOST || open >= MAX_CONNECTIONS {
             return None;

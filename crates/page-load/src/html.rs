@@ -1,7 +1,7 @@
-//! HTML as it arrives becomes what a browser's preload scanner finds in it.
+//! Finds in arriving HTML the resources that a browser's preload scanner finds.
 //!
-//! Tokens alone are looked at, so that a resource is found with the bytes that name it. What scripts
-//! add is not known. Content of `<template>` and `<noscript>` is not part of the page.
+//! Tokens alone are looked at, so that a resource is found with the bytes that name it. Resources
+//! that scripts add are not known. Content of `<template>` and `<noscript>` is not part of the page.
 
 use std::cell::RefCell;
 
@@ -17,12 +17,12 @@ use crate::media::Viewport;
 use crate::resource::{Kind, NamedResource, Priority, address};
 use crate::srcset;
 
-/// Of inline style sheets that are read, together.
+/// Bytes of inline style sheets that are read, together.
 const MAX_INLINE_STYLE_BYTES: usize = 4 << 20;
-/// Of one `<picture>` that are looked at.
+/// Sources of one `<picture>` that are looked at.
 const MAX_SOURCES: usize = 32;
 
-/// Something that the page names, in the order of its text.
+/// A resource or fact that the page names, in the order of its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     Resource(NamedResource),
@@ -32,7 +32,7 @@ pub enum Finding {
     StyleAttribute(String),
     /// An image or a frame that a browser loads when it comes into view.
     Lazy(Url),
-    /// A script in the page, or one that it names: what they load is not known.
+    /// A script in the page, or one that it names: the resources that they load are not known.
     Script,
 }
 
@@ -66,14 +66,14 @@ impl Scanner {
         }
     }
 
-    /// What was found with this piece of text.
+    /// Reads a piece of text and returns the findings in it.
     pub fn feed(&mut self, text: &str) -> Vec<Finding> {
         self.input.push_back(StrTendril::from(text));
         while !matches!(self.tokenizer.feed(&self.input), TokenizerResult::Done) {}
         self.take()
     }
 
-    /// What was found at the end. A page that names no icon has one at `/favicon.ico`.
+    /// Returns the findings at the end. A page that names no icon has one at `/favicon.ico`.
     pub fn end(&mut self) -> Vec<Finding> {
         self.tokenizer.end();
         let mut found = self.take();
@@ -95,7 +95,7 @@ impl Scanner {
         std::mem::take(&mut self.tokenizer.sink.state.borrow_mut().found)
     }
 
-    /// What relative addresses of the page's own styles are seen from.
+    /// Returns the base URL of relative addresses in the page's own styles.
     #[must_use]
     pub fn base(&self) -> Url {
         self.tokenizer.sink.state.borrow().base.clone()
@@ -178,7 +178,7 @@ impl Attributes<'_> {
             .any(|it| it.eq_ignore_ascii_case(word))
     }
 
-    /// What `fetchpriority` makes of it.
+    /// Returns the priority after `fetchpriority`.
     fn priority(&self, usual: Priority) -> Priority {
         match () {
             () if self.is("fetchpriority", "high") => usual.min(Priority::High),
@@ -286,7 +286,7 @@ impl State {
         }
     }
 
-    /// What may be lazy.
+    /// Adds a resource that may be lazy.
     fn lazily(&mut self, tag: &Attributes<'_>, text: Option<&str>, kind: Kind) {
         if !tag.is("loading", "lazy") {
             self.want(text, kind, tag.priority(Priority::Low), false);
@@ -400,7 +400,7 @@ impl State {
     }
 }
 
-/// Of `as`, in HTML and in the field `Link`.
+/// Returns the kind and priority for a value of `as`, in HTML and in the field `Link`.
 #[must_use]
 pub fn preloaded(kind: &str) -> Option<(Kind, Priority)> {
     Some(match kind.to_ascii_lowercase().as_str() {

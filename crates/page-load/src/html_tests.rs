@@ -1,6 +1,7 @@
 use super::*;
 
-/// Each finding as a line: kind, priority, path; `!` for what blocks rendering.
+/// Each finding as a line: kind, priority, path; `!` for a resource that blocks
+/// rendering.
 fn found(html: &str) -> Vec<String> {
     let page = Url::parse("http://site.test/blog/").expect("a URL");
     let mut scanner = Scanner::new(&page, Viewport::default());

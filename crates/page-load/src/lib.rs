@@ -8,8 +8,9 @@
 //! ```
 //!
 //! A resource is asked for when the bytes that name it are there, in the order of its priority, over at
-//! most six connections to each host with HTTP/1.1 and over one with HTTP/2. A second, warm load has what
-//! the first one may have kept (RFC 9111). No script runs, so what scripts load is not known.
+//! most six connections to each host with HTTP/1.1 and over one with HTTP/2. A second, warm load has the
+//! responses that the first one may have kept (RFC 9111). No script runs, so resources that scripts load
+//! are not known.
 
 mod browser_cache;
 mod content;

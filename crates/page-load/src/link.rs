@@ -1,14 +1,15 @@
-//! The field `Link` (RFC 8288): what a page's head names before its text.
+//! The field `Link` (RFC 8288): resources that a page's head names before its text.
 
 use url::Url;
 
 use crate::html::preloaded;
 use crate::resource::{Kind, NamedResource, Priority, address};
 
-/// Of one field that are looked at.
+/// Links of one field that are looked at.
 const MAX_LINKS: usize = 64;
 
-/// What a value asks to be loaded: `<a.css>; rel=preload; as=style, <b.js>; rel=modulepreload`.
+/// Returns the resources that a field value preloads: `<a.css>; rel=preload; as=style, <b.js>;
+/// rel=modulepreload`.
 pub fn preloads(page: &Url, value: &str) -> Vec<NamedResource> {
     let mut found = Vec::new();
     // The first part has nothing before its address.

@@ -1,4 +1,4 @@
-//! One load: what is asked for next, and what comes of it.
+//! One load: the order of its requests, and their results.
 //!
 //! ```text
 //! found ─► queue, by priority ─► a connection is free: exchange ─► answer ─► what it names is found
@@ -25,20 +25,20 @@ use crate::resource::{Kind, NamedResource, Priority};
 use crate::settings::{LoadError, Settings, is_same_server};
 use crate::style::NeededFiles;
 
-/// Of one load, however long each request may take.
+/// The longest time of one load, however long each request may take.
 const MAX_LOAD_TIME: Duration = Duration::from_secs(120);
 /// Pages have some hundred.
 const MAX_RESOURCES: usize = 1000;
-/// As Chromium follows them.
+/// Chromium's bound for redirects.
 const MAX_REDIRECTS: usize = 20;
 /// Style sheets that import style sheets.
 const MAX_IMPORT_DEPTH: usize = 8;
-/// Of all bodies, without their codings.
+/// Bytes of all bodies, without their codings.
 const MAX_LOAD_BYTES: u64 = 512 << 20;
 /// The bound of waiting events: a task that is this far ahead of us waits.
 const MAX_EVENTS: usize = 64;
 
-/// A browser of one visitor: what it has kept, and its cookies. The first load is cold, later ones are warm.
+/// A browser of one visitor: its cache, and its cookies. The first load is cold, later ones are warm.
 pub struct Browser {
     settings: Settings,
     tls: Connector,
@@ -73,7 +73,7 @@ impl Browser {
     /// Loads a page over new connections.
     ///
     /// # Errors
-    /// Nothing answered there, or it leads to where it may not.
+    /// There was no answer, or a redirect leads to a forbidden place.
     pub async fn load(&mut self, url: &Url) -> Result<PageLoad, LoadError> {
         let mut load = Load::new(self, url);
         load.run().await;
@@ -154,7 +154,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Ends what is under way.
+    /// Ends the requests under way.
     pub(crate) fn stop(&mut self, why: &str) {
         self.tasks.abort_all();
         self.queue.clear();
@@ -199,7 +199,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// A resource is named again, perhaps for more: what was preloaded is now used.
+    /// A resource is named again, perhaps for more: a preloaded resource is now used.
     fn want_more(&mut self, id: Option<usize>, wanted: &NamedResource) {
         let Some(fetch) = id.and_then(|it| self.fetches.get_mut(it)) else {
             return;
@@ -312,7 +312,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Asks for what can be asked for now: the most wanted first, of equals the one found first.
+    /// Sends the requests that can be sent now: the most wanted first, of equals the one found first.
     fn ask(&mut self) {
         let fetches = &self.fetches;
         self.queue
@@ -399,7 +399,7 @@ impl<'a> Load<'a> {
         self.fetches.iter().rposition(is_page)
     }
 
-    /// Is there room for `more` bytes? Ends the load where there is not.
+    /// Whether there is room for `more` bytes. Ends the load if there is not.
     pub(crate) fn has_room(&mut self, more: u64) -> bool {
         self.decoded_bytes += more;
         let has_room = self.decoded_bytes <= MAX_LOAD_BYTES;
@@ -455,7 +455,7 @@ fn cookies(jar: &CookieStore, url: &Url) -> String {
     pairs.join("; ")
 }
 
-/// Waits for the end of the work, for ever where no work runs. `None` where the work panicked.
+/// Waits for the end of the work, for ever where no work runs. `None` if the work panicked.
 async fn ended(work: &mut Option<JoinHandle<NeededFiles>>) -> Option<NeededFiles> {
     match work {
         Some(work) => work.await.ok(),

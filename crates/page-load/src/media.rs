@@ -1,6 +1,6 @@
-//! Which media a page is shown on: a screen of a stated size, and whether a query asks for it.
+//! The medium on which a page is shown: a screen of a stated size, and whether a query asks for it.
 //!
-//! Media Queries 4, without `calc()`. A feature that is not known here is false, as the standard says.
+//! Media Queries 4, without `calc()`. A feature that is not known here is false, as the standard demands.
 
 use cssparser::{BasicParseError, ParseError, Parser, Token};
 

@@ -1,7 +1,7 @@
 //! Connections as a browser makes them, and one exchange over them.
 //!
-//! Each exchange is a task that tells by events what happens when; who asks for what is decided in
-//! `load.rs`. Certificates are not verified, as in all of `mayfly bench`.
+//! Each exchange is a task that reports its progress by events; `load.rs` decides which requests
+//! are sent. Certificates are not verified, as in all of `mayfly bench`.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -21,13 +21,13 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use url::Url;
 
-/// What Chromium offers, so that a connection's window never limits what is measured.
+/// Chromium's window, so that a connection's window never limits the measurement.
 const STREAM_WINDOW_BYTES: u32 = 6 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 15 << 20;
-/// Of the fields of an answer over HTTP/2, as in Chromium.
+/// Bytes of the fields of an answer over HTTP/2, as in Chromium.
 const MAX_FIELDS_BYTES: u32 = 256 << 10;
 
-/// Whom a connection is to.
+/// The other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
     pub is_tls: bool,
@@ -45,7 +45,7 @@ impl Origin {
     }
 }
 
-/// What can be asked over a connection.
+/// The sender of requests over a connection.
 pub enum Sender {
     Http1(http1::SendRequest<Empty<Bytes>>),
     Http2(http2::SendRequest<Empty<Bytes>>),
@@ -97,7 +97,7 @@ pub struct Traffic {
     pub sent: AtomicU64,
 }
 
-/// What happens to one exchange.
+/// An event of one exchange.
 pub enum Event {
     /// A new connection stands; its other uses.
     Connected(ConnectTimes, Option<Connection>),
@@ -110,7 +110,7 @@ pub enum Event {
     Failed(String),
 }
 
-/// What a task needs to tell its events.
+/// The channel by which a task sends its events.
 pub struct Teller {
     pub id: usize,
     pub events: mpsc::Sender<(usize, Event)>,
@@ -210,13 +210,13 @@ where
     Ok(Sender::Http1(sender))
 }
 
-/// Where the request of an exchange goes.
+/// The connection for the request of an exchange.
 pub enum Way {
     Kept(Connection),
     New(Connecting),
 }
 
-/// Sends a request, and tells what comes of it.
+/// Sends a request, and reports the answer by events.
 pub async fn exchange(
     way: Way,
     request: http::Request<Empty<Bytes>>,
@@ -283,7 +283,7 @@ async fn read(mut body: Incoming, teller: &Teller) -> Result<(), String> {
     Ok(())
 }
 
-/// The innermost reason says what happened.
+/// Returns the innermost reason, which names the failure.
 fn reason(error: &hyper::Error) -> String {
     let mut inner: &dyn std::error::Error = error;
     while let Some(next) = inner.source() {

@@ -1,4 +1,4 @@
-//! A page that was loaded: each resource with its times, and what was left out.
+//! A page that was loaded: each resource with its times, and the resources left out.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -8,10 +8,9 @@ use serde::Serialize;
 
 use crate::resource::{Kind, Priority};
 
-/// One load of a page.
 #[derive(Clone, Debug, Serialize)]
 pub struct PageLoad {
-    /// As it was asked for.
+    /// The URL as the user gave it.
     pub url: String,
     #[serde(skip)]
     pub begun: SystemTime,
@@ -20,7 +19,7 @@ pub struct PageLoad {
     pub left_out: LeftOut,
     pub traffic: TrafficBytes,
     pub connections: usize,
-    /// Scripts in the page: what they would have loaded is not known.
+    /// Scripts in the page: the resources they would have loaded are not known.
     pub scripts: usize,
 }
 
@@ -31,7 +30,7 @@ pub struct TrafficBytes {
     pub sent: u64,
 }
 
-/// What a browser might have loaded, and this load did not.
+/// Resources that a browser might have loaded, and this load did not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// Resources by host, where other hosts than the page's are not allowed.
@@ -42,7 +41,6 @@ pub struct LeftOut {
     pub bounds: Vec<String>,
 }
 
-/// One resource.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoadedResource {
     pub url: String,
@@ -51,9 +49,9 @@ pub struct LoadedResource {
     pub blocks_rendering: bool,
     /// The number of the resource that named it.
     pub initiator: Option<usize>,
-    /// Why there is no whole answer.
+    /// The reason why there is no whole answer.
     pub fault: Option<String>,
-    /// None where there was no answer.
+    /// The facts of the answer; `None` if there was none.
     pub answer: Option<AnswerFacts>,
     pub source: Source,
     pub times: Times,
@@ -62,29 +60,29 @@ pub struct LoadedResource {
     pub fields: Fields,
 }
 
-/// Where a resource came from.
+/// The source of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     Network,
     /// The browser's cache, without a request.
     BrowserCache,
-    /// The browser's cache, after the server said that it is unchanged.
+    /// The browser's cache, after a 304 of the server.
     Revalidated,
 }
 
-/// What an answer says of itself.
+/// The facts about an answer in its head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AnswerFacts {
     pub status: u16,
     /// `HTTP/1.1`, `HTTP/2`.
     pub version: &'static str,
-    /// Where a redirection leads.
+    /// The target of a redirection.
     pub location: Option<String>,
-    /// What the server says of its cache.
+    /// The verdict of the server's cache.
     #[serde(serialize_with = "word")]
     pub server_cache: Option<CacheWord>,
-    /// Seconds in caches on its way, as `Age` says.
+    /// Seconds in caches on its way, from `Age`.
     pub age: Option<u64>,
     /// The number of the connection, and the server's address.
     pub connection: Option<usize>,
@@ -125,7 +123,7 @@ impl ConnectMoments {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sizes {
     pub head: u64,
-    /// As it was sent.
+    /// Bytes of the body as sent.
     pub body: u64,
     /// Without its content coding.
     pub decoded: u64,
@@ -150,7 +148,7 @@ impl Fields {
 }
 
 impl LoadedResource {
-    /// What a person sees of its outcome: a status, or that it failed.
+    /// Returns the outcome in words: a status, or that it failed.
     #[must_use]
     pub fn status_text(&self) -> String {
         match &self.answer {
@@ -159,7 +157,7 @@ impl LoadedResource {
         }
     }
 
-    /// No whole answer, or one that says that something is wrong.
+    /// Whether there is no whole answer, or one with an error status.
     #[must_use]
     pub fn is_wrong(&self) -> bool {
         self.fault.is_some() || self.answer.as_ref().is_none_or(|it| it.status >= 400)

@@ -1,4 +1,4 @@
-//! All that is read of what a page's server sends, in one call: for fuzzing.
+//! Reads all parts of a page server's answers in one call: for fuzzing.
 
 use url::Url;
 
@@ -6,8 +6,8 @@ use crate::content::Content;
 use crate::link;
 use crate::media::Viewport;
 
-/// The addresses that a page names in its markup, which comes in pieces of so many bytes, in a style sheet
-/// of it, and in its field `Link`.
+/// The addresses that a page names in its markup, which comes in pieces of this many bytes, in a style
+/// sheet of it, and in its field `Link`.
 #[must_use]
 pub fn named_addresses(
     page: &Url,

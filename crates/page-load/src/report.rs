@@ -1,4 +1,4 @@
-//! What several loads of one address, and of another one beside it, come to.
+//! The report on several loads of one address, and of another one beside it.
 
 use std::fmt::Write;
 
@@ -10,7 +10,8 @@ use crate::media::Viewport;
 use crate::page::PageLoad;
 use crate::totals::{self, FIGURES, Figure, Unit, typical};
 
-/// Failures that are said in words, for each address; the others are in the waterfall.
+/// Failures that are shown in words, for each address; the others are in the
+/// waterfall.
 const MAX_FAILURES: usize = 10;
 
 /// One address.
@@ -34,7 +35,7 @@ impl MeasuredPage {
     }
 }
 
-/// The loads, and what was asked for.
+/// The loads, and their addresses.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub viewport: Viewport,
@@ -67,7 +68,8 @@ impl Report {
         cold.chain(warm).collect()
     }
 
-    /// The waterfalls of cold loads, the figures of all, and what was left out.
+    /// The waterfalls of cold loads, the figures of all, and the resources left
+    /// out.
     #[must_use]
     pub fn to_text(&self, width: usize) -> String {
         let mut out = String::new();
@@ -214,7 +216,7 @@ impl Report {
     }
 }
 
-/// What failed, and why.
+/// Returns the failed resources, with the reason.
 fn wrong(load: &PageLoad) -> Vec<String> {
     let all: Vec<_> = load.resources.iter().filter(|it| it.is_wrong()).collect();
     let shown = all.iter().take(MAX_FAILURES).map(|it| {

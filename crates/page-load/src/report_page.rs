@@ -9,15 +9,15 @@ use crate::report::{Report, cell};
 use crate::totals::{FIGURES, milliseconds, typical};
 use crate::waterfall::cut;
 
-/// Of a drawing.
+/// The width of a drawing.
 const WIDTH: f64 = 960.0;
-/// Where bars begin, and how much room the numbers have behind them.
+/// The start of bars, and the room that the numbers have behind them.
 const LEFT: f64 = 300.0;
 const RIGHT: f64 = 60.0;
 const ROW: f64 = 18.0;
 /// Room for the scale and the legend.
 const ABOVE: f64 = 46.0;
-/// Of a name, in characters.
+/// The longest name, in characters.
 const NAME: usize = 40;
 
 const QUEUED: &str = "#d4d4d4";

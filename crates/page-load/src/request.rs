@@ -9,7 +9,6 @@ use url::{Host, Url};
 
 use crate::resource::NamedResource;
 
-/// What a request says beside its address.
 pub struct RequestFields<'a> {
     pub user_agent: &'a str,
     /// Fields that the user gave; for the page's own host alone.

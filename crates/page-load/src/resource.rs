@@ -1,9 +1,9 @@
-//! What a page asks for: an address, what it is used as, and how soon a browser wants it.
+//! A resource of a page: its address, its use, and how soon a browser wants it.
 
 use serde::Serialize;
 use url::Url;
 
-/// What a resource is used as.
+/// The use of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -18,7 +18,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As tables and HAR write it.
+    /// Returns the word of tables and HAR files.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl Kind {
 pub enum Priority {
     /// The document, style sheets that block rendering, fonts.
     Highest,
-    /// Scripts that block the parser in the head; what `fetchpriority=high` says.
+    /// Scripts that block the parser in the head; resources with `fetchpriority=high`.
     High,
     /// Scripts that block the parser in the body.
     Medium,
@@ -97,12 +97,12 @@ pub struct NamedResource {
     pub url: Url,
     pub kind: Kind,
     pub priority: Priority,
-    /// Nothing is drawn before it is there.
+    /// The page is not drawn before it is there.
     pub blocks_rendering: bool,
 }
 
 /// The address that a text names, as seen from `base`: `http` and `https` alone, without fragment.
-/// `None` as well for what names the same document (`#part`), and for nothing.
+/// `None` as well for a text that names the same document (`#part`), and for an empty one.
 #[must_use]
 pub fn address(base: &Url, text: &str) -> Option<Url> {
     let text = text.trim_matches(|it: char| it.is_ascii_whitespace());
@@ -112,7 +112,7 @@ pub fn address(base: &Url, text: &str) -> Option<Url> {
     let mut url = base.join(text).ok()?;
     let is_asked_for = matches!(url.scheme(), "http" | "https") && url.host().is_some();
     url.set_fragment(None);
-    // A page's text must not choose who we say we are.
+    // A page's text must not choose our user name.
     let _ = (url.set_username(""), url.set_password(None));
     is_asked_for.then_some(url)
 }

@@ -1,4 +1,4 @@
-//! What a load is told: its address, its fields, its bounds.
+//! The settings of a load: its address, its fields, its bounds.
 
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ pub struct Settings {
     pub user_agent: String,
 }
 
-/// Are both addresses of one server: the same host and port? The usual ports of HTTP and HTTPS count as
-/// one, since most pages lead from one to the other.
+/// Whether both addresses are of one server: the same host and port. The usual ports of HTTP and HTTPS
+/// count as one, since most pages lead from one to the other.
 pub fn is_same_server(one: &Url, other: &Url) -> bool {
     // None: the usual port of its scheme.
     one.host_str() == other.host_str() && one.port() == other.port()
 }
 
-/// Why there is no page.
+/// The reason why there is no page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError(pub String);
 
@@ -59,7 +59,7 @@ pub fn address(text: &str) -> Result<Url, LoadError> {
 /// Reads a field such as `Accept-Language: de`.
 ///
 /// # Errors
-/// What was expected.
+/// The expected form.
 pub fn field(text: &str) -> Result<(HeaderName, HeaderValue), LoadError> {
     let parts = text
         .split_once(':')

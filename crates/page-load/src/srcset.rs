@@ -1,4 +1,4 @@
-//! Which of an image's sources a browser takes (HTML, "Images", source sets).
+//! The choice of a browser among an image's sources (HTML, "Images", source sets).
 
 use crate::media::{Viewport, length};
 
@@ -41,7 +41,8 @@ pub fn chosen(
     Some(nearest(&known)?.to_owned())
 }
 
-/// The least dense one that has a dot for each pixel; without such a one, the densest. Of equal ones the first.
+/// Returns the least dense image that has a dot for each pixel; without such a one, the densest. The first of
+/// equal ones counts.
 fn nearest<'a>(known: &[(f32, &'a str)]) -> Option<&'a str> {
     let enough = known.iter().find(|it| it.0 >= 1.0);
     let densest = known.last()?.0;
@@ -53,7 +54,7 @@ fn nearest<'a>(known: &[(f32, &'a str)]) -> Option<&'a str> {
 fn slot(viewport: Viewport, sizes: &str) -> f32 {
     for size in split_outside_brackets(sizes) {
         let size = size.trim();
-        // The length is the last word; what is before it is a media condition.
+        // The length is the last word; the words before it are a media condition.
         let at = last_word(size);
         let (condition, text) = size.split_at(at);
         if viewport.is_asked_by(condition)
@@ -154,7 +155,7 @@ fn size(descriptor: &str) -> Option<Size> {
 mod tests {
     use super::*;
 
-    /// Name, `srcset`, `sizes`, `src`, and what is chosen.
+    /// Name, `srcset`, `sizes`, `src`, and the chosen source.
     type Case<'a> = (
         &'a str,
         Option<&'a str>,

@@ -1,9 +1,9 @@
-//! Which pictures and fonts of the style sheets a document needs.
+//! The pictures and fonts that a document needs because of its style sheets.
 //!
 //! An address in a sheet is asked for where a rule that names it has an element in the document. A font
 //! is asked for where such a rule, or a variable that it uses, names its family, and the document has a
-//! character of its range. This is an estimate: which of two rules wins is not decided, nor what is
-//! hidden, so that a page may be given a little more than a browser would ask for.
+//! character of its range. This is an estimate: it does not decide which of two rules wins, nor which
+//! elements are hidden, so that a page may be given a little more than a browser would ask for.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::resource::address;
 const MAX_ELEMENTS: usize = 100_000;
 /// Variables that refer to variables.
 const MAX_VARIABLE_DEPTH: usize = 8;
-/// What variables become, together: values may name each other often.
+/// Values of variables, together: values may name each other often.
 const MAX_VALUES: usize = 10_000;
 /// Elements between two looks at the clock.
 const TRIED_AT_ONCE: usize = 256;
@@ -32,7 +32,7 @@ pub struct LoadedSheet {
     pub applies: bool,
 }
 
-/// What a document needs of its sheets.
+/// The files that a document needs because of its style sheets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NeededFiles {
     pub pictures: BTreeSet<Url>,
@@ -83,7 +83,7 @@ pub fn needed(html: &str, sheets: &[LoadedSheet], deadline: Instant) -> NeededFi
     needed
 }
 
-/// Those of the page itself, not of its templates.
+/// Returns the elements of the page itself, not of its templates.
 fn elements(document: &Html) -> Vec<ElementRef<'_>> {
     let mut found = Vec::new();
     let mut open = vec![document.root_element()];
@@ -98,7 +98,7 @@ fn elements(document: &Html) -> Vec<ElementRef<'_>> {
     found
 }
 
-/// Whether a selector has an element; `None` where the time is over.
+/// Whether a selector has an element; `None` if the time is over.
 fn has_element(selector: &str, elements: &[ElementRef<'_>], deadline: Instant) -> Option<bool> {
     let selectors = readable(selector);
     for selector in &selectors {
@@ -126,8 +126,8 @@ const PARTS: [&str; 6] = [
     "::first-letter",
 ];
 
-/// The selectors of a list that can be tried. What depends on a visitor (`:hover`) has no element, and
-/// `:has()` is left out, since its work grows with the square of the document.
+/// Returns the selectors of a list that can be tried. A selector that depends on a visitor (`:hover`)
+/// has no element, and `:has()` is left out, since its work grows with the square of the document.
 fn readable(list: &str) -> Vec<Selector> {
     if let Some(whole) = parsed(list) {
         return vec![whole];
@@ -168,7 +168,7 @@ fn split_list(list: &str) -> Vec<&str> {
     parts.collect()
 }
 
-/// What the rules with elements declare.
+/// The declarations of the rules that match elements.
 #[derive(Default)]
 struct DeclaredProperties<'a> {
     plain: Vec<(&'a Url, &'a Declaration)>,

@@ -1,4 +1,4 @@
-//! What a load comes to, as a table of figures, and the median of several loads.
+//! The totals of a load, as a table of figures, and the median of several loads.
 
 use std::collections::BTreeMap;
 
@@ -115,7 +115,8 @@ fn is_asked(resource: &LoadedResource) -> bool {
     resource.source != Source::BrowserCache
 }
 
-/// What the server said of its cache now, not at a load before. `Age` says that some cache had it.
+/// Returns the server's verdict about its cache in this load, not in a load before. A field `Age` shows
+/// that some cache had it.
 fn server_word(resource: &LoadedResource) -> Option<CacheWord> {
     let answer = resource.answer.as_ref().filter(|_| is_asked(resource))?;
     let by_age = answer
@@ -198,7 +199,7 @@ impl Figure {
 }
 
 impl Unit {
-    /// As people read it.
+    /// Returns the value as text for people.
     #[must_use]
     pub fn text(self, value: f64) -> String {
         match self {

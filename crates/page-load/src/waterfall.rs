@@ -9,7 +9,7 @@ use crate::totals::{bytes, milliseconds};
 const LEAST_WIDTH: usize = 60;
 /// Wider ones are of no use.
 const MOST_WIDTH: usize = 200;
-/// Of the columns before the name.
+/// The width of the columns before the name.
 const NUMBERS_WIDTH: usize = 36;
 const QUEUED: char = '·';
 const CONNECTING: char = '░';
@@ -74,7 +74,7 @@ impl PageLoad {
     }
 }
 
-/// The end of a long name says more than its middle.
+/// Cuts the middle of a long name, since its end is the more useful part.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {

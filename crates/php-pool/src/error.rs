@@ -1,4 +1,5 @@
-//! Why a master could not be started, for the program that wanted it.
+//! The reasons why a master could not be started, for the program that wanted
+//! it.
 
 use std::fmt;
 use std::io;
@@ -8,18 +9,18 @@ use std::time::Duration;
 use crate::find::FindError;
 use crate::fpm_conf::SpecError;
 
-/// Why a master could not be started.
+/// The reason why a master could not be started.
 #[derive(Debug)]
 pub enum StartError {
     /// There is no php-fpm.
     Find(FindError),
-    /// The administrator wrote what php-fpm cannot carry.
+    /// The administrator set a value that php-fpm cannot take.
     Spec(SpecError),
     /// The system did not let us.
     Io {
-        /// What we tried to do.
+        /// The attempted operation.
         attempt: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// php-fpm ended instead of becoming ready.

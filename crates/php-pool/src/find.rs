@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// ones for ordinary users.
 const USUAL_FOLDERS: [&str; 4] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"];
 
-/// Why no php-fpm was found.
+/// The reason why no php-fpm was found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FindError {
     /// The one that was named is not there or not executable.
@@ -51,7 +51,7 @@ impl std::error::Error for FindError {}
 /// The php-fpm binary to start: `named` if given, else the best one found.
 ///
 /// # Errors
-/// [`FindError`], whose text tells the administrator what to install.
+/// [`FindError`], whose text names the package to install.
 pub fn find_php_fpm(named: Option<&Path>) -> Result<PathBuf, FindError> {
     if let Some(path) = named {
         return if is_executable(path) {
@@ -83,7 +83,7 @@ pub struct ProgramFile {
 }
 
 impl ProgramFile {
-    /// What a start would run now; `None`: php-fpm is not installed.
+    /// Returns the file that a start would run now; `None`: php-fpm is not installed.
     pub fn of(named: Option<&Path>) -> Option<ProgramFile> {
         let path = find_php_fpm(named).ok()?;
         let facts = std::fs::metadata(&path).ok()?;
@@ -122,7 +122,7 @@ fn choose(found: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
 enum Rank {
     /// `php-fpm8.2` or `php-fpm82`.
     Version(u32, u32),
-    /// `php-fpm`: what the machine's administrator made the default.
+    /// `php-fpm`: the default of the machine's administrator.
     Plain,
 }
 

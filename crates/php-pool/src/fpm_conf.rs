@@ -1,7 +1,6 @@
-//! `PoolSpec` in, text of php-fpm's configuration file out; pure. The file is
-//! read by PHP's ini scanner, so values are quoted such that the scanner gives
-//! back exactly what the administrator wrote, and whatever it cannot give back
-//! is refused by name instead of changed silently.
+//! `PoolSpec` in, text of php-fpm's configuration file out; pure. The file is read by PHP's ini
+//! scanner, so values are quoted such that the scanner gives back exactly the administrator's
+//! text; a value that it cannot give back is refused by name instead of changed silently.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -10,10 +9,10 @@ use std::time::Duration;
 
 use crate::spec::{LogLevel, PoolSpec, ProcessManager};
 
-/// Whose rights the master has: only root may choose the account of the workers.
+/// The rights of the master: only root may choose the account of the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MasterAccount {
-    /// May become anybody, and must say whom.
+    /// May become any account, and must name it.
     Root,
     /// Workers run as the master does: as the account that the process had when it became php-fpm.
     Ordinary,
@@ -22,12 +21,12 @@ pub enum MasterAccount {
 /// The line of php-fpm's that sets how much the others go before its workers.
 pub(crate) const PRIORITY: &str = "process.priority";
 
-/// A value that php-fpm's configuration cannot say.
+/// A value that php-fpm's configuration cannot express.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
-    /// Which value, in the words of the `php_pool` block.
+    /// The value, in the words of the `php_pool` block.
     pub setting: String,
-    /// What is wrong with it.
+    /// The reason for the refusal.
     pub reason: &'static str,
 }
 
@@ -237,8 +236,8 @@ impl Conf {
         Ok(())
     }
 
-    /// The same where php-fpm is not root: what php-fpm would leave out silently is refused, except
-    /// for the priority, which is set before php-fpm starts.
+    /// Checks the extra settings when php-fpm is not root: those that php-fpm would leave out
+    /// silently are refused, except for the priority, which is set before php-fpm starts.
     fn extra_without_root(&mut self, spec: &PoolSpec) -> Result<(), SpecError> {
         for (name, value) in &spec.extra {
             check_key("ini", name)?;
@@ -318,8 +317,8 @@ fn on_off(value: bool) -> &'static str {
     if value { "on" } else { "off" }
 }
 
-/// Whole seconds, rounded up: php-fpm knows no fractions, and a limit that
-/// comes early would break what worked.
+/// Whole seconds, rounded up: php-fpm knows no fractions, and a limit that comes early would break
+/// requests that worked.
 fn seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }

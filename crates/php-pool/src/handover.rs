@@ -5,9 +5,9 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-/// What another process needs to go on with a pool.
+/// The state and descriptors with which another process goes on with a pool.
 pub struct PoolEstate {
-    /// What the pool is, as a text: two programs agree on a pool if it is the same for both.
+    /// The pool's settings as a text: two programs agree on a pool if it is the same for both.
     pub spec: String,
     /// The folder of its socket and its configuration.
     pub folder: PathBuf,
@@ -24,7 +24,7 @@ pub struct PoolEstate {
     pub process: OwnedFd,
     /// While one of those who have it lives, so does the master.
     pub lifeline: OwnedFd,
-    /// What the master logs.
+    /// The read end of the master's log.
     pub stderr: OwnedFd,
 }
 

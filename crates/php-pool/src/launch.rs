@@ -17,12 +17,11 @@
 //! does it (util-linux, essential on Debian). The master is the shell's child:
 //! we and our successor alike see its end through a descriptor of the process.
 //!
-//! **No php-fpm is root.** Started by root, `setpriv` changes to the pool's account before it
-//! becomes php-fpm. A master with root's rights would share memory with its workers, read what they
-//! can reach, and choose the account of the next ones by its configuration; one without has nothing
-//! that a script does not have. What it needed root for is done before: the socket is bound, limits
-//! and priority are set. The configuration and the socket lie in a folder that only the account of
-//! this process may write.
+//! **No php-fpm is root.** Started by root, `setpriv` changes to the pool's account before it becomes
+//! php-fpm. A master with root's rights would share memory with its workers, read all that they can reach,
+//! and choose the account of the next ones by its configuration; one without has nothing that a script does
+//! not have. The work that needs root is done before: the socket is bound, limits and priority are set. The
+//! configuration and the socket lie in a folder that only the account of this process may write.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -51,7 +50,7 @@ use crate::probe;
 use crate::spec::{LogLevel, PoolSpec};
 use crate::state::Event;
 
-/// Where events go.
+/// The receiver of events.
 pub(crate) type Log = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// php-fpm is ready in about 50 ms; a machine that swaps may need seconds.
@@ -63,7 +62,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// Longer lines of php-fpm's log are cut into several events.
 const LOG_LINE_BYTES_MAX: usize = 8 << 10;
 
-/// Lines kept to explain a start that failed; php-fpm says it in two or three.
+/// Lines kept to explain a start that failed; php-fpm writes two or three.
 const LINES_KEPT_MAX: usize = 8;
 
 /// The descriptor under which php-fpm inherits the socket: the first that is
@@ -82,15 +81,15 @@ echo $!
 exec 3<&- >/dev/null 2>&1
 read -r _"#;
 
-/// What the shell writes: a number and a line end.
+/// The longest output of the shell: a number and a line end.
 const PID_BYTES_MAX: usize = 16;
 
-/// Changes account and rights, and becomes another program. Of util-linux.
+/// The program of util-linux that changes account and rights, and becomes another program.
 const SETPRIV: &str = "/usr/bin/setpriv";
 
 /// How the names of pools' folders begin; pool, process and a number follow.
 const FOLDER_PREFIX: &str = "mayfly-php-";
-/// Of the pool's files, by their names in its folder.
+/// The name of the pool's socket in its folder.
 const SOCKET: &str = "php.sock";
 const CONF: &str = "php-fpm.conf";
 /// The name of the socket to which the library in PHP connects, in the folder of its pool.
@@ -109,7 +108,7 @@ pub(crate) struct PoolFolder {
     pub(crate) folder: PathBuf,
     pub(crate) own: OwnFolder,
     pub(crate) socket: Socket,
-    /// Where the library in PHP connects, once the pool has had one.
+    /// The socket to which the library in PHP connects, once the pool has had one.
     pub(crate) learning: Arc<OnceLock<OwnedFd>>,
     /// Another process has the pool: the folder stays.
     pub(crate) is_anothers: bool,
@@ -175,7 +174,7 @@ impl PoolFolder {
         Ok(())
     }
 
-    /// Where clients of the pool connect.
+    /// Returns the path to which clients of the pool connect.
     pub(crate) fn socket_path(&self) -> PathBuf {
         socket_path(&self.folder)
     }
@@ -185,7 +184,7 @@ impl PoolFolder {
         self.folder.join("inherited.sock")
     }
 
-    /// Takes over what a new spec says about the socket.
+    /// Adapts the socket to a new spec.
     pub(crate) fn adapt(&self, spec: &PoolSpec) -> io::Result<()> {
         self.socket.listen(backlog(spec))
     }
@@ -196,7 +195,7 @@ impl Drop for PoolFolder {
         if self.is_anothers {
             return;
         }
-        // Nothing to be done about a failure, and nothing depends on it.
+        // A failure has no remedy, and no consequence.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -210,7 +209,8 @@ fn backlog(spec: &PoolSpec) -> i32 {
 }
 
 fn usual_parent() -> PathBuf {
-    // systemd's `RuntimeDirectory=` says where; with `ProtectSystem=strict`, /run itself is read-only.
+    // systemd's `RuntimeDirectory=` names the folder; with `ProtectSystem=strict`, /run itself is
+    // read-only.
     match std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from) {
         Some(folder) if folder.is_absolute() && folder.is_dir() => return folder,
         _ => {}
@@ -254,8 +254,8 @@ fn make_own_folder(parent: &Path, pool: &str) -> io::Result<(PathBuf, OwnFolder)
 /// Entries of the parent that are looked at: other programs have theirs there as well.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Removes what killed processes of this account have left: folders with our name whose process is
-/// gone, that no process has open, and that hold nothing but what we put there.
+/// Removes the remains of killed processes of this account: folders with our name whose process is gone,
+/// that no process has open, and that hold nothing but what we put there.
 fn remove_abandoned(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().take(ENTRIES_MAX);
     for entry in entries.flatten() {
@@ -374,8 +374,8 @@ fn write_conf(pool_folder: &PoolFolder, conf: &str, spec: &PoolSpec) -> io::Resu
         .write(CONF, conf.as_bytes(), reader.map(|run_as| run_as.gid))
 }
 
-/// php-fpm opens the file by its name with the pool's account, which may have no
-/// right to make one in a folder of logs. If it cannot be made, php-fpm says so.
+/// php-fpm opens the file by its name with the pool's account, which may have no right to make one in a
+/// folder of logs. If it cannot be made, php-fpm reports it.
 fn make_slow_log(spec: &PoolSpec) {
     if let (true, Some(slow_log), Some(run_as)) = (
         rustix::process::geteuid().is_root(),
@@ -386,7 +386,7 @@ fn make_slow_log(spec: &PoolSpec) {
     }
 }
 
-/// Another descriptor for what php-fpm logs.
+/// Another descriptor for php-fpm's log.
 fn copy(stderr: &pipe::Receiver) -> io::Result<OwnedFd> {
     std::os::fd::AsFd::as_fd(stderr).try_clone_to_owned()
 }
@@ -473,8 +473,8 @@ fn spawn(
     command.stdin(Stdio::from(std::os::fd::OwnedFd::from(socket)));
     command.stdout(Stdio::from(std::os::fd::OwnedFd::from(lifeline)));
     command.stderr(Stdio::piped());
-    // A group of its own: a Ctrl-C in the terminal is ours to handle, and what
-    // is left of a dead master can be ended together.
+    // A group of its own: a Ctrl-C in the terminal is ours to handle, and the remains of a dead master can
+    // be ended together.
     command.process_group(0);
     let spawned = huge_pages::as_given(|| Child::spawn(&mut command));
     spawned.map_err(|source| StartError::io(format!("start {}", binary.display()), source))
@@ -488,7 +488,7 @@ fn assignment(name: &str, path: &Path) -> OsString {
     text
 }
 
-/// What `setpriv` changes before it becomes php-fpm.
+/// Returns the arguments of `setpriv`: the rights that it changes before it becomes php-fpm.
 fn rights(spec: &PoolSpec, account: MasterAccount) -> Vec<String> {
     let mut arguments = Vec::new();
     let is_root = rustix::process::geteuid().is_root();

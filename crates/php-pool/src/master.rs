@@ -30,7 +30,7 @@ pub(crate) struct Master {
     running: watch::Receiver<()>,
     /// While a process has it open, the shell waits.
     lifeline: Option<UnixStream>,
-    /// What php-fpm logs, for a process that takes our place.
+    /// The read end of php-fpm's log, for a process that takes our place.
     stderr: OwnedFd,
     /// The shell, where this process has started it.
     _guard: Option<Child>,
@@ -96,7 +96,7 @@ impl Master {
         })
     }
 
-    /// Descriptors for another process: of the master's process, of the lifeline, and of what it logs.
+    /// Descriptors for another process: of the master's process, of the lifeline, and of its log.
     pub(crate) fn descriptors(&self) -> io::Result<[OwnedFd; 3]> {
         let lifeline = self.lifeline.as_ref().ok_or(io::ErrorKind::NotFound)?;
         Ok([
@@ -109,7 +109,7 @@ impl Master {
     /// Waits until the master itself ends. May be cancelled and called again. How it ended is known where
     /// its shell has not asked for that yet.
     pub(crate) async fn exited(&mut self) -> Option<ExitStatus> {
-        // Nothing is ever sent: this is when the thread closes it.
+        // The channel carries no message: this is when the thread closes it.
         while self.running.changed().await.is_ok() {}
         exit_code(self.pid).map(ExitStatus::from_raw)
     }
@@ -119,7 +119,7 @@ impl Master {
         has_ended(&self.process, Some(&Timespec::default()))
     }
 
-    /// The process groups in which it and what it started are.
+    /// The process groups of the master and of its children.
     pub(crate) fn groups(&self) -> [u32; 2] {
         [self.pid, self.group]
     }
@@ -130,7 +130,7 @@ impl Master {
     }
 }
 
-/// Waits for the end of a process in a thread of its own; what it gives is closed then.
+/// Waits for the end of a process in a thread of its own; the returned channel is closed then.
 fn watched(process: &Arc<OwnedFd>) -> io::Result<watch::Receiver<()>> {
     let (sender, running) = watch::channel(());
     let process = process.clone();

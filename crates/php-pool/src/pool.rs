@@ -1,4 +1,4 @@
-//! The handle of a pool: starts it or takes it over, says how it is, and gives orders to the task that owns its
+//! The handle of a pool: starts it or takes it over, reports its state, and gives orders to the task that owns its
 //! master ([`crate::supervisor`]).
 
 use std::io;
@@ -25,7 +25,7 @@ use crate::supervisor::{Command, Life, Pace, Supervisor, workers_of};
 /// Callers that may wait with a command; they are few (reload, stop).
 const COMMANDS_MAX: usize = 8;
 
-/// Where requests for PHP go.
+/// The address for PHP requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// A unix socket that accepts for as long as the pool lives.
@@ -41,7 +41,7 @@ pub struct Pool {
     commands: mpsc::Sender<Command>,
     master: Arc<AtomicU32>,
     stopping: watch::Sender<bool>,
-    /// Whether what php-fpm logs is read here.
+    /// Whether php-fpm's log is read here.
     is_relayed: watch::Sender<bool>,
     learning: Arc<OnceLock<OwnedFd>>,
     task: JoinHandle<()>,
@@ -158,15 +158,15 @@ impl Pool {
         Ok(handle(tokio::spawn(supervisor.run(Life::Lent(first)))))
     }
 
-    /// What another process needs to go on with the pool; `None` while it has no master. From now on
-    /// this process does nothing about it but to read what it logs, and its end leaves the pool to the other.
+    /// Returns the state and descriptors with which another process goes on with the pool; `None` while it has no
+    /// master. From now on this process only reads the pool's log, and the pool outlives it.
     pub async fn lend(&self) -> Option<PoolEstate> {
         let (reply, estate) = oneshot::channel();
         self.commands.send(Command::Lend(reply)).await.ok()?;
         estate.await.ok()?
     }
 
-    /// Whether what php-fpm logs is read by this process.
+    /// Sets whether php-fpm's log is read by this process.
     pub fn relay(&self, is_relayed: bool) {
         self.is_relayed.send_replace(is_relayed);
     }
@@ -174,7 +174,7 @@ impl Pool {
     /// The pool is this process's, from now on or again.
     pub async fn reclaim(&self) {
         self.relay(true);
-        // Nothing is lost with a pool that has ended.
+        // A pool that has ended needs no command.
         let _ = self.commands.send(Command::Reclaim).await;
     }
 
@@ -187,7 +187,7 @@ impl Pool {
         }
     }
 
-    /// Where requests go; the same for the pool's whole life.
+    /// Returns the address for requests; it is the same for the pool's whole life.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -215,8 +215,7 @@ impl Pool {
         }
     }
 
-    /// What the workers take now. Reads files of `/proc`: about a millisecond
-    /// for a pool of ten.
+    /// Returns the memory that the workers use now. Reads files of `/proc`: about a millisecond for a pool of ten.
     pub fn memory(&self) -> WorkerMemory {
         match self.master.load(Ordering::Relaxed) {
             0 => WorkerMemory::default(),
@@ -224,10 +223,9 @@ impl Pool {
         }
     }
 
-    /// Replaces the master by one with the new spec: the new one is ready
-    /// before the old one is asked to leave, so no request waits. The old
-    /// workers finish what they have. The name and the folder of the socket
-    /// stay as they were.
+    /// Replaces the master by one with the new spec: the new one is ready before the old one is asked to leave, so
+    /// no request waits. The old workers finish their requests. The name and the folder of the socket stay as they
+    /// were.
     ///
     /// # Errors
     /// [`StartError`]; the pool goes on as it was.

@@ -1,14 +1,13 @@
-//! Looks at running processes through `/proc`: which ones belong to a master's
-//! process group, and how much memory its workers take. Proportional set size
-//! is what a further worker would cost: PHP's code and the shared opcode cache
-//! are counted once, spread over the workers.
+//! Looks at running processes through `/proc`: which ones belong to a master's process group, and how
+//! much memory its workers take. Proportional set size is the cost of a further worker: PHP's code
+//! and the shared opcode cache are counted once, spread over the workers.
 //!
 //! Processes come and go while we look; whatever cannot be read any more is
 //! left out.
 
 use std::fs;
 
-/// What the workers of a pool take.
+/// The memory that the workers of a pool use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerMemory {
     /// Workers that could be measured.
@@ -42,8 +41,8 @@ pub(crate) fn group_members(group: u32) -> Vec<u32> {
         .collect()
 }
 
-/// How a process has ended whose parent has not asked for that yet, as `wait` says it. Only its own account
-/// and root are told.
+/// Returns the exit code, in the form of `wait`, of a process that has ended and whose parent has not
+/// waited for it yet. Only its own account and root can read it.
 pub(crate) fn exit_code(pid: u32) -> Option<i32> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let is_ended = parse_stat(&text).is_some_and(|process| !process.is_alive);
@@ -62,7 +61,7 @@ pub(crate) fn is_group_member(pid: u32, group: u32) -> bool {
     process(pid).is_some_and(|process| process.group == group && process.is_alive)
 }
 
-/// What we need to know of a process from `/proc/PID/stat`.
+/// The needed fields of `/proc/PID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Process {
     pid: u32,

@@ -18,9 +18,9 @@ const TERM_TO_KILL: Duration = Duration::from_secs(2);
 /// How long processes are killed; nothing that obeys takes this long.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Between two looks at whether a process has ended that is not our child:
-/// short at first, since idle workers leave at once. (The system would tell
-/// through a process descriptor, which tokio's safe functions cannot await.)
+/// The pause between two looks at whether a process that is not our child has ended: short at first,
+/// since idle workers leave at once. (A process descriptor would notify us, but tokio's safe functions
+/// cannot await one.)
 const LOOK_AGAIN_FIRST: Duration = Duration::from_millis(2);
 /// The longest pause, for workers that finish a long request.
 const LOOK_AGAIN_LAST: Duration = Duration::from_millis(200);

@@ -28,7 +28,7 @@ const WORKERS_LEAST: u64 = 2;
 /// Beyond this the operator should choose the number.
 const WORKERS_MOST: u64 = 256;
 
-/// What the number of workers depends on.
+/// The machine's resources that determine the number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// Memory that could be taken without swapping, within the limits of the
@@ -39,13 +39,13 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine as it is now. What cannot be read counts as a small
-    /// machine: 256 MB, one core.
+    /// Observes the machine as it is now. Values that cannot be read are those of a small machine:
+    /// 256 MB, one core.
     pub fn observe() -> Self {
         Self::observe_below(Path::new("/"))
     }
 
-    /// The same for a machine whose `/proc` and `/sys` are below `root`; the cores are this one's.
+    /// Observes a machine whose `/proc` and `/sys` are below `root`; the cores are this one's.
     pub fn observe_below(root: &Path) -> Self {
         let below = |path: &Path| root.join(path.strip_prefix("/").unwrap_or(path));
         let read = |path: &Path| std::fs::read_to_string(below(path)).ok();
@@ -73,11 +73,11 @@ pub(crate) fn is_worth_resizing(from: u32, to: u32) -> bool {
     to * 4 <= from * 3 || to * 2 >= from * 3
 }
 
-/// Reads a whole small file; `None` where it cannot be read.
+/// Reads a whole small file; `None` if it cannot be read.
 type FileReader<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
-/// The tightest of what the machine has and what each control group above
-/// this process leaves.
+/// The least of the machine's free memory and the memory that each control group above this
+/// process leaves.
 fn available_bytes(read: FileReader<'_>) -> Option<u64> {
     let machine = meminfo_available(&read(Path::new("/proc/meminfo"))?);
     let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
@@ -116,8 +116,8 @@ const VERSION_2: GroupFiles = GroupFiles {
     reclaimable: "inactive_file",
 };
 
-/// What the group of one line of `/proc/self/cgroup`, and every group above
-/// it, leave. A group without a limit says nothing.
+/// Returns the memory that the group of one line of `/proc/self/cgroup`, and every group above it,
+/// leave. A group without a limit does not count.
 fn group_left(line: &str, read: FileReader<'_>) -> Option<u64> {
     let mut parts = line.splitn(3, ':');
     let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,7 +1,6 @@
-//! What a pool should be, as plain values: the type that `site` lowers a
-//! `php_pool NAME { ... }` block into. Nothing here touches the system; the
-//! values are checked when [`crate::render`] turns them into php-fpm's own
-//! configuration.
+//! The specification of a pool, as plain values: the type that `site` lowers a `php_pool NAME { ... }`
+//! block into. Nothing here touches the system; the values are checked when [`crate::render`] turns them
+//! into php-fpm's own configuration.
 //!
 //! The directives of the block and the field each one fills:
 //!
@@ -50,14 +49,13 @@ pub struct PoolSpec {
     /// The file that it was when this was written, so that the same words mean another pool after an
     /// upgrade of PHP. It starts nothing by itself.
     pub program: Option<ProgramFile>,
-    /// An existing directory in which the pool makes one of its own (removed
-    /// at stop) for its socket and php-fpm's configuration; `None` takes
-    /// `$RUNTIME_DIRECTORY`, `/run`, `$XDG_RUNTIME_DIR` or the directory for temporary files. Started
-    /// by root, it must be one where only root decides what is in it.
+    /// An existing directory in which the pool makes one of its own (removed at stop) for its socket and
+    /// php-fpm's configuration; `None` takes `$RUNTIME_DIRECTORY`, `/run`, `$XDG_RUNTIME_DIR` or the
+    /// directory for temporary files. Started by root, it must be one whose content only root decides.
     pub runtime_parent: Option<PathBuf>,
-    /// Who may connect: user and group id that own the socket. `None` leaves it
-    /// with the starting process; set it when a privileged process starts pools
-    /// for an unprivileged one. The directory stays with the starting process.
+    /// The owner of the socket, which may connect: user and group id. `None` leaves it with the starting
+    /// process; set it when a privileged process starts pools for an unprivileged one. The directory
+    /// stays with the starting process.
     pub socket_owner: Option<(u32, u32)>,
     /// How php-fpm keeps its workers.
     pub manager: ProcessManager,
@@ -68,13 +66,13 @@ pub struct PoolSpec {
     /// A request that takes longer is ended with its worker. php-fpm counts
     /// whole seconds: fractions are rounded up.
     pub request_terminate_timeout: Option<Duration>,
-    /// Where the stacks of slow requests are written.
+    /// The log of the stacks of slow requests.
     pub slow_log: Option<SlowLog>,
-    /// Who runs PHP, php-fpm's master included. Only a pool started by root may
-    /// choose, and it must.
+    /// The account that runs PHP, php-fpm's master included. Only a pool started by root may choose, and
+    /// it must.
     pub run_as: Option<RunAs>,
-    /// Whether set-id programs are without effect for PHP and what it starts,
-    /// and no capability can be gained. Only root can take away capabilities.
+    /// Whether set-id programs are without effect for PHP and its children, and no capability can be
+    /// gained. Only root can take away capabilities.
     pub no_new_privs: bool,
     /// Working directory of the workers, absolute.
     pub chdir: Option<PathBuf>,
@@ -90,7 +88,7 @@ pub struct PoolSpec {
     pub php_admin_value: Vec<(String, String)>,
     /// Boolean php.ini settings that scripts may not change.
     pub php_admin_flag: Vec<(String, bool)>,
-    /// Whether what workers write to stdout and stderr becomes events.
+    /// Whether the output of workers to stdout and stderr becomes events.
     pub catch_workers_output: bool,
     /// Files each worker may have open.
     pub rlimit_files: Option<u32>,
@@ -101,10 +99,10 @@ pub struct PoolSpec {
     /// How long workers may go on with their requests when the pool stops or
     /// is replaced, before they are ended.
     pub drain_timeout: Duration,
-    /// Further lines of php-fpm's pool section, for what has no field here.
+    /// Further lines of php-fpm's pool section, for settings that have no field here.
     pub extra: Vec<(String, String)>,
-    /// What PHP reads is told over a socket of the pool, whose path [`PoolSpec::LEARNING_SOCKET`] of the
-    /// environment says.
+    /// PHP reports its reads over a socket of the pool, whose path is in the environment variable
+    /// [`PoolSpec::LEARNING_SOCKET`].
     pub learning: Option<LearningSpec>,
 }
 
@@ -116,7 +114,7 @@ impl PoolSpec {
     /// The variable of the environment with the path of the socket that the library speaks to.
     pub const LEARNING_SOCKET: &str = "MAYFLY_LEARN";
 
-    /// What says whether two programs mean the same pool.
+    /// Returns the text by which two programs recognize the same pool.
     #[must_use]
     pub fn identity(&self) -> String {
         format!("{self:?}")
@@ -155,10 +153,10 @@ impl PoolSpec {
     }
 }
 
-/// How what PHP reads is told.
+/// The settings for reports of PHP's reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LearningSpec {
-    /// The library that PHP is started with; `None` where there is none for this PHP.
+    /// The library that PHP is started with; `None` if there is none for this PHP.
     pub library: Option<PathBuf>,
 }
 
@@ -182,7 +180,7 @@ pub enum ProcessManager {
     /// All workers from the start.
     #[default]
     Static,
-    /// As many as needed, with some to spare.
+    /// Workers on demand, with some to spare.
     Dynamic {
         /// Workers at start.
         start: Option<u32>,
@@ -191,7 +189,7 @@ pub enum ProcessManager {
         /// Idle workers at most.
         max_spare: Option<u32>,
     },
-    /// None until a request comes; idle ones leave.
+    /// No workers until a request comes; idle ones leave.
     OnDemand {
         /// How long an idle worker stays; whole seconds, rounded up.
         idle_timeout: Duration,
@@ -204,11 +202,11 @@ pub enum Workers {
     /// From the machine's memory and cores and the measured size of a worker.
     #[default]
     Auto,
-    /// That many.
+    /// A fixed number of workers.
     Count(u32),
 }
 
-/// Where stacks of slow requests go, and what counts as slow.
+/// The log for stacks of slow requests, and the time from which a request is slow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowLog {
     /// The file, absolute; php-fpm appends to it.
@@ -220,14 +218,14 @@ pub struct SlowLog {
 /// php-fpm's own log levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// Everything, also what helps only php-fpm's developers.
+    /// Everything, also lines for php-fpm's developers alone.
     Debug,
-    /// What happens in normal operation.
+    /// Events of normal operation.
     Notice,
-    /// What may need attention.
+    /// Events that may need attention.
     Warning,
-    /// What went wrong.
+    /// Failures.
     Error,
-    /// What makes going on impossible.
+    /// Failures that end the program.
     Alert,
 }

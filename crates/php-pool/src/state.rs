@@ -1,13 +1,13 @@
-//! What a pool tells others: its state, as a watched value for those that send requests, and events
-//! for the log. Also the pure rule of how long to wait before a dead master is replaced.
+//! The public state of a pool: a watched value for those that send requests, and events for the
+//! log. Also the pure rule of how long to wait before a dead master is replaced.
 
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use crate::spec::LogLevel;
 
-/// Where a pool is in its life (drawn in `LIFECYCLE.md`). In every state but the last the socket
-/// accepts connections; they wait until a worker accepts them.
+/// The stage of a pool in its life (drawn in `LIFECYCLE.md`). In every state but the last the
+/// socket accepts connections; they wait until a worker accepts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolState {
     /// The first master is coming up.
@@ -27,7 +27,7 @@ pub enum PoolState {
         /// Wait before the next start, from the moment this state began.
         retry_in: Duration,
     },
-    /// No new requests: workers finish what they have.
+    /// No new requests: workers finish theirs.
     Draining,
     /// All processes have ended, the socket is gone.
     Stopped,
@@ -41,7 +41,7 @@ impl PoolState {
     }
 }
 
-/// Something worth a line in the log.
+/// An event that is worth a line in the log.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A master was started and its workers answer.
@@ -64,7 +64,7 @@ pub enum Event {
     Died {
         /// Its process id.
         pid: u32,
-        /// How it ended, if the system said so.
+        /// The exit status of the master, if the system reported one.
         status: Option<ExitStatus>,
         /// Wait before the next start.
         retry_in: Duration,
@@ -78,7 +78,7 @@ pub enum Event {
     },
     /// A replaced master or the workers of a dead one have ended.
     Retired {
-        /// Which master.
+        /// The number of the master.
         generation: u64,
         /// Whether it was not given, or did not use, the time to end by itself.
         forced: bool,
@@ -94,9 +94,9 @@ pub enum Event {
         /// Measured memory of the largest worker.
         worker_bytes: u64,
     },
-    /// Something optional is missing on this machine.
+    /// An optional part is missing on this machine.
     Degraded {
-        /// What, and what follows from it.
+        /// The problem, and its consequence.
         reason: String,
     },
     /// All processes of the pool have ended.

@@ -1,6 +1,6 @@
-//! The life of a pool: one task that owns the current master, replaces it when
-//! it dies or when the spec changes, and ends everything at stop. What it does
-//! in each state is one function; `LIFECYCLE.md` draws the whole.
+//! The life of a pool: one task that owns the current master, replaces it when it dies or when
+//! the spec changes, and ends everything at stop. Its work in each state is one function;
+//! `LIFECYCLE.md` draws the whole.
 //!
 //! Invariant: while the pool lives there is exactly one current master or a
 //! bounded wait for one, every process ever started is in the group of the
@@ -31,8 +31,8 @@ use crate::state::{Backoff, Event, PoolState};
 /// How often `workers auto` looks at its workers: memory grows over minutes.
 const MEASURE_EVERY: Duration = Duration::from_secs(60);
 
-/// More workers are not wanted more often than this: what looks like spare
-/// memory may be the database not yet awake.
+/// More workers are not wanted more often than this: memory that looks spare may be for a
+/// database that is not yet awake.
 const GROW_EVERY: Duration = Duration::from_secs(600);
 
 /// An order of the handle.
@@ -77,7 +77,7 @@ pub(crate) struct Supervisor {
     pub(crate) retiring: JoinSet<()>,
 }
 
-/// What the task is about to do; each is one function.
+/// The task's next step; each is one function.
 pub(crate) enum Life {
     Running(Master),
     /// Another process acts.
@@ -125,7 +125,7 @@ impl Supervisor {
 
     /// Another process gets descriptors of everything.
     fn lend(&mut self, master: Master, reply: oneshot::Sender<Option<PoolEstate>>) -> Life {
-        // What the library tells goes to this process: the other one starts a pool of its own.
+        // The library reports to this process: the other one starts a pool of its own.
         let may_go_on = self.spec.learning.is_none();
         let estate = may_go_on.then(|| self.estate(&master).ok()).flatten();
         let is_lent = estate.is_some() && reply.send(estate).is_ok();
@@ -188,8 +188,7 @@ impl Supervisor {
         }
     }
 
-    /// The master is gone; its workers finish what they have while the next
-    /// master comes up.
+    /// The master is gone; its workers finish their requests while the next master comes up.
     fn died(&mut self, master: Master, status: Option<ExitStatus>) -> Life {
         let (attempt, retry_in) = self.backoff.died_after(master.since.elapsed());
         self.master.store(0, Ordering::Relaxed);
@@ -206,7 +205,7 @@ impl Supervisor {
         }
     }
 
-    /// No master lives: starts one when the wait is over or a command says so.
+    /// No master lives: starts one when the wait is over or a command asks for it.
     async fn wait_and_launch(&mut self, until: Instant) -> Life {
         let reply = tokio::select! {
             biased;
@@ -398,8 +397,8 @@ fn answer(reply: Option<oneshot::Sender<Result<(), StartError>>>, result: Result
     }
 }
 
-/// How many workers the spec means, given what its present ones take: their
-/// memory is available to their successors.
+/// How many workers the spec means, given the memory of its present ones: their memory is
+/// available to their successors.
 pub(crate) fn workers_of(spec: &PoolSpec, memory: WorkerMemory) -> u32 {
     match spec.workers {
         Workers::Count(count) => count,

@@ -16,7 +16,7 @@ use php_pool::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// Far beyond what anything here takes; only a hang meets it.
+/// Far longer than any step here takes; only a hang meets it.
 const HANG: Duration = Duration::from_secs(30);
 /// An end that waited for php-fpm to come up would take longer: 20 s.
 const HELD_UP: Duration = Duration::from_secs(15);
@@ -485,17 +485,17 @@ fn pool_outlives_the_thread_that_started_it() {
     });
 }
 
-/// What the kernel says of a process: may it have huge pages?
+/// Reads in `/proc` whether a process may have huge pages.
 fn huge_pages_word(process: &str) -> String {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let word = status.lines().find(|line| line.starts_with("THP_enabled:"));
     word.expect("Linux 5.0 or later").to_owned()
 }
 
-/// A server at rest goes without huge pages, and what it starts would inherit that.
+/// A server at rest goes without huge pages, and its children would inherit that.
 #[test]
 fn php_fpm_may_have_the_huge_pages_that_its_owner_does_without() {
-    // As it was given: the process above says it for the whole test.
+    // The inherited setting: the process above has it for the whole test.
     let given = huge_pages_word(&rustix::process::getppid().unwrap().as_raw_pid().to_string());
     huge_pages::begin_without();
     run(async {

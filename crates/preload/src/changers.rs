@@ -1,4 +1,4 @@
-//! Who could put something else in the place of a file: its owner, and whoever may write one of the
+//! Accounts that could replace a file: its owner, and every account that may write one of the
 //! folders that lead to it.
 
 use std::fmt;
@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// An account or a group that may change what a path leads to. Root always may and is not named.
+/// An account or a group that may change the target of a path. Root always may and is not named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Changer {
     Account(u32),
@@ -25,10 +25,10 @@ impl fmt::Display for Changer {
     }
 }
 
-/// Who could put something else at `path`, which is resolved; sorted.
+/// Returns the accounts that could replace the file at `path`, which is resolved; sorted.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn changers(path: &Path) -> io::Result<Vec<Changer>> {
     let mut found = Vec::new();
     for (step, path) in path.ancestors().enumerate() {

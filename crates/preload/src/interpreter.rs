@@ -28,7 +28,7 @@ pub(crate) fn interpreter(path: &Path) -> io::Result<Interpreter> {
     Ok(read(&head).unwrap_or(Interpreter::OtherMachine))
 }
 
-/// `None` for what is no program of this kind.
+/// `None` if it is no program of this kind.
 fn read(head: &[u8]) -> Option<Interpreter> {
     if !head.starts_with(b"\x7fELF\x02\x01") || number::<2>(head, 18)? != u64::from(MACHINE) {
         return None;

@@ -20,7 +20,7 @@ pub use changers::{Changer, changers};
 
 use interpreter::{Interpreter, interpreter};
 
-/// Empty where the program was built without Rust's library for glibc.
+/// Empty if the program was built without Rust's library for glibc.
 static LIBRARY: &[u8] = include_bytes!(env!("PRELOADED_LIBRARY"));
 
 /// The library's name in its folder, with a digest of its bytes between: each version of Mayfly has its own.
@@ -30,10 +30,10 @@ const NAME_ENDS: &str = ".so";
 /// Libraries that are left in the folder, with those of servers that run: the ones that were used last.
 const MOST_KEPT: usize = 8;
 
-/// Readable and executable by all, writable by nobody.
+/// Readable and executable by all, writable by no account.
 const MODE: u32 = 0o555;
 
-/// Why a program cannot load the library.
+/// The reason why a program cannot load the library.
 #[derive(Debug)]
 pub enum NotPreloaded {
     /// This program carries no library.
@@ -64,7 +64,7 @@ impl std::error::Error for NotPreloaded {}
 /// The bytes of a library that the program at `path` can load.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is none.
 pub fn library_for(path: &Path) -> Result<&'static [u8], NotPreloaded> {
     if LIBRARY.is_empty() {
         return Err(NotPreloaded::NotCarried);
@@ -93,7 +93,7 @@ pub fn library() -> Result<&'static [u8], NotPreloaded> {
 pub struct InstalledLibrary {
     /// For `LD_PRELOAD`.
     pub path: PathBuf,
-    /// Who could put another library there, apart from root; for the log.
+    /// Accounts that could put another library there, apart from root; for the log.
     pub changers: Vec<Changer>,
 }
 
@@ -132,7 +132,7 @@ pub fn install(library: &[u8], folder: &Path) -> io::Result<InstalledLibrary> {
 }
 
 fn file_name(library: &[u8]) -> String {
-    // FNV-1a with 64 bits: it tells versions apart; the bytes themselves are compared as well.
+    // FNV-1a with 64 bits distinguishes versions; the bytes themselves are compared as well.
     let digest = library.iter().fold(0xcbf2_9ce4_8422_2325_u64, |all, byte| {
         (all ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
@@ -140,7 +140,7 @@ fn file_name(library: &[u8]) -> String {
 }
 
 fn note_use(path: &Path) {
-    // Where that is not possible, it is older than it might be.
+    // If that fails, the file looks older than it is.
     let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
@@ -166,7 +166,7 @@ fn remove_oldest(folder: &Path, new: &Path) {
 }
 
 fn write_new(library: &[u8], path: &Path) -> io::Result<()> {
-    // `create_new` follows no link that somebody has put there.
+    // `create_new` follows no link that another account has put there.
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -11,16 +11,16 @@ use crate::order::Order;
 /// 200 bytes each.
 const MAX_REFILLED: usize = 1000;
 
-/// What one needs to know of a purge in a zone to fetch its pages again.
+/// The facts of a purge in a zone that are needed to fetch its pages again.
 pub struct Refill<'a> {
     pub zone: &'a Arc<Zone>,
-    /// What is not found there any more.
+    /// The pages that the purge removed from the zone.
     pub removed: MostWanted,
     pub is_hit: bool,
 }
 
 impl<'a> Refill<'a> {
-    /// Nothing has been purged yet.
+    /// Makes a refill before any page is purged.
     pub fn of(zone: &'a Arc<Zone>) -> Refill<'a> {
         Refill {
             zone,

@@ -1,5 +1,5 @@
-//! What a purge is about, however it was asked for, who may ask for it with a token, and what it does:
-//! to the zones of a running server, or to the folders of one that is stopped.
+//! Purges from all sources: their targets, the tokens that allow them, and their effect on the zones
+//! of a running server, or on the folders of one that is stopped.
 
 pub mod carry_out;
 pub mod order;

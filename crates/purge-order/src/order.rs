@@ -1,5 +1,4 @@
-//! What a purge is about, however it was asked for: each door makes an [`Order`], and `carry_out`
-//! does it.
+//! The targets of a purge: each interface makes an [`Order`], and `carry_out` does it.
 
 use cache_decision::address::{self, AddressRules};
 use cache_decision::pattern;
@@ -18,29 +17,28 @@ pub struct Order {
     pub targets: Vec<Target>,
     /// Stale copies are shown while one request fetches the page anew.
     pub soft: bool,
-    /// Nothing is purged, but counted.
+    /// The pages are counted, and not purged.
     pub dry_run: bool,
 }
 
-/// One target.
 #[derive(Clone)]
 pub struct Target {
     pub kind: TargetKind,
-    /// As it was asked for.
+    /// The text of the request.
     pub text: String,
-    /// What that is in a zone.
+    /// The names of the target in a zone.
     pub names: Vec<OwnedPurgeTarget>,
 }
 
 impl Target {
-    /// What is stored for addresses.
+    /// The target of all responses stored for addresses.
     pub fn url(text: &[u8], addresses: Vec<Vec<u8>>) -> Target {
         let addresses = addresses.into_iter();
         let names = addresses.map(|address| OwnedPurgeTarget::Address(address.into()));
         target(TargetKind::Url, text, names)
     }
 
-    /// What is stored for the addresses of patterns.
+    /// The target of all responses stored for the addresses of patterns.
     pub fn walk(
         kind: TargetKind,
         text: &[u8],
@@ -50,14 +48,14 @@ impl Target {
         target(kind, text, names)
     }
 
-    /// What carries a tag.
+    /// The target of all responses that carry a tag.
     pub fn tag(tag: &[u8]) -> Target {
         let names = [OwnedPurgeTarget::Tag(tag.into())];
         target(TargetKind::Tag, tag, names)
     }
 
-    /// What is stored under a key. One that ends in `*` means all that begin with what stands
-    /// before.
+    /// The target of the response stored under a key, or, if the key ends in `*`, under all keys
+    /// that begin with the text before it.
     pub fn key(key: &[u8]) -> Target {
         let name = match key.strip_suffix(b"*") {
             Some(start) => OwnedPurgeTarget::Prefix(start.into()),
@@ -66,7 +64,8 @@ impl Target {
         target(TargetKind::Key, key, [name])
     }
 
-    /// What is stored for an address by whatever keys; `*` likewise.
+    /// The target of all responses stored for an address under any key; with `*` at the end, for
+    /// all addresses that begin so.
     pub fn address(address: Vec<u8>) -> Target {
         match address.strip_suffix(b"*") {
             Some(start) => {
@@ -86,19 +85,19 @@ impl Target {
         target(TargetKind::Everything, b"", [OwnedPurgeTarget::Everything])
     }
 
-    /// Is a whole table looked through?
+    /// Whether a whole table is looked through.
     pub fn is_walk(&self) -> bool {
         self.names.iter().any(OwnedPurgeTarget::is_walk)
     }
 }
 
 impl Order {
-    /// Does it take longer than an event loop may stand still?
+    /// Whether it takes longer than an event loop may stand still.
     pub fn is_long(&self) -> bool {
         self.targets.iter().any(Target::is_walk) || self.targets.len() > MAX_SHORT_TARGETS
     }
 
-    /// Reads what a program asks for.
+    /// Reads a program's request.
     ///
     /// # Errors
     /// A refusal of status 400 that names the field.
@@ -142,7 +141,7 @@ impl Order {
             let found = found.map_err(|why| Refusal::field(format!("patterns[{at}]"), why))?;
             targets.push(Target::walk(TargetKind::Pattern, text.as_bytes(), [found]));
         }
-        // Where a URL has no host, these are the hosts it is looked for under.
+        // Hosts under which a URL without a host is looked for.
         if !has_path_alone(request) {
             for (text, host) in request.hosts.iter().zip(hosts) {
                 let walk = Pattern::Host(host.into());
@@ -160,7 +159,7 @@ impl Order {
     }
 }
 
-/// Does one of the URLs, prefixes and patterns begin with its path?
+/// Whether one of the URLs, prefixes and patterns begins with its path.
 fn has_path_alone(request: &PurgeRequest) -> bool {
     let mut texts = request
         .urls

@@ -21,7 +21,7 @@ const TOKEN_BYTES: usize = 32;
 /// A new token, and the line that lets the server know it.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn new(name: &str) -> io::Result<(String, String)> {
     let mut bytes = [0; TOKEN_BYTES];
     aws_lc_rs::rand::fill(&mut bytes)
@@ -39,8 +39,8 @@ pub fn find(file: &Path, given: &[u8]) -> io::Result<Option<String>> {
     Ok(find_in(&read(file)?, given))
 }
 
-/// Why a file lets no request in, or fewer than it seems to: it cannot be read, a line is no token, or
-/// there is no token. `None`: it is as it should be.
+/// Returns the reason why a file lets no request in, or fewer than it seems to: it cannot be read, a
+/// line is no token, or there is no token. `None`: it is as it should be.
 pub fn problem(file: &Path) -> Option<String> {
     match read(file) {
         Err(error) => Some(format!("cannot be read ({error})")),
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(find_in(&text, other.as_bytes()), None);
         assert_eq!(find_in(&text, b""), None);
         assert_eq!(find_in(&format!("#{line}"), token.as_bytes()), None);
-        // As `printf %s test | sha256sum` says.
+        // The output of `printf %s test | sha256sum`.
         let known = "a:9F86D081884C7D659A2FEAA0C55AD015A3BF4F1B2B0B822CD15D6C15B0F00A08";
         assert_eq!(find_in(known, b"test").as_deref(), Some("a"));
     }

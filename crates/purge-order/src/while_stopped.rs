@@ -1,5 +1,5 @@
-//! Purges that are said while no server runs. They are written to the journals of the folders in which pages are
-//! kept, under their locks, and hold from the next start on.
+//! Purges that are requested while no server runs. They are written to the journals of the folders in which pages
+//! are kept, under their locks, and hold from the next start on.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ const MAX_SERVED: usize = 1024;
 /// How the name of a folder begins in which a zone keeps pages (`site`).
 const OF_ZONE: &str = "mayfly-";
 
-/// Where zones keep pages, and under which addresses.
+/// The folders in which zones keep pages, and the form of the pages' addresses.
 pub struct KeptFolders {
     folders: Vec<PathBuf>,
     rules: AddressRules,
 }
 
 impl KeptFolders {
-    /// Those of a configuration.
+    /// The folders of a configuration.
     pub fn of_site(site: &Site) -> KeptFolders {
         let zones = site.http.cache_zones.iter();
         let disks = zones.filter_map(|zone| zone.disk.as_ref());
@@ -34,8 +34,8 @@ impl KeptFolders {
         }
     }
 
-    /// Those of all sites that `mayfly serve` has served: each has a folder of its own below `path`. Their addresses
-    /// are without these arguments.
+    /// The folders of all sites that `mayfly serve` has served: each has a folder of its own below `path`. Their
+    /// addresses are without these arguments.
     pub fn of_served(path: &Path, without: NameSet) -> KeptFolders {
         let below = |path: &Path| {
             let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
@@ -57,7 +57,7 @@ impl KeptFolders {
     }
 }
 
-/// What became of a purge while no server runs.
+/// The result of a purge while no server runs.
 #[derive(Debug, Default)]
 pub struct WrittenPurges {
     /// Folders whose journals have it.
@@ -69,7 +69,7 @@ pub struct WrittenPurges {
 /// Writes a purge down where pages are kept.
 ///
 /// # Errors
-/// What is wrong with the purge.
+/// The purge is refused, for this reason.
 pub fn write_down(kept: &[KeptFolders], request: &PurgeRequest) -> Result<WrittenPurges, Refusal> {
     let mut done = WrittenPurges::default();
     let storage: Arc<dyn Storage> = SystemStorage::new();
@@ -78,7 +78,7 @@ pub fn write_down(kept: &[KeptFolders], request: &PurgeRequest) -> Result<Writte
         for folder in folders {
             match disk_tier::append_while_stopped(folder, &storage, &purges) {
                 Ok(true) => done.folders.push(folder.clone()),
-                // Nothing is kept there.
+                // The folder has no pages.
                 Ok(false) => {}
                 Err(error @ (TierError::Locked(_) | TierError::NotOurs(_))) => {
                     done.failures.push(error.to_string());

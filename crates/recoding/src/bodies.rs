@@ -1,4 +1,4 @@
-//! What changes a body as it is pulled: recoding, and replacing strings.
+//! Bodies that change another body as it is pulled: by recoding, and by replacing strings.
 //!
 //! `X` is the exchange that a body belongs to, of which this crate knows nothing.
 
@@ -12,9 +12,9 @@ use crate::substitution::{Substitution, SubstitutionStep};
 pub struct RecodedBody<X> {
     /// `None` once the body has ended.
     recoder: Option<Recoder>,
-    /// What has been taken in is given out at once, however little.
+    /// Whether input is given out at once, however little there is.
     flushes: bool,
-    /// Is told what compression did so far.
+    /// The callback for the compression ratio so far.
     note: fn(&mut X, CompressionRatio),
 }
 
@@ -89,7 +89,7 @@ const PIECE_BYTES: usize = 32 * 1024;
 pub struct SubstitutedBody<R> {
     has_ended: bool,
     substitution: Substitution,
-    /// What takes the place of the string of this number.
+    /// The replacement for the string of this number.
     replacement: R,
 }
 

@@ -23,7 +23,7 @@ struct Conversion {
 
 #[derive(Debug)]
 enum Table {
-    /// What stands for each of the 256 bytes.
+    /// The replacement for each of the 256 bytes.
     FromBytes(Vec<Box<[u8]>>),
     FromUtf8(HashMap<char, u8>),
 }
@@ -60,7 +60,7 @@ impl Conversions {
         Conversions { known }
     }
 
-    /// The same, if there is any.
+    /// The conversions, or `None` if there are none.
     pub fn given(shared: &Arc<Conversions>) -> Option<Arc<Conversions>> {
         (!shared.known.is_empty()).then(|| Arc::clone(shared))
     }
@@ -78,8 +78,8 @@ impl Conversions {
     }
 }
 
-/// ASCII stays as it is unless a pair says otherwise; what else has no pair
-/// becomes `?`.
+/// ASCII stays as it is unless a pair replaces it; other bytes without a pair
+/// become `?`.
 fn from_bytes<'a>(pairs: impl Iterator<Item = (u8, &'a [u8])>) -> Table {
     let mut table: Vec<Box<[u8]>> = (0..=u8::MAX)
         .map(|byte| {
@@ -136,7 +136,7 @@ impl Transcoder {
 }
 
 /// Appends `bytes` in the charset of `table`; returns a character that has only
-/// begun. What the charset lacks is written as HTML writes it.
+/// begun. A character that the charset lacks is written as HTML writes it.
 fn from_utf8(table: &HashMap<char, u8>, mut bytes: &[u8], out: &mut Vec<u8>) -> Vec<u8> {
     let mut put = |text: &str| {
         for character in text.chars() {

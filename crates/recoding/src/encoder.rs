@@ -9,7 +9,7 @@ use site::{Coding, CodingSettings};
 use zstd::stream::write::Encoder as ZstdEncoder;
 use zstd::zstd_safe::CParameter;
 
-/// What the brotli encoder gives out at a time.
+/// Output bytes that the brotli encoder gives out at a time.
 const BROTLI_BUFFER_BYTES: usize = 16 * 1024;
 /// Largest window that a client must be able to hold (RFC 9659 §3): 8 MB.
 const ZSTD_WINDOW_BITS: u32 = 23;
@@ -20,7 +20,7 @@ const ZSTD_LARGE_WINDOW_LEVEL: u8 = 20;
 /// own head are not worth a chunk.
 const LEAST_GIVEN_BYTES: usize = 64;
 
-/// A compressor and what it has given out so far.
+/// A compressor and its output so far.
 pub enum Encoder {
     Gzip(Box<GzEncoder<Vec<u8>>>),
     /// `None` once it has finished.
@@ -48,7 +48,7 @@ impl Encoder {
         }
     }
 
-    /// What comes out for `bytes`; may be nothing yet.
+    /// Encodes `bytes` and returns the output so far; may be empty.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         self.writer()?.write_all(bytes)?;
         if self.waiting_len() < LEAST_GIVEN_BYTES {

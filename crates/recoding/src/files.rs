@@ -1,9 +1,9 @@
-//! Files that are sent compressed: their bytes are kept like a stored response, so that the
-//! forms made of them (`stored`) are kept beside them. One store for the process, bounded; what
-//! was not asked for the longest leaves first.
+//! Files that are sent compressed: their bytes are kept like a stored response, so that the forms
+//! made of them (`stored`) are kept beside them. One store for the process, bounded; the least
+//! recently requested file leaves first.
 //!
-//! A file is known by its device and inode, and its bytes hold while its length and times are
-//! the same: a file that was written to takes the place of what was kept of it.
+//! A file is known by its device and inode, and its bytes hold while its length and times are the
+//! same: a file that was written to takes the place of its kept form.
 
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -31,7 +31,7 @@ static FILES: LazyLock<Arc<Zone>> = LazyLock::new(|| {
     })
 });
 
-/// The whole `file`, of `length` bytes, as a stored response; `None` where it is too large, or was
+/// The whole `file`, of `length` bytes, as a stored response; `None` if it is too large, or was
 /// written to a moment ago.
 pub fn kept_file(file: &OpenFile, length: u64, now: u64) -> Option<Arc<StoredResponse>> {
     if length > MAX_FILE_BYTES {
@@ -59,7 +59,7 @@ fn look_up(file: &OpenFile, stat: &Stat, now: Millis) -> Option<Arc<StoredRespon
     FILES.insert(&key, response, now).ok()
 }
 
-/// What changes when the file does, as text.
+/// Returns the file's state as text: a changed file has another one.
 fn state_of(stat: &Stat) -> Bytes {
     format!("{} {:?}", stat.st_size, Stamp::of(stat)).into()
 }

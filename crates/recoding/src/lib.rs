@@ -8,8 +8,8 @@
 //! kept_file     a file as a stored response, for `look`          (files.rs)
 //! ```
 //!
-//! The crate knows bytes and what is configured of a coding. Which coding a client gets, and what the head then says,
-//! is decided by who asks.
+//! The crate knows bytes and the configuration of a coding. The caller decides which coding a client gets, and the
+//! head's fields.
 
 mod bodies;
 mod charset_map;

@@ -79,7 +79,7 @@ impl Recoder {
         }
     }
 
-    /// Gives out what was held back, so that the client sees all there is.
+    /// Gives out the bytes held back, so that the client sees all there is.
     pub fn flush(&mut self) -> io::Result<Bytes> {
         match self {
             Recoder::Encode { encoder, given, .. } => {
@@ -125,7 +125,7 @@ impl Recoder {
         }
     }
 
-    /// What compression did so far.
+    /// Returns the compression ratio so far.
     pub fn compressed(&self) -> Option<CompressionRatio> {
         match self {
             Recoder::Encode {

@@ -1,10 +1,10 @@
-//! Stored responses in a content coding: sent from what is kept beside them, made
-//! once where nothing is.
+//! Stored responses in a content coding: sent from the form kept beside them, which is made once
+//! if it is missing.
 //!
-//! A form is made by a thread of its own, never by one that serves. Those who ask meanwhile wait
-//! for it, as followers wait for a fetch: the work takes about as long as it would on their own
-//! connection, is done once for all of them, and holds up no other request. Where too many are
-//! being made already an answer is compressed on its way, as any other.
+//! A form is made by a thread of its own, never by one that serves. Requests that ask meanwhile
+//! wait for it, as followers wait for a fetch: the work takes about as long as it would on their
+//! own connection, is done once for all of them, and holds up no other request. If too many forms
+//! are being made already, an answer is compressed on its way, as any other.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,11 +16,11 @@ use site::{Coding, CodingSettings};
 use crate::encoder::Encoder;
 use crate::recoder::Recoder;
 
-/// How long an answer waits for its form. What takes longer is a large body at a
-/// high level; it is sent plain until the form is there.
+/// How long an answer waits for its form. Only a large body at a high level takes longer; it is
+/// sent plain until the form is there.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// What there is for an answer.
+/// The encoded form of a stored response, or how to get it.
 pub enum EncodedForm {
     Ready(Body),
     /// Compression gains nothing: plain is best.
@@ -92,7 +92,7 @@ pub fn coding_name(form: Encoding) -> &'static str {
     }
 }
 
-/// What an answer is sent as that has waited for its form.
+/// The form in which an answer is sent that has waited for its encoding.
 pub enum SettledForm {
     Ready(Coding, Body),
     /// The body as it is, of this length: its form is of no use, or not there yet.
@@ -119,7 +119,7 @@ impl Wait {
 /// Forms being made, in the whole process.
 static MAKERS: AtomicUsize = AtomicUsize::new(0);
 
-/// As many as there are cores: more would only take turns.
+/// Encoders at work at most: one for each core. More would only take turns.
 fn max_makers() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
@@ -144,7 +144,7 @@ impl Drop for Maker {
     }
 }
 
-/// Starts to make a form; false where there are makers enough. They have the usual priority, since
+/// Starts to make a form; false if there are makers enough. They have the usual priority, since
 /// requests wait for them.
 fn make(
     claim: Claim,

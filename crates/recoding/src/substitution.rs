@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The first occurrence counts, and of several that begin at the same byte the one that is written first. ASCII
-//! letters are compared without their case. What is kept back is the beginning of a string whose rest has not come
-//! yet, never more. What takes the place of a string is known to the caller alone.
+//! letters are compared without their case. Only the beginning of a string whose rest has not come yet is kept
+//! back. The replacement of a string is known to the caller alone.
 
 use bytes::{Buf, Bytes};
 
@@ -28,7 +28,7 @@ struct SearchedString {
     is_done: bool,
 }
 
-/// What comes next of a body.
+/// The next part of a substituted body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SubstitutionStep {
     Text(Bytes),
@@ -46,7 +46,7 @@ enum StringSearch {
 }
 
 impl Substitution {
-    /// `None` where all strings are empty.
+    /// `None` if all strings are empty.
     pub fn new(strings: impl IntoIterator<Item = Vec<u8>>, once: bool) -> Option<Substitution> {
         let mut begins = Box::new([false; 256]);
         let mut searched = Vec::new();
@@ -79,7 +79,7 @@ impl Substitution {
         };
     }
 
-    /// The body has ended: what has begun stays as it is.
+    /// The body has ended: a string that has begun stays as it is.
     pub fn end(&mut self) {
         self.has_ended = true;
     }
@@ -105,7 +105,7 @@ impl Substitution {
         text(std::mem::take(&mut self.pending))
     }
 
-    /// Does one of the strings begin where `bytes` do?
+    /// Looks whether one of the strings begins where `bytes` do.
     fn look(&self, bytes: &[u8]) -> StringSearch {
         for (number, string) in self.strings.iter().enumerate() {
             if string.is_done {

@@ -1,7 +1,6 @@
-//! What each kind of application needs from the web server, as tables: which
-//! requests are personal, what is refused to all, which scripts may run. Read by
-//! [`super::write_config()`]; patterns are PCRE as in nginx's `location` and
-//! `map`.
+//! The needs of each kind of application from the web server, as tables: which requests are personal, which paths are
+//! refused to all, which scripts may run. Read by [`super::write_config()`]; patterns are PCRE as in nginx's `location`
+//! and `map`.
 //!
 //! The rules err on the side of PHP: a page that is wrongly not shared costs
 //! time, one that is wrongly shared costs trust. `Set-Cookie` and
@@ -20,20 +19,20 @@ pub(super) struct Rules {
     pub(super) paths: &'static [&'static str],
     /// Query arguments of pages never kept in memory: names, and patterns behind `~`.
     pub(super) arguments: &'static [&'static str],
-    /// What is refused to all: why, and the pattern of the path.
+    /// Paths that are refused to all: the reason, and the pattern of the path.
     pub(super) refused: &'static [(&'static str, &'static str)],
-    /// Which scripts run.
+    /// The scripts that run.
     pub(super) scripts: Scripts,
-    /// An application that is known: its answers 404 to strangers are the same for all of them,
-    /// whatever it says of keeping them, and so are its redirects.
+    /// An application that is known: its answers 404 to strangers are the same for all of them, whatever their
+    /// `Cache-Control` is, and so are its redirects.
     pub(super) is_known: bool,
-    /// It writes the same `no-cache` into all its pages unless its settings say otherwise.
+    /// It writes the same `no-cache` into all its pages unless its settings change that.
     pub(super) says_no_cache_alike: bool,
 }
 
 impl Rules {
-    /// The paths whose pages are for one visitor each. Of an application that is not known they are a guess, which is not
-    /// needed where it is found out what a page depends on.
+    /// Returns the paths whose pages are for one visitor each. For an application that is not known they are a guess,
+    /// which is not needed if the server finds out the parts of a request on which a page depends.
     pub(super) fn personal_paths(&self, sessions: GuestSessions) -> &'static [&'static str] {
         match self.is_known || sessions == GuestSessions::Off {
             true => self.paths,
@@ -42,7 +41,7 @@ impl Rules {
     }
 }
 
-/// What cookies say of a request. Those of [`HARMLESS_COOKIES`] say nothing.
+/// The meaning of cookies in a request. The cookies of [`HARMLESS_COOKIES`] have none.
 pub(super) struct Cookies {
     /// They make a page personal.
     pub(super) personal: &'static [&'static str],
@@ -53,7 +52,7 @@ pub(super) struct Cookies {
     pub(super) are_all_known: bool,
 }
 
-/// Which scripts visitors may run.
+/// The scripts that visitors may run.
 #[derive(Clone, Copy)]
 pub(super) enum Scripts {
     /// Every `.php` that is not refused.
@@ -153,7 +152,7 @@ pub fn ignored_arguments() -> NameSet {
     NameSet::new(ANALYTICS_ARGUMENTS.iter().map(|name| name.as_bytes()))
 }
 
-/// What runs as PHP on a careless server, also with a path behind it.
+/// Paths that run as PHP on a careless server, also with a path behind them.
 pub(super) const PHP: &str = "\\.(?:php\\d*|phtml?|pht|phar|phps)(?:/|$)";
 
 const GENERIC_PATHS: &[&str] = &[
@@ -175,8 +174,8 @@ const GENERIC_PATHS: &[&str] = &[
     "checkout",
 ];
 
-/// What `mayfly advise` takes for personal, and what it leaves out of keys, in logs that do not say of
-/// which application they are.
+/// The names that `mayfly advise` takes for personal, and those that it leaves out of keys, in logs that do not show
+/// which application they are of.
 pub struct KnownNames {
     pub personal_cookies: Vec<&'static str>,
     /// Parts of paths: `wp-admin`.
@@ -185,13 +184,13 @@ pub struct KnownNames {
     pub ignored_arguments: &'static [&'static str],
 }
 
-/// What is known of all applications together. An ordinary session cookie is not among it: many
+/// Returns the known names of all applications together. An ordinary session cookie is not among them: many
 /// applications give one to everybody.
 pub fn known_names() -> KnownNames {
     let known = [&WORDPRESS, &MEDIAWIKI, &DOKUWIKI, &DRUPAL];
     let cookies = known.iter().flat_map(|rules| rules.cookies.personal);
     let paths = WORDPRESS.paths.iter().chain(GENERIC_PATHS);
-    // Whole parts, without what only a pattern can say.
+    // Whole parts, without those that only a pattern can express.
     let parts = paths.map(|path| path.replace("\\.", "."));
     let is_part = |part: &String| !part.contains(['\\', '/', '(', '*', '[']);
     KnownNames {
@@ -252,8 +251,7 @@ const GENERIC: Rules = Rules {
     says_no_cache_alike: false,
 };
 
-/// Its logged-in pages say neither `private` nor `Vary`: only the request's
-/// cookies tell them apart.
+/// Its logged-in pages have neither `private` nor `Vary`: they differ only by the request's cookies.
 const WORDPRESS: Rules = Rules {
     cookies: Cookies {
         personal: &[
@@ -328,7 +326,7 @@ const WORDPRESS: Rules = Rules {
     says_no_cache_alike: false,
 };
 
-/// Says itself what may be kept (`s-maxage`, `Vary: Cookie`).
+/// Declares itself which pages may be kept (`s-maxage`, `Vary: Cookie`).
 const MEDIAWIKI: Rules = Rules {
     cookies: Cookies {
         personal: &[
@@ -378,9 +376,8 @@ const MEDIAWIKI: Rules = Rules {
     says_no_cache_alike: false,
 };
 
-/// Gives every visitor a session and says `no-store` on every page, because
-/// PHP's sessions do: see `write_config` for what is done about it. Only an
-/// ordinary look at a page is shared, and only without a cookie that may be a session.
+/// Gives every visitor a session and sends `no-store` on every page, because PHP's sessions do: `write_config`
+/// describes the remedy. Only an ordinary look at a page is shared, and only without a cookie that may be a session.
 const DOKUWIKI: Rules = Rules {
     cookies: UNKNOWN_COOKIES,
     paths: &["lib", "install\\.php", "_media", "_detail", "_export"],
@@ -405,7 +402,7 @@ const DOKUWIKI: Rules = Rules {
     says_no_cache_alike: false,
 };
 
-/// Says itself what may be kept.
+/// Declares itself which pages may be kept.
 const DRUPAL: Rules = Rules {
     cookies: Cookies {
         personal: &["SESS*", "SSESS*", "NO_CACHE", "Drupal.visitor.*"],

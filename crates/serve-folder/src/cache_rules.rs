@@ -1,5 +1,5 @@
-//! How pages are stored: the zone, lifetimes, and which requests are personal. The same for
-//! PHP and for an HTTP upstream, but for the spelling of the directives.
+//! How pages are stored: the zone, lifetimes, and which requests are personal. All of it is equal for PHP and for an
+//! HTTP upstream, but for the spelling of the directives.
 
 use std::time::Duration;
 
@@ -163,8 +163,8 @@ pub(super) fn cache_rules(
     conf.line("add_header X-Cache $upstream_cache_status always;");
 }
 
-/// The lifetime of a 404, which is that of a page: the page that is missing may be made by a program that tells no one.
-/// `is_purged`: the application purges the addresses of the pages that it makes.
+/// Writes the lifetime of a 404, which is that of a page: the page that is missing may be made by a program that sends
+/// no purge. `is_purged`: the application purges the addresses of the pages that it makes.
 pub(super) fn not_found(conf: &mut Conf, rules: &Rules, options: &ServeOptions, is_purged: bool) {
     if !rules.is_known {
         return;
@@ -180,7 +180,7 @@ pub(super) fn not_found(conf: &mut Conf, rules: &Rules, options: &ServeOptions, 
     conf.line(&format!("cache_not_found {};", time(lifetime)));
 }
 
-/// The bound on what an application says itself.
+/// Writes the bound on the lifetime that an application sets itself.
 pub(super) fn max_valid(conf: &mut Conf, options: &ServeOptions) {
     conf.note("Nobody tells when a page has changed: it is kept no longer than this, whatever its");
     conf.note("Cache-Control says.");

@@ -1,4 +1,4 @@
-//! What `serve` writes beside the plain lines of [`nginx_conf::text`]: refusals with their reason.
+//! Text of `serve` beside the plain lines of [`nginx_conf::text`]: refusals with their reason.
 
 pub(super) use nginx_conf::text::{CannotWrite, Conf, list, path, quoted, table_word, time, word};
 
@@ -7,8 +7,7 @@ pub(super) trait Refusals {
     /// Refuses the paths that fit `pattern` (without case), whatever is there.
     fn refuse(&mut self, why: &str, pattern: &str);
     fn deny(&mut self, why: &str);
-    /// In a location: refuses files, and only files. What is at `fallback` is asked for
-    /// other paths.
+    /// Refuses files in a location, and only files. Other paths are asked for at `fallback`.
     fn refuse_files(&mut self, fallback: &str);
 }
 

@@ -1,4 +1,4 @@
-//! What `--dashboard` adds: a server of its own for the operator.
+//! The server of `--dashboard`, for the operator.
 
 use super::conf_text::{CannotWrite, Conf, path};
 use super::options::ServeOptions;

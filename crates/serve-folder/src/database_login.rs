@@ -1,5 +1,5 @@
-//! The account by which an application uses its database, as far as its settings say it in plain words: `--learn` asks
-//! the database by it when tables were written. Pure over [`Files`]; the password is shown nowhere.
+//! The account by which an application uses its database, as far as its settings have it in plain words: `--learn`
+//! asks the database by it when tables were written. Pure over [`Files`]; the password is shown nowhere.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::options::DatabaseLogin;
 use super::php_literals::PhpSettings;
 use super::site_files::Files;
 
-/// Where PHP finds a database on its own machine, unless its settings name another place.
+/// Sockets at which PHP finds a database on its own machine, unless its settings name another place.
 const SOCKETS: [&str; 4] = [
     "/run/mysqld/mysqld.sock",
     "/var/lib/mysql/mysql.sock",
@@ -23,7 +23,7 @@ const PORT: u16 = 3306;
 /// Reads it. `is_socket` knows where sockets are.
 ///
 /// # Errors
-/// Why it is not known.
+/// The reason why it is not known.
 pub fn database_login(
     files: &dyn Files,
     found: &DetectedSite,
@@ -74,7 +74,7 @@ pub fn database_login(
     }
 }
 
-/// What the file says: the host, the user and the password with the names of their settings.
+/// The settings of the file: the host, the user and the password with the names of their settings.
 type AccountSettings = [(&'static str, Option<String>); 3];
 
 fn login(
@@ -92,7 +92,7 @@ fn login(
     for (name, value) in said {
         let value =
             value.ok_or_else(|| why(format!("{name} is not set once, to a string in quotes")))?;
-        // What was not UTF-8 is not known any more.
+        // Text that was not UTF-8 is lost by now.
         if value
             .chars()
             .any(|it| it.is_control() || it == char::REPLACEMENT_CHARACTER)
@@ -158,7 +158,7 @@ fn server(host: &str, is_socket: &dyn Fn(&str) -> bool) -> Result<String, String
     }
 }
 
-/// PHP takes the socket then, whatever port is said.
+/// Whether the name means this machine: PHP takes the socket then, whatever the port.
 fn is_this_machine(name: &str) -> bool {
     matches!(name, "" | "localhost")
 }
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(wordpress("wp-config.php", CONFIG), Ok(expected.clone()));
         assert_eq!(wordpress("../wp-config.php", CONFIG), Ok(expected.clone()));
         assert!(!format!("{expected:?}").contains("word"), "it is not shown");
-        // That of another WordPress.
+        // The settings of another WordPress.
         let above = [("../wp-config.php", CONFIG), ("../wp-settings.php", "")];
         assert!(read(&[&CORE[..], &above].concat()).is_err());
     }

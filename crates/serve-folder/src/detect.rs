@@ -1,5 +1,5 @@
-//! What a folder holds, by the names of its files: which application, and
-//! which part of it visitors may see. Pure over [`Files`].
+//! Detects the application in a folder, and the part of it that visitors may see, by the
+//! names of its files. Pure over [`Files`].
 //!
 //! The document root matters more than the name: picking the project folder
 //! instead of its `public` would publish its sources.
@@ -11,13 +11,13 @@ use super::mediawiki_purges::PurgeSettings;
 use super::refused::{LAYOUTS, Layout};
 use super::site_files::Files;
 
-/// What was found in a folder.
+/// The site found in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DetectedSite {
     /// The application.
     pub kind: Kind,
-    /// What visitors may see, relative to the folder; empty for the folder
-    /// itself.
+    /// The folder that visitors may see, relative to the folder of the site; empty for that
+    /// folder itself.
     pub document_root: &'static str,
     /// The script that answers for paths that are no files.
     pub front_controller: Option<&'static str>,
@@ -31,8 +31,8 @@ pub struct DetectedSite {
     pub purge_settings: PurgeSettings,
     /// An application that needs no rules but about its private parts.
     pub layout: Option<&'static Layout>,
-    /// The files that told the application, relative to the document root; none for one that
-    /// has no name.
+    /// The files by which the application was recognized, relative to the document root;
+    /// none for one that has no name.
     pub signs: &'static [&'static str],
     /// Applications in folders of the document root.
     pub nested: Vec<NestedApplication>,
@@ -41,7 +41,7 @@ pub struct DetectedSite {
 }
 
 impl DetectedSite {
-    /// What the administrator should know about this kind of site.
+    /// Returns notes for the administrator about this kind of site.
     pub fn notes(&self) -> &'static [&'static str] {
         match self.kind {
             Kind::MediaWiki => &[
@@ -62,7 +62,6 @@ impl DetectedSite {
 /// An application in a folder of the document root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NestedApplication {
-    /// The application.
     pub kind: Kind,
     /// The path that visitors see, without a slash at the end: `/blog`.
     pub path: String,
@@ -71,8 +70,8 @@ pub struct NestedApplication {
 /// Folders that are commonly the document root of a project.
 const ROOTS: [&str; 6] = ["public", "web", "docroot", "htdocs", "public_html", "www"];
 
-/// Files that tell an application, relative to its document root. All of a
-/// row must be there.
+/// Files by which an application is recognized, relative to its document root. All of a row
+/// must be there.
 const SIGNS: [(Kind, &[&str]); 11] = [
     (Kind::WordPress, &["wp-load.php", "wp-includes/version.php"]),
     (Kind::WordPress, &["wp-config.php", "wp/wp-load.php"]),
@@ -120,7 +119,7 @@ pub fn detect(files: &dyn Files) -> DetectedSite {
     }
 }
 
-/// Where MediaWiki tells caches of changed pages.
+/// Reads the addresses to which MediaWiki sends purges of changed pages.
 fn purge_settings(files: &dyn Files, kind: Kind, root: &str) -> PurgeSettings {
     let settings = files.text(&join(root, "LocalSettings.php"));
     let settings = settings.filter(|_| kind == Kind::MediaWiki);
@@ -141,8 +140,8 @@ fn application(files: &dyn Files) -> Option<(Kind, &'static str, &'static [&'sta
 /// Folders looked into for an application of their own.
 const NESTED_MAX: usize = 1000;
 
-/// What lies in folders of the document root and answers there for paths that are no files:
-/// an application that we know, or an `index.php` that Apache was told of.
+/// Finds applications in folders of the document root that answer there for paths that are
+/// no files: an application that we know, or an `index.php` named in a rule for Apache.
 fn nested_applications(files: &dyn Files, kind: Kind, root: &str) -> Vec<NestedApplication> {
     if kind == Kind::DokuWiki {
         // It has addresses of its own for everything.
@@ -289,7 +288,7 @@ mod tests {
         }
     }
 
-    /// Name, files, and what they make of the folder: the kind and the document root.
+    /// Name, files, and the expected kind and document root.
     const KINDS: &[(&str, &[&str], Kind, &str)] = &[
         ("nothing", &[], Static, ""),
         ("pages", &["index.html", "a.css"], Static, ""),

@@ -4,7 +4,8 @@
 use super::conf_text::{CannotWrite, Conf, list, path, word};
 use super::options::{AccessLogPlace, ServeOptions};
 
-/// Before everything else: how the program runs, and where it says what is wrong.
+/// Writes the settings of the process before everything else: how the program runs, and its
+/// error log.
 pub(super) fn process(conf: &mut Conf, options: &ServeOptions) {
     if !options.service {
         conf.line("daemon off;");
@@ -22,7 +23,7 @@ pub(super) fn process(conf: &mut Conf, options: &ServeOptions) {
     conf.gap();
 }
 
-/// What the service reads beside: further directives, and further sites.
+/// Writes the includes of the service: further directives, and further sites.
 pub(super) fn included(conf: &mut Conf, options: &ServeOptions) {
     if options.service {
         conf.gap();
@@ -52,7 +53,7 @@ pub(super) fn log(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotW
     Ok(())
 }
 
-/// What a site usually holds; other files are handed out as downloads.
+/// Media types of usual files; other files are handed out as downloads.
 const TYPES: [(&str, &str); 42] = [
     ("text/html", "html htm shtml"),
     ("text/css", "css"),
@@ -132,7 +133,7 @@ pub(super) fn compression(conf: &mut Conf) {
     conf.gap();
 }
 
-/// Who is believed about a visitor's address, scheme and host.
+/// Writes the proxies that are believed about a visitor's address, scheme and host.
 pub(super) fn trusted_proxies(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
     for proxy in &options.behind {
         conf.line(&format!("trusted_proxy {};", word(proxy)?));

@@ -1,18 +1,18 @@
-//! What `--domain` adds: HTTPS with a certificate that comes by itself, redirects to it, and what
-//! browsers are told. Without it, a server listens for every name and without TLS, or with the
+//! The directives of `--domain`: HTTPS with a certificate that comes by itself, redirects to it, and
+//! fields for browsers. Without it, a server listens for every name and without TLS, or with the
 //! certificate of `--tls`.
 
 use super::conf_text::{CannotWrite, Conf, path, word};
 use super::mediawiki;
 use super::options::ServeOptions;
 
-/// For so long browsers come by HTTPS only: half a year.
+/// How long browsers come by HTTPS only: half a year.
 const STRICT_SECONDS: u32 = 15_768_000;
-/// For so long they try HTTP/3 first: a day.
+/// How long they try HTTP/3 first: a day.
 const HTTP3_SECONDS: u32 = 86_400;
 const HTTPS_PORT: u16 = 443;
 
-/// Who issues the certificate.
+/// Writes the issuer of the certificate.
 pub(super) fn issuer(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
     let Some(https) = &options.https else {
         return Ok(());
@@ -32,7 +32,7 @@ pub(super) fn issuer(conf: &mut Conf, options: &ServeOptions) -> Result<(), Cann
     Ok(())
 }
 
-/// Where a server listens, and for which names.
+/// Writes the addresses and the names of a server.
 pub(super) fn listen(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
     let Some(https) = &options.https else {
         let tls = options.local_certificate.as_ref().map_or("", |_| " ssl");
@@ -62,14 +62,14 @@ pub(super) fn listen(conf: &mut Conf, options: &ServeOptions) -> Result<(), Cann
     Ok(())
 }
 
-/// Where HTTP/3 is spoken: a socket of Unix has no datagrams that come from the network.
+/// Returns the addresses for HTTP/3: a Unix socket has no datagrams that come from the network.
 fn quic_addresses(options: &ServeOptions) -> impl Iterator<Item = &String> {
     let listens = options.listen.iter();
     listens.filter(|listen| !listen.starts_with("unix:"))
 }
 
-/// What browsers remember: that there is HTTP/3, which they try and do without where a firewall
-/// keeps it away, and that there is TLS. They forget the latter unless the certificate is one
+/// Writes the fields that browsers remember: that there is HTTP/3, which they try and do without if a
+/// firewall keeps it away, and that there is TLS. They forget the latter unless the certificate is one
 /// that they trust (RFC 6797 §8.1), so that a visit before the first one is there does no harm.
 pub(super) fn remembered(conf: &mut Conf, options: &ServeOptions) {
     let Some(https) = &options.https else {
@@ -88,8 +88,8 @@ pub(super) fn remembered(conf: &mut Conf, options: &ServeOptions) {
     }
 }
 
-/// Visitors without TLS are sent to the same page with it. A name that this server does not have leads to
-/// the first. `takes_purges`: an application tells there of pages that change.
+/// Writes redirects of visitors without TLS to the same page with it. A name that this server does not
+/// have leads to the first. `takes_purges`: an application sends its purges there.
 pub(super) fn redirects(
     conf: &mut Conf,
     options: &ServeOptions,
@@ -117,7 +117,7 @@ pub(super) fn redirects(
     Ok(())
 }
 
-/// What a URL says of the port: nothing for the usual one, else `:8443`.
+/// Returns the port for URLs: empty for the usual one, else `:8443`.
 pub fn port_of_urls(listen: &[String]) -> String {
     match port(listen) {
         HTTPS_PORT => String::new(),

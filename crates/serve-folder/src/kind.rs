@@ -1,6 +1,6 @@
-//! The kinds of sites that are told apart.
+//! The kinds of sites that are distinguished.
 
-/// What kind of site it is.
+/// The kind of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// WordPress, also as a Composer project with the core in a subfolder.
@@ -11,9 +11,7 @@ pub enum Kind {
     DokuWiki,
     /// Drupal 7 and later.
     Drupal,
-    /// Laravel.
     Laravel,
-    /// Symfony.
     Symfony,
     /// One `index.php` answers every path that is not a file.
     FrontController,

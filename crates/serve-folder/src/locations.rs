@@ -1,5 +1,5 @@
-//! The locations of a site: what is refused, which scripts run, and which files are handed
-//! out. [`locations()`] says in which order they decide.
+//! The locations of a site: which paths are refused, which scripts run, and which files
+//! are handed out. [`locations()`] has their order.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use super::nested_applications;
 use super::php_params::HIDE_NOSNIFF;
 use super::refused::{LIFETIMES, REFUSED_NAMES, handed_out, refused_files};
 
-/// The order decides. A path is refused for what it leads through (a dot, a private
-/// folder, a script that is not to be run), then run for the script that it names, then
-/// looked at as a file: no later location can take back an earlier one's refusal.
+/// The order decides. A path is refused for its parts (a dot, a private folder, a
+/// script that is not to be run), then run for the script that it names, then looked at
+/// as a file: no later location can take back an earlier one's refusal.
 pub(super) fn locations(
     conf: &mut Conf,
     found: &DetectedSite,
@@ -66,7 +66,7 @@ pub(super) fn locations(
 
 const DOT: &str = "A name that begins with a dot.";
 
-/// Where PHP runs.
+/// Writes the locations in which PHP runs.
 fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
     if kind == Kind::DokuWiki && is_caching {
         conf.note("Styles and scripts, the same for everybody, say themselves how long.");

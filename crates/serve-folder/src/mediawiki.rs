@@ -1,4 +1,4 @@
-//! What a MediaWiki has beside other applications: purges, which come in plain HTTP, and jobs.
+//! Directives for MediaWiki alone: purges, which come in plain HTTP, and jobs.
 
 use std::net::IpAddr;
 
@@ -6,11 +6,11 @@ use super::conf_text::{Conf, time};
 use super::detect::DetectedSite;
 use super::options::ServeOptions;
 
-/// At its end, each view that is not cached runs as many jobs as `$wgJobRunRate` says: one, unless it was set. The change
-/// of a template makes about five, one of which purges the pages that show it.
+/// Repeats a request that runs jobs. At its end, each view that is not cached runs `$wgJobRunRate` jobs: one, unless it
+/// was set. The change of a template makes about five, one of which purges the pages that show it.
 const JOBS: &str = "cache_repeat /index.php?title=Special:BlankPage 10s;";
 
-/// How long a page is kept that may have changed, and what sees to it that MediaWiki tells.
+/// Writes how long a page that may have changed is kept, and how purges of MediaWiki are taken.
 pub(super) fn changes(conf: &mut Conf, found: &DetectedSite, options: &ServeOptions) {
     conf.note(
         "MediaWiki tells of pages that change, where $wgCdnServers names this server. While it",

@@ -1,4 +1,4 @@
-//! Where MediaWiki sends its purges, as far as `LocalSettings.php` says it in plain words. Pure.
+//! The addresses to which MediaWiki sends its purges, as far as `LocalSettings.php` has them in plain words. Pure.
 //!
 //! A setting that is computed is not known, and neither is one in another file. Then nothing is expected, and pages are
 //! kept for long only once a purge has arrived.
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use super::options::ServeOptions;
 use super::php_literals::without_comments;
 
-/// What the settings say.
+/// The settings of MediaWiki about purges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PurgeSettings {
     /// `$wgCdnServers` (`$wgSquidServers` before 1.34): `HOST:PORT` each.
@@ -31,9 +31,9 @@ impl PurgeSettings {
         }
     }
 
-    /// Are purges sent to where a server with these options listens, in a way that it takes? PHP sends
-    /// those of a URL with `https` through a tunnel, which no server in front of it offers; on a port for
-    /// TLS the scheme has to be said.
+    /// Whether purges are sent to where a server with these options listens, in a way that it takes. PHP sends those of
+    /// a URL with `https` through a tunnel, which no server in front of it offers; on a port for TLS the setting must
+    /// have the scheme.
     pub fn reach(&self, options: &ServeOptions) -> bool {
         let is_tls = options.https.is_some() || options.local_certificate.is_some();
         let is_plain = match &self.url {
@@ -47,7 +47,7 @@ impl PurgeSettings {
     }
 }
 
-/// Does `server` name a listener of this machine? `listen` is the argument of the directive.
+/// Whether `server` names a listener of this machine. `listen` is the argument of the directive.
 fn is_at(server: &str, listen: &str) -> bool {
     let Some((host, port)) = server.rsplit_once(':') else {
         // PHP takes another port then than that of HTTP.
@@ -89,7 +89,7 @@ fn assigned(text: &str, name: &str) -> Option<Vec<String>> {
     found.flatten()
 }
 
-/// The strings of a value that is a string, or a list of some; none where it is anything else.
+/// The strings of a value that is a string, or a list of some; none if it is anything else.
 fn strings_of(value: &str) -> Option<Vec<String>> {
     let value = value.trim();
     let list = value
@@ -173,7 +173,7 @@ mod tests {
                 false,
             ),
             ("$wgCdnServersNoPurge = ['127.0.0.1:8080'];", HERE, false),
-            // What is not said in plain words.
+            // Settings that are not plain words.
             ("$wgCdnServers = [ getenv('CDN') ];", HERE, false),
             ("$wgCdnServers = [ \"$host:8080\" ];", HERE, false),
             // A tunnel.

@@ -1,6 +1,6 @@
 //! Applications in folders of the document root, such as a WordPress in `/blog`: who answers
 //! there for paths that are no files, which of its paths are personal or refused, and which
-//! of its scripts run. Where the application of the document root has rules of its own, both
+//! of its scripts run. If the application of the document root has rules of its own, both
 //! hold.
 
 use super::applications::{Cookies, PHP, Rules, Scripts, rules};
@@ -26,7 +26,8 @@ pub(super) fn with_others(own: Rules, nested: &[NestedApplication]) -> Rules {
     }
 }
 
-/// What is personal of the nested applications, beside what is of the document root's.
+/// Writes the personal cookies and paths of the nested applications, beside those of the
+/// document root's.
 pub(super) fn personal(conf: &mut Conf, nested: &[NestedApplication], sessions: GuestSessions) {
     for (application, rules) in with_rules(nested) {
         conf.note(&format!(
@@ -49,7 +50,8 @@ pub(super) fn personal(conf: &mut Conf, nested: &[NestedApplication], sessions: 
     }
 }
 
-/// What of them is refused to all, and which of their scripts run.
+/// Writes the paths of nested applications that are refused to all, and which of their
+/// scripts run.
 pub(super) fn refused_and_scripts(
     conf: &mut Conf,
     nested: &[NestedApplication],

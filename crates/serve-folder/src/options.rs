@@ -1,17 +1,17 @@
-//! What the command line of `mayfly serve` asks for.
+//! The options of the command line of `mayfly serve`.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a page is kept without an application that says when it changes.
+/// How long a page is kept without an application that sends purges.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(1);
 
 /// `--learn`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LearnMode {
-    /// Pages are kept by what is known of them.
+    /// Pages are kept.
     On,
     /// It is reported.
     Watch,
@@ -25,7 +25,7 @@ pub struct DatabaseLogin {
     pub user: String,
     /// `None`: it is left out of the configuration, which people see.
     pub password: Option<String>,
-    /// The file that says so.
+    /// The file with the setting.
     pub settings: &'static str,
 }
 
@@ -41,11 +41,12 @@ pub enum GuestSessions {
     Off,
     /// It does not by itself.
     On,
-    /// Nor does what the site says of caching with every page alike.
+    /// It does not, and neither does a `Cache-Control` that the site sends with every page
+    /// alike.
     Uniform,
 }
 
-/// What the command line says.
+/// The options of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeOptions {
     /// Arguments of `listen`, one each.
@@ -54,11 +55,10 @@ pub struct ServeOptions {
     pub ttl: Duration,
     /// How long a page is kept that WordPress's plug-in vouches for, if that is another time.
     pub vouched_ttl: Option<Duration>,
-    /// `--learn`: what pages are made of is found out.
+    /// `--learn`: the statements and files that pages are made of are found out.
     pub learn: Option<LearnMode>,
-    /// By which account the database is asked of what pages were made, if that is known.
+    /// The account with which Mayfly asks the database, if that is known.
     pub learn_database: Option<DatabaseLogin>,
-    /// `--guest-sessions`
     pub guest_sessions: GuestSessions,
     /// Pages are kept below this folder.
     pub cache_folder: PathBuf,
@@ -68,25 +68,24 @@ pub struct ServeOptions {
     pub php: Option<PathBuf>,
     /// A file that PHP reads before each script.
     pub prepend: Option<PathBuf>,
-    /// Who runs PHP, for a program started by root.
+    /// The account that runs PHP, for a program started by root.
     pub user: Option<String>,
     /// The machine's mail program gains rights when it is started.
     pub mail_gains_rights: bool,
-    /// Where requests are logged; `None` logs none.
+    /// The log of requests; `None` logs none.
     pub access_log: Option<AccessLogPlace>,
     /// Addresses of proxies in front, whose word on visitors counts.
     pub behind: Vec<String>,
-    /// `--domain` and what belongs to it.
+    /// `--domain` and its options.
     pub https: Option<Https>,
     /// `--tls`: the certificate for this machine's own names, with its key in the same file.
     pub local_certificate: Option<PathBuf>,
-    /// `--dashboard`
     pub dashboard: Option<Dashboard>,
-    /// For the configuration file of the package's service: its logs and what it includes.
+    /// For the configuration file of the package's service: its logs and includes.
     pub service: bool,
 }
 
-/// Where requests are logged.
+/// The log of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessLogPlace {
     /// An absolute path.
@@ -108,9 +107,9 @@ pub struct Dashboard {
 pub struct Https {
     /// At least one.
     pub domains: Vec<String>,
-    /// Where the listeners without TLS are.
+    /// The addresses of the listeners without TLS.
     pub listen_http: Vec<String>,
-    /// What the issuer is called, and the URL of its directory.
+    /// The name of the issuer, and the URL of its directory.
     pub issuer: String,
     pub directory: String,
     pub email: Option<String>,
@@ -118,7 +117,7 @@ pub struct Https {
     pub authorities: Option<PathBuf>,
     /// The folder for keys and certificates.
     pub state: PathBuf,
-    /// Browsers trust the issuer, so that they may be told to come by HTTPS only.
+    /// Browsers trust the issuer, so that they may get a field that demands HTTPS.
     pub is_trusted: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Settings in the text of a PHP file, as far as they are literals. Pure: no PHP runs.
 //!
-//! A setting is known if its name stands in the file once, in a statement of its own that sets it to one string. What
-//! stands in a condition or is set twice is not known: which of it holds is PHP's to say.
+//! A setting is known if its name stands in the file once, in a statement of its own that sets it to one string. A
+//! setting in a condition, or one that is set twice, is not known: PHP decides which value holds.
 
 /// The text of a PHP file.
 pub(super) struct PhpSettings {
@@ -88,7 +88,7 @@ fn plain_statements(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where `;`, `{` or `}` is that stands in no string.
+/// Returns the position of the first `;`, `{` or `}` outside of strings.
 fn statement_end(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -102,7 +102,7 @@ fn statement_end(text: &str) -> Option<usize> {
     }
 }
 
-/// The value of a string at the beginning of the text, and what follows it.
+/// The value of a string at the beginning of the text, and the text behind it.
 fn literal(text: &str) -> Option<(String, &str)> {
     let (string, rest) = text.split_at_checked(string_length(text))?;
     let quote = string
@@ -154,7 +154,7 @@ fn string_length(text: &str) -> usize {
     text.len()
 }
 
-/// The text less what PHP takes for comments.
+/// Returns the text without PHP's comments.
 pub(super) fn without_comments(text: &str) -> String {
     let mut left = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! What PHP is told about a request.
+//! The FastCGI params of a request to PHP.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::kind::Kind;
 use super::options::ServeOptions;
 
 /// Lines at another level take the place of these: each level that hides another field
-/// says this, too.
+/// repeats this line.
 pub(super) const HIDE_NOSNIFF: &str = "fastcgi_hide_header X-Content-Type-Options;";
 
-/// What proxies in front tell; other clients are not believed.
+/// The params made from fields of proxies in front; other clients are not believed.
 const FORWARDED: [(&str, &str); 4] = [
     ("HTTP_X_FORWARDED_FOR", "$remote_addr"),
     ("HTTP_X_FORWARDED_HOST", "$http_host"),
@@ -30,10 +30,10 @@ const NOT_FORWARDED: [&str; 6] = [
     "HTTP_X_FORWARDED_SSL",
 ];
 
-/// Of `fastcgi_buffer_size`; WordPress's own fields need little.
+/// Bytes of `fastcgi_buffer_size` for tags; WordPress's own fields need little.
 const TAG_BYTES: usize = 24 * 1024;
 
-/// What is kept longer may end before that time.
+/// Pages that are kept longer than this may get a shorter lifetime from the plug-in.
 const KEPT_LONG: Duration = Duration::from_secs(1);
 
 pub(super) fn php_params(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
@@ -56,7 +56,8 @@ pub(super) fn php_params(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
     for name in NOT_FORWARDED {
         conf.line(&format!("fastcgi_param {name} '' if_not_empty;"));
     }
-    // Where `--ttl` says how long, the plug-in may say shorter, for what a page carries.
+    // If `--ttl` gives a longer lifetime, the plug-in may shorten it for a page's own
+    // content.
     let said = (kind == Kind::WordPress && options.ttl > KEPT_LONG).then_some(options.ttl);
     if let Some(ttl) = options.vouched_ttl.or(said) {
         conf.note(

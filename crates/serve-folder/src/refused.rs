@@ -1,11 +1,11 @@
-//! Which files are not handed out, and of known applications which are: the tables that
-//! the locations of the written configuration are made from. Each row says why and where
-//! the knowledge comes from. Patterns are PCRE without case, on the path as files are
-//! looked up by (decoded, without `..` and double slashes).
+//! Refused files, and for known applications the files that are handed out: the tables that
+//! the locations of the written configuration are made from. Each row has its reason and
+//! its source. Patterns are PCRE without case, on the path as files are looked up by
+//! (decoded, without `..` and double slashes).
 //!
-//! Two principles. Of an application that we know, a list says what is handed out, and
-//! every other file is refused, so that the next kind of leftover needs no rule. Of
-//! others, the table of refused names is all there is, besides that files without an
+//! Two principles. For an application that we know, a list has the files that are handed
+//! out, and every other file is refused, so that the next kind of leftover needs no rule.
+//! For others, the table of refused names is all there is, besides that files without an
 //! extension are not handed out (`core`, `error_log`, `id_rsa`, `artisan`, `dump`).
 
 use super::kind::Kind;
@@ -16,7 +16,7 @@ pub(super) struct Refusal {
     /// For the log and the configuration; without quotes.
     pub(super) why: &'static str,
     pub(super) pattern: String,
-    /// Who leaves such files, or says that they are private.
+    /// The program that leaves such files, or whose documentation calls them private.
     pub(super) source: &'static str,
     /// A path that is no file is the application's: it may be the address of a page.
     pub(super) is_for_files_only: bool,
@@ -28,7 +28,7 @@ pub(super) struct Refusal {
 /// A suffix that makes a file a script somewhere, without the end.
 pub(super) const SCRIPT: &str = r"\.(?:php\d*|phtml?|pht|phar|phps)";
 
-/// What a page has a browser load, and how long a browser may keep it.
+/// Files that a page has a browser load, and how long a browser may keep them.
 pub(super) const LIFETIMES: [(&str, &str); 2] = [
     ("1h", "css|js|mjs|map|webmanifest|wasm|xslt?"),
     (
@@ -45,8 +45,8 @@ pub(super) fn browser_types() -> String {
 const ARCHIVES: &str =
     "zip|zipx|tar|tgz|tbz2?|txz|tzst|gz|bz2|xz|zst|lz4|lzma|7z|rar|cab|iso|img|lha|arj|jar|war";
 
-/// What editors upload for visitors to download: WordPress's `wp_get_mime_types()`
-/// without what a browser would run or render as a page.
+/// Files that editors upload for visitors to download: WordPress's `wp_get_mime_types()`
+/// without the types that a browser would run or render as a page.
 const DOCUMENTS: &str = "docx?|docm|dot[mx]?|xls[bmx]?|xlt[mx]?|pptx?|pptm|pp[as][mx]?|pot[mx]?|od[bcfgpst]|rtf|wpd|pages|numbers|txt|csv|tsv|ics|vcf|md|epub|mobi|azw3|gpx|kml|kmz|geojson|json|psd|xcf|ai|eps|tiff?|heic|heif|dwg|dxf|stl|avi|mkv|mpe?g|wmv|flv|3g[2p]|m4b|midi?|wma|aiff?|srt|djvu?|zip|tar|gz|tgz|rar|7z";
 
 /// Files that no visitor gets, whatever the application.
@@ -153,14 +153,15 @@ pub(super) const REFUSED_NAMES: &str = "/(?:core|id_(?:rsa|dsa|ecdsa|ed25519)|[^
 /// row why, and the pattern. Every other file of them is refused.
 pub(super) type HandedOut = Vec<(&'static str, String)>;
 
-/// What is handed out; `None`: everything that the table does not refuse.
+/// Returns the files that are handed out; `None`: everything that the table does not
+/// refuse.
 pub(super) fn handed_out(kind: Kind) -> Option<HandedOut> {
-    // Where visitors find what editors uploaded.
+    // Folders in which visitors find the uploads of editors.
     let uploads = match kind {
         Kind::WordPress => Some("/(?:wp-content|app)/(?:uploads|files|blogs\\.dir)/"),
         Kind::MediaWiki => Some("^/images/"),
         Kind::Drupal => Some("^/(?:sites/[^/]+/)?files/"),
-        // The folder is made for publishing, but for what was forgotten there.
+        // The folder is made for publishing, but files are forgotten there.
         Kind::Laravel | Kind::Symfony => {
             Some("^/(?:storage|uploads?|files|media|downloads?|documents?|docs|assets|images?)/")
         }
@@ -192,7 +193,7 @@ pub(super) fn handed_out(kind: Kind) -> Option<HandedOut> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Layout {
     pub(super) name: &'static str,
-    /// Files that tell it, relative to the document root. All must be there.
+    /// Files by which it is recognized, relative to the document root. All must be there.
     pub(super) signs: &'static [&'static str],
     /// Paths that no visitor may open: files and scripts.
     pub(super) refused: &'static str,

@@ -1,7 +1,7 @@
-//! What the written configurations promise, request by request: which paths
-//! are refused, run or handed out, and which requests are personal. The tests
-//! read the configuration as nginx would (locations with patterns in order,
-//! the first that matches wins) instead of asking the tables it came from.
+//! Promises of the written configurations, request by request: which paths are
+//! refused, run or handed out, and which requests are personal. The tests read
+//! the configuration as nginx would (locations with patterns in order, the
+//! first that matches wins) instead of asking the tables it came from.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -96,7 +96,8 @@ fn block<'a>(lines: &mut impl Iterator<Item = &'a str>, head: &str) -> Location 
 }
 
 impl Location {
-    /// Does the path fit the pattern? Those without one are not looked at.
+    /// Whether the path fits the pattern. Locations without one are not looked
+    /// at.
     fn takes(&self, path: &str) -> bool {
         let Some(head) = self.head.strip_prefix("location ~") else {
             return false;
@@ -110,7 +111,7 @@ impl Location {
             .unwrap()
     }
 
-    /// Does the path begin with a prefix that goes before patterns?
+    /// Whether the path begins with a prefix that goes before patterns.
     fn begins(&self, path: &str) -> bool {
         let prefix = self.head.strip_prefix("location ^~ ");
         prefix.is_some_and(|prefix| path.starts_with(prefix.trim_matches('"')))
@@ -128,7 +129,7 @@ impl Location {
     }
 }
 
-/// What the location of a path does with it.
+/// Returns how the location of a path treats it.
 fn fate(config: &str, path: &str) -> &'static str {
     let (_, server) = config.split_once("server {\n").unwrap();
     match block(&mut server.lines(), "server").locate(path) {
@@ -454,7 +455,8 @@ fn shared(config: &str) -> Arc<Rules> {
     Arc::clone(for_pages.next().unwrap())
 }
 
-/// Why a request for `target` with this Cookie field goes past the cache.
+/// Returns the reason why a request for `target` with this Cookie field goes
+/// past the cache.
 fn bypass(rules: &Rules, target: &str, cookie: &str) -> Option<Bypass> {
     let text = format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n");
     let head = http1::parse_head(text, &http1::HeadLimits::default()).unwrap();

@@ -62,11 +62,11 @@ impl Files for Folder {
     }
 }
 
-/// The first bytes of a regular file as text. It never waits: root reads here what
-/// others may have put there, a FIFO for instance. Root follows the links of root only.
+/// The first bytes of a regular file as text. It never waits: root reads here files that others may have put
+/// there, a FIFO for instance. Root follows the links of root only.
 ///
 /// # Errors
-/// What is there cannot be read, or is no file.
+/// The file cannot be read, or is no regular file.
 pub fn begin_of_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     begin_of_file(open(path)?, bytes_max)
 }

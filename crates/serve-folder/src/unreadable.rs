@@ -1,6 +1,6 @@
-//! What could not be looked at while an application was looked for: a folder or file that this
-//! account may not read. Without it, a site whose folder is closed would pass for one without
-//! any scripts, and its sources for files to hand out.
+//! Folders and files that this account may not read, met during the search for an application.
+//! Without this check, a site whose folder is closed would pass for one without any scripts,
+//! and its sources for files to hand out.
 
 use std::cell::RefCell;
 use std::io;
@@ -23,7 +23,7 @@ impl WatchedFolder {
         }
     }
 
-    /// What could not be read, and why.
+    /// Returns the unreadable paths with their reasons.
     pub fn refused(&self) -> Option<String> {
         let refused = self.refused.borrow();
         let (path, error) = refused.as_ref()?;
@@ -62,7 +62,7 @@ impl Files for WatchedFolder {
     }
 
     fn text(&self, path: &str) -> Option<String> {
-        // A file that is there and may not be read says something else than one that is not.
+        // A file that is there and may not be read means something else than a missing one.
         let is_there = self.folder.is_file(path);
         let text = self.folder.text(path);
         if is_there && text.is_none() {

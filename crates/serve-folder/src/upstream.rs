@@ -1,6 +1,6 @@
-//! `mayfly serve URL`: an HTTP server in the place of a folder. What it is called
-//! in, configuration text out; pure. The same caution as for PHP of which nothing
-//! is known: a visitor with cookies of their own, an action, or an address that
+//! `mayfly serve URL`: an HTTP server in the place of a folder. Takes its URL and
+//! returns configuration text; pure. The caution is that for PHP of an unknown
+//! application: a visitor with cookies of their own, an action, or an address that
 //! looks personal goes past the cache, and the application's `Cache-Control` goes
 //! before any lifetime of ours.
 
@@ -25,20 +25,20 @@ const KEPT_CONNECTIONS: usize = 32;
 /// `http://HOST[:PORT]` or `http://unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamUrl {
-    /// As `server` of an upstream group takes it.
+    /// The address as an argument of `server` in an upstream group.
     pub address: String,
-    /// As typed, without a slash at its end.
+    /// The URL as typed, without a slash at its end.
     pub text: String,
 }
 
 impl UpstreamUrl {
-    /// Is `text` meant as a URL rather than a folder?
+    /// Whether `text` is meant as a URL rather than a folder.
     pub fn is_one(text: &str) -> bool {
         text.starts_with("http://") || text.starts_with("https://")
     }
 
     /// # Errors
-    /// Why it cannot be served.
+    /// The reason why it cannot be served.
     pub fn parse(text: &str) -> Result<UpstreamUrl, String> {
         let Some(rest) = text.strip_prefix("http://") else {
             return Err(format!(
@@ -82,7 +82,7 @@ impl UpstreamUrl {
     }
 }
 
-/// The configuration that serves what `upstream` says.
+/// Returns the configuration for a site behind `upstream`.
 ///
 /// # Errors
 /// A word that the syntax cannot carry.
@@ -144,9 +144,10 @@ pub fn write_upstream_config(
     Ok(conf.text)
 }
 
-/// What the upstream is told about the visitor.
+/// The fields about the visitor that the upstream gets.
 ///
-/// What the visitor, or a proxy in front that is not trusted, says of itself is replaced.
+/// Fields that the visitor, or a proxy in front that is not trusted, sends about itself
+/// are replaced.
 const FIELDS: [(&str, &str); 13] = [
     ("Host", "$host$is_request_port$request_port"),
     ("X-Real-IP", "$remote_addr"),

@@ -1,6 +1,6 @@
 //! `--home`: WordPress takes another address for the one of its home, without a change of its files and its
-//! database. PHP reads a file before each script; it uses what WordPress has for programs that come before it:
-//! filters in `$wp_filter`, which `WP_Hook::build_preinitialized_hooks` takes over.
+//! database. PHP reads a file before each script; it uses WordPress's interface for programs that come before
+//! it: filters in `$wp_filter`, which `WP_Hook::build_preinitialized_hooks` takes over.
 
 /// An address that a home can have: scheme, host and perhaps a port, without a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,8 @@ impl HomeAddress {
         &self.0
     }
 
-    /// The file that PHP reads first. What `auto_prepend_file` names elsewhere is read as before.
+    /// Returns the file that PHP reads first. A file that `auto_prepend_file` names elsewhere is read as
+    /// before.
     pub fn script(&self) -> String {
         SCRIPT.replace("%%", &self.0)
     }

@@ -1,11 +1,11 @@
-//! What was found and what was asked for in, nginx-syntax configuration out;
-//! pure. The text is for reading: an administrator copies it and goes on from
-//! there, so each part says why it is there.
+//! Writes nginx-syntax configuration from the found site and the options; pure. The text is
+//! for reading: an administrator copies it and goes on from there, so each part has its
+//! reason.
 //!
-//! A page is shared by `cache_shared`: see there for what a visitor's request may shape. The
-//! tables of [`super::applications`] tell which requests are personal. DokuWiki starts a
-//! session for everybody, which makes PHP say `no-store` on every page: what it says there is
-//! disregarded, for pages that were made without any cookie.
+//! A page is shared by `cache_shared`: see there for the effects that a visitor's request may
+//! have. The tables of [`super::applications`] decide which requests are personal. DokuWiki
+//! starts a session for everybody, which makes PHP send `no-store` on every page: that field
+//! is disregarded for pages that were made without any cookie.
 
 use std::path::Path;
 
@@ -23,8 +23,7 @@ use super::nested_applications;
 use super::options::{LearnMode, ServeOptions};
 use super::php_params::php_params;
 
-/// The configuration that serves what was `found` in the folder `dir` (an
-/// absolute path).
+/// The configuration that serves the site `found` in the folder `dir` (an absolute path).
 ///
 /// # Errors
 /// A path or word that the syntax cannot carry.
@@ -97,7 +96,7 @@ pub fn write_config(
     Ok(conf.text)
 }
 
-/// The same path as the plug-in names, so that both together make one request.
+/// The path that the plug-in names too, so that both together make one request.
 const WORDPRESS_CRON: &str = "cache_repeat /wp-cron.php?doing_wp_cron 60s;";
 
 /// `--learn`

@@ -1,5 +1,5 @@
-//! A client that sends exactly the bytes it is told to, and reads one response
-//! after another from a connection.
+//! A client that sends exactly the given bytes, and reads one response after another from a
+//! connection.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct Client {
     error: Option<io::Error>,
 }
 
-/// What a client sends on and reads from.
+/// The stream that a client sends on and reads from.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
@@ -30,7 +30,7 @@ pub struct Reply {
     /// Names in lower case.
     pub fields: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// The body ended where its framing said it would.
+    /// The body ended at the length of its framing.
     pub is_complete: bool,
 }
 
@@ -76,7 +76,7 @@ impl Client {
         }
     }
 
-    /// What the connection ended with, if not with the end of the stream.
+    /// Returns the error that ended the connection, if it was not the end of the stream.
     pub fn error(&self) -> Option<io::ErrorKind> {
         self.error.as_ref().map(io::Error::kind)
     }
@@ -89,7 +89,7 @@ impl Client {
         self.try_send(bytes).await.expect("the server reads");
     }
 
-    /// Sends what the server takes, and does not mind if it takes no more.
+    /// Sends bytes as far as the server takes them, and does not mind if it takes no more.
     pub async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref()).await?;
         self.stream.flush().await

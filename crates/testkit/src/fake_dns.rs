@@ -1,4 +1,5 @@
-//! A name server that says what a test wants, over UDP and TCP of one port.
+//! A name server with the answers that a test wants, over UDP and TCP of one
+//! port.
 //!
 //! A closure answers each question; every question is noted with its time's
 //! order. The threads end with the value.
@@ -39,10 +40,10 @@ impl DnsRecord {
     }
 }
 
-/// What the server does.
+/// The reply of the server.
 #[derive(Clone, Debug)]
 pub enum DnsReply {
-    /// Says these, as far as they are of the kind asked for.
+    /// Answers with these records, as far as they are of the kind asked for.
     Records(Vec<DnsRecord>),
     /// A response code: 2 SERVFAIL, 3 NXDOMAIN ...
     Code(u16),
@@ -88,7 +89,7 @@ impl FakeDns {
         }
     }
 
-    /// Where it listens.
+    /// Returns the server's address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -111,7 +112,8 @@ impl Drop for FakeDns {
     }
 }
 
-/// The same free port for both. Others may take it in between; then again.
+/// Binds one free port for both. Another program may take it in between; then
+/// it tries again.
 fn sockets() -> (UdpSocket, TcpListener) {
     for _ in 0..100 {
         let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
@@ -151,7 +153,7 @@ impl Server {
                 return;
             }
             if let Ok(stream) = stream {
-                // A client that closes early has what it wanted.
+                // A client that closes early has its answer.
                 drop(self.serve_stream(stream));
             }
         }

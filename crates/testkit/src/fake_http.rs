@@ -1,6 +1,6 @@
-//! An HTTP server that says exactly what a test tells it to, byte for byte, lies
-//! included. A handler turns each [`Request`] into a [`Script`]; afterwards the
-//! connection is kept for the next request unless the script closes it.
+//! An HTTP server that sends exactly the bytes of a test, lies included. A handler turns each
+//! [`Request`] into a [`Script`]; afterwards the connection is kept for the next request unless
+//! the script closes it.
 //!
 //! Runs on the caller's tokio runtime and stops when dropped.
 
@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 /// More than a test sends.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// What the client asked.
+/// A client's request.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: String,
@@ -33,13 +33,13 @@ pub struct Request {
     pub number: usize,
     /// The first connection has 1.
     pub connection: usize,
-    /// Where the connection comes from.
+    /// The address of the client.
     pub peer: SocketAddr,
-    /// Of an encrypted connection.
+    /// The TLS of an encrypted connection.
     pub tls: Option<Tls>,
 }
 
-/// What a client told in its handshake.
+/// The client's offers in its handshake.
 #[derive(Clone, Debug)]
 pub struct Tls {
     /// The name of the server that it wants.

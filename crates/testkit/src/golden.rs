@@ -1,12 +1,12 @@
-//! Golden files: what a function gives, kept in files that are compared with it.
-//! `MAYFLY_BLESS=1` writes what comes out instead. Read the diff before you commit it.
+//! Golden files: the results of a function, kept in files that are compared with them.
+//! `MAYFLY_BLESS=1` writes the results instead. Read the diff before you commit it.
 
 use std::path::{Path, PathBuf};
 
-/// Between what goes in and what comes out, in a file that holds both.
+/// The line between input and result, in a file that holds both.
 const RULE: &str = "----------------------------------------\n";
 
-/// Are files to be written, not compared?
+/// Whether files are to be written, not compared.
 pub fn is_blessing() -> bool {
     std::env::var_os("MAYFLY_BLESS").is_some_and(|value| value == "1")
 }
@@ -35,7 +35,7 @@ pub fn assert_file(path: &Path, text: &str) {
     );
 }
 
-/// A file that contains an input, a rule, and what must come out of the input.
+/// A file that contains an input, a rule, and the expected result.
 #[derive(Debug)]
 pub struct Case {
     pub path: PathBuf,
@@ -64,7 +64,7 @@ pub fn cases(folder: &Path) -> Vec<Case> {
     paths.into_iter().map(read).collect()
 }
 
-/// Compares what `outcome` gives for the input of each case.
+/// Compares the result of `outcome` for each case's input.
 ///
 /// # Panics
 /// When some give something else; with that.

@@ -44,7 +44,7 @@ impl Drop for Http3Client {
 /// A request that was begun, and its response.
 pub struct Exchange(RequestStream<BidiStream<Bytes>, Bytes>);
 
-/// A response whose body has ended, and what came behind it.
+/// A response whose body has ended, and the data behind it.
 pub struct WholeReply {
     pub reply: Reply,
     pub trailers: Vec<(String, String)>,
@@ -234,7 +234,7 @@ impl Http3Client {
         exchange.reply().await
     }
 
-    /// The same.
+    /// Like [`Self::try_ask`], for a request that must get a response.
     ///
     /// # Panics
     /// When there is no response.
@@ -387,7 +387,7 @@ fn put_text(out: &mut Vec<u8>, pattern: u8, prefix_bits: u32, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// What a stream of any bytes came to.
+/// The result of a stream of any bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A response with this status.
@@ -398,7 +398,7 @@ pub enum Outcome {
     Closed(u64),
 }
 
-/// Opens a stream, sends these bytes and its end, and reads what comes of it.
+/// Opens a stream, sends these bytes and its end, and reads the result.
 ///
 /// # Panics
 /// When nothing does.

@@ -29,8 +29,8 @@ impl MariaDb {
         MariaDb::start_with(&[])
     }
 
-    /// The same with more of `mariadbd`'s options. The server ends with this process as well, whose static values are
-    /// never dropped.
+    /// Like [`MariaDb::start`], with more of `mariadbd`'s options. The server ends with this process as well, whose
+    /// static values are never dropped.
     ///
     /// # Panics
     /// When that fails.
@@ -89,7 +89,7 @@ impl MariaDb {
         }
     }
 
-    /// Kills the server in the middle of what it does.
+    /// Kills the server in the middle of its work.
     ///
     /// # Panics
     /// When it does not run.
@@ -118,12 +118,11 @@ impl MariaDb {
         self.until_it_answers();
     }
 
-    /// Where it listens.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("sock")
     }
 
-    /// What the client prints.
+    /// Runs a script and returns the output of the client.
     ///
     /// # Panics
     /// When a statement fails.
@@ -132,13 +131,13 @@ impl MariaDb {
         printed.unwrap_or_else(|| panic!("{script}"))
     }
 
-    /// The same; `None` when a statement fails.
+    /// Like [`MariaDb::run`]; `None` when a statement fails.
     pub fn try_run(&self, script: &str) -> Option<String> {
         let (printed, is_done) = self.client(script, &[]);
         is_done.then_some(printed)
     }
 
-    /// What the client prints; statements that fail do not end it.
+    /// Runs a script and returns the output of the client; statements that fail do not end it.
     pub fn run_past_errors(&self, script: &str) -> String {
         self.client(script, &["--force"]).0
     }

@@ -1,7 +1,7 @@
-//! One origin in two protocols: what a test writes once holds for PHP behind
-//! FastCGI and for an HTTP server alike. Directives are written as the table of
-//! directives names families (`*_cache_valid`), and [`Spelling::spell`] gives
-//! them the prefix.
+//! One origin in two protocols: a test that is written once holds for PHP
+//! behind FastCGI and for an HTTP server alike. Directives are written as the
+//! table of directives names families (`*_cache_valid`), and
+//! [`Spelling::spell`] gives them the prefix.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use crate::fake_http::{self, FakeHttp};
 use crate::fake_php::{self, FakePhp};
 
-/// Which protocol, and so which prefix of directives.
+/// The protocol, and so the prefix of directives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelling {
     FastCgi,
@@ -21,7 +21,8 @@ pub enum Spelling {
 impl Spelling {
     pub const BOTH: [Spelling; 2] = [Spelling::FastCgi, Spelling::Proxy];
 
-    /// `*_` becomes the prefix, and `PASS;` what hands requests to `origin`.
+    /// `*_` becomes the prefix, and `PASS;` the directive that hands requests
+    /// to `origin`.
     pub fn spell(self, directives: &str, origin: &Origin) -> String {
         let address = origin.address();
         let (prefix, pass) = match self {
@@ -41,7 +42,7 @@ impl Spelling {
     }
 }
 
-/// What the origin was asked.
+/// A request that the origin got.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: String,
@@ -116,11 +117,11 @@ enum Step {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Length {
-    /// As many bytes as there are.
+    /// The right number of bytes.
     True,
-    /// Something else.
+    /// Another number of bytes.
     Claimed(usize),
-    /// Not said: chunks over HTTP.
+    /// No length: chunks over HTTP.
     Open,
 }
 
@@ -174,25 +175,25 @@ impl OriginAnswer {
         self
     }
 
-    /// Says that the body has `length` bytes, whatever it has.
+    /// Announces a body of `length` bytes, whatever it has.
     pub fn claiming(mut self, length: usize) -> OriginAnswer {
         self.length = Length::Claimed(length);
         self
     }
 
-    /// Does not say how long the body is.
+    /// Leaves out the length of the body.
     pub fn of_open_length(mut self) -> OriginAnswer {
         self.length = Length::Open;
         self
     }
 
-    /// Is truncated where it should end.
+    /// Truncates the body at its end.
     pub fn cut(mut self) -> OriginAnswer {
         self.ending = BodyEnding::Cut;
         self
     }
 
-    /// Says nothing more, and does not close either.
+    /// Sends nothing more, and does not close either.
     pub fn hang(mut self) -> OriginAnswer {
         self.ending = BodyEnding::Hang;
         self
@@ -209,7 +210,7 @@ impl OriginAnswer {
     fn length_field(&self) -> String {
         match self.length {
             Length::Open => String::new(),
-            // These say nothing of their length.
+            // These have no field with a length.
             _ if matches!(self.status, 204 | 304) => String::new(),
             Length::True => format!("Content-Length: {}\r\n", self.body_bytes()),
             Length::Claimed(length) => format!("Content-Length: {length}\r\n"),

@@ -13,10 +13,10 @@ use crate::process::{KilledOnDrop, free_port};
 use crate::tls::Authority;
 use crate::wait::until_or;
 
-/// What Pebble is to do otherwise than usual.
+/// Options in which Pebble differs from its usual behaviour.
 #[derive(Debug, Clone, Default)]
 pub struct PebbleOptions {
-    /// Where it looks for the answers to HTTP-01 and TLS-ALPN-01.
+    /// The port at which it looks for the answers to HTTP-01 and TLS-ALPN-01.
     pub http_port: u16,
     pub tls_port: u16,
     /// How many of a hundred nonces it refuses.
@@ -31,7 +31,7 @@ pub struct PebbleOptions {
 pub struct Pebble {
     folder: TempDir,
     directory_port: u16,
-    /// Where TXT records are set.
+    /// The port at which TXT records are set.
     records_port: u16,
     _issuer: KilledOnDrop,
     _names: KilledOnDrop,
@@ -130,7 +130,7 @@ impl Pebble {
         self.folder.path().join("ca.pem")
     }
 
-    /// What it has logged.
+    /// Returns the log so far.
     pub fn log(&self) -> String {
         let read = |name| std::fs::read_to_string(self.folder.path().join(name));
         read("pebble.log").unwrap_or_default() + &read("pebble.err").unwrap_or_default()
@@ -162,7 +162,7 @@ exec curl -sSf -d "{{\"host\":\"$2.\",\"value\":\"$3\"}}" http://127.0.0.1:{1}/$
         path
     }
 
-    /// What the command was called with, line by line.
+    /// Returns the arguments of the command's calls, line by line.
     pub fn records(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("records")).unwrap_or_default()
     }

@@ -63,7 +63,7 @@ pub fn state_and_parent(pid: u32) -> Option<(String, u32)> {
     Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
 
-/// Does the process run? A zombie does not.
+/// Whether the process runs. A zombie does not.
 pub fn is_alive(pid: u32) -> bool {
     state_and_parent(pid).is_some_and(|(state, _)| state != "Z")
 }
@@ -118,8 +118,7 @@ pub fn status_line(pid: u32, name: &str) -> String {
     value.unwrap_or_default().trim().to_owned()
 }
 
-/// Memory of a process as a line of its status says it (`VmRSS`, `VmHWM`), in bytes; 0 where
-/// it has ended.
+/// Returns the memory of a process from a line of its status (`VmRSS`, `VmHWM`), in bytes; 0 if it has ended.
 pub fn memory_bytes(pid: u32, name: &str) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let values = text.lines().filter_map(|line| line.strip_prefix(name));
@@ -150,8 +149,8 @@ pub fn free_port() -> u16 {
     free.expect("a free port")
 }
 
-/// Copies a program that the test runs next. `cp` writes the copy: a child that another test starts inherits what this
-/// process has open for writing, and the kernel does not run such a file (`ETXTBSY`).
+/// Copies a program that the test runs next. `cp` writes the copy: a child that another test starts inherits the files
+/// that this process has open for writing, and the kernel does not run such a file (`ETXTBSY`).
 ///
 /// # Panics
 /// When `cp` fails.

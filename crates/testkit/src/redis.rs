@@ -21,7 +21,7 @@ pub struct RedisServer {
 }
 
 impl RedisServer {
-    /// Starts it with its files in `folder`; what it is told is on disk at once if it `keeps_data`.
+    /// Starts it with its files in `folder`; its data is on disk at once if it `keeps_data`.
     ///
     /// # Panics
     /// When there is no redis-server (`scripts/setup.sh test` installs it), or it does not start.
@@ -29,10 +29,10 @@ impl RedisServer {
         RedisServer::start_with(folder, keeps_data, &[])
     }
 
-    /// The same with more arguments.
+    /// Like [`RedisServer::start`], with more arguments.
     ///
     /// # Panics
-    /// As [`RedisServer::start`].
+    /// When [`RedisServer::start`] does.
     pub fn start_with(folder: &Path, keeps_data: bool, arguments: &[&str]) -> RedisServer {
         let mut server = RedisServer {
             process: None,
@@ -44,7 +44,6 @@ impl RedisServer {
         server
     }
 
-    /// Where it listens.
     pub fn socket(&self) -> PathBuf {
         self.folder.join("redis")
     }
@@ -116,7 +115,7 @@ impl RedisServer {
         send_signal(process.0.id(), signal);
     }
 
-    /// What it answers to a command, as it is sent.
+    /// Sends a command and returns the answer as sent.
     ///
     /// # Panics
     /// When it does not answer.

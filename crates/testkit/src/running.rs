@@ -12,7 +12,6 @@ use crate::process::{has_pid_file, is_root};
 use crate::serving::FolderServer;
 use crate::started::StartedProcess;
 
-/// A running server.
 pub struct RunningServer {
     started: StartedProcess,
     /// `user`, where root starts it; `None`: the account that the program chooses.
@@ -20,34 +19,34 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
-    /// Starts `program` with `http` as the content of the http block; `%%` in
-    /// it stands for the folder. The pid file says that it listens.
+    /// Starts `program` with `http` as the content of the http block; `%%` in it stands for the folder. The pid file
+    /// appears when it listens.
     ///
     /// # Panics
-    /// When it does not start; with what it said.
+    /// When it does not start; with its output.
     pub async fn start(program: &str, main: &str, http: &str) -> RunningServer {
         let folder = tempfile::Builder::new()
             .prefix("mayfly-test")
             .tempdir()
             .expect("a folder");
-        // As root it would serve as another user, who may not read the folder.
+        // A server started as root would serve as another user, who may not read the folder.
         RunningServer::start_in(folder, program, main, http, Some("root")).await
     }
 
-    /// The same where root starts it, with an account of its own for the process that serves: its parent keeps the rights
-    /// of root, and PHP.
+    /// Like [`RunningServer::start`], with root as the starter and an account of its own for the process that serves:
+    /// its parent keeps the rights of root, and PHP.
     ///
     /// # Panics
-    /// When it does not start; with what it said.
+    /// When it does not start; with its output.
     pub async fn start_divided(program: &str, main: &str, http: &str) -> RunningServer {
         let folder = FolderServer::folder();
         RunningServer::start_in(folder, program, main, http, Some("nobody")).await
     }
 
-    /// As [`RunningServer::start_divided`], with the account that the program chooses.
+    /// Like [`RunningServer::start_divided`], with the account that the program chooses.
     ///
     /// # Panics
-    /// When it does not start; with what it said.
+    /// When it does not start; with its output.
     pub async fn start_as_chosen(program: &str, main: &str, http: &str) -> RunningServer {
         RunningServer::start_in(FolderServer::folder(), program, main, http, None).await
     }
@@ -69,7 +68,7 @@ impl RunningServer {
     /// Starts `program` again in the same folder, with the configuration that is there, after it has ended.
     ///
     /// # Panics
-    /// When it does not start; with what it said.
+    /// When it does not start; with its output.
     pub async fn start_again(&mut self, program: &str) {
         // After a `kill -9` they still lie there.
         for name in ["pid", "http"] {

@@ -36,15 +36,16 @@ impl FolderServer {
     /// Starts `program serve WHAT ARGUMENTS`; waits until it answers.
     ///
     /// # Panics
-    /// When it does not start; with what it said.
+    /// When it does not start; with its output.
     pub async fn start(program: &str, what: &str, arguments: &[&str]) -> FolderServer {
         FolderServer::start_with_cache(program, what, arguments, "cache").await
     }
 
-    /// The same with a folder for the pages that it keeps; a relative path goes with the test.
+    /// Like [`FolderServer::start`], with a folder for the pages that it keeps; a relative path goes
+    /// with the test.
     ///
     /// # Panics
-    /// When it does not start; with what it said.
+    /// When it does not start; with its output.
     pub async fn start_with_cache(
         program: &str,
         what: &str,
@@ -67,7 +68,7 @@ impl FolderServer {
             .spawn()
             .expect("the program starts");
         let mut started = StartedProcess::new(child, folder, &["stderr"]);
-        // What is announced is said when everything listens.
+        // The program prints its announcement when everything listens.
         let announced = |folder: &Path| {
             std::fs::read_to_string(folder.join("stdout")).is_ok_and(|text| text.contains("Ctrl-C"))
         };
@@ -81,7 +82,7 @@ impl FolderServer {
     /// Starts `program serve FOLDER ARGUMENTS` for a site with these files.
     ///
     /// # Panics
-    /// When it does not start; with what it said.
+    /// When it does not start; with its output.
     pub async fn start_site(
         program: &str,
         files: &[(&str, &str)],
@@ -103,7 +104,7 @@ impl FolderServer {
         self._site.as_ref().expect("a site").path()
     }
 
-    /// Where it takes commands.
+    /// Returns the path of its control socket.
     ///
     /// # Panics
     /// When there is no such socket.

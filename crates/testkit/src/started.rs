@@ -1,5 +1,5 @@
-//! A process under test with a folder that it writes to: what [`RunningServer`](crate::running)
-//! and [`FolderServer`](crate::serving) have in common.
+//! A process under test with a folder that it writes to: the common part of
+//! [`RunningServer`](crate::running) and [`FolderServer`](crate::serving).
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -36,7 +36,7 @@ impl StartedProcess {
     /// Waits for the start to be over.
     ///
     /// # Panics
-    /// When the process ends, or does not come that far; with what it said.
+    /// When the process ends, or does not come that far; with its output.
     pub async fn wait_for_start(&mut self, is_over: impl Fn(&Path) -> bool) {
         let folder = self.folder.path();
         let (child, logs) = (&mut self.child, self.logs);
@@ -59,7 +59,7 @@ impl StartedProcess {
         self.folder.path()
     }
 
-    /// The content of a file in its folder; empty where the file cannot be read.
+    /// The content of a file in its folder; empty if the file cannot be read.
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
@@ -72,12 +72,12 @@ impl StartedProcess {
         std::fs::write(self.path(name), content).expect("a file");
     }
 
-    /// What it has logged so far.
+    /// Returns the error log so far.
     pub fn error_log(&self) -> String {
         text_of(self.folder.path(), self.logs)
     }
 
-    /// Where it listens.
+    /// Returns the target at which it listens.
     pub fn target(&self) -> Target {
         Target(self.path("http"))
     }
@@ -120,7 +120,7 @@ impl StartedProcess {
         }
     }
 
-    /// Waits for the end outside of a runtime, and kills what has not ended in time.
+    /// Waits for the end outside of a runtime, and kills processes that have not ended in time.
     pub(crate) fn stop(&mut self, time: Duration) {
         let start = std::time::Instant::now();
         while start.elapsed() < time && !matches!(self.child.try_wait(), Ok(Some(_))) {

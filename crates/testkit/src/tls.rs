@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
-/// Who signs.
+/// An authority that signs certificates.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate with its key.
@@ -37,7 +37,7 @@ impl Authority {
         self.0.pem()
     }
 
-    /// The same without the armour of PEM.
+    /// Returns its own certificate without the armour of PEM.
     pub fn der(&self) -> CertificateDer<'static> {
         self.0.der().clone()
     }
@@ -50,7 +50,7 @@ impl Authority {
         self.identity_of(name, KeyPair::generate().expect("a key"))
     }
 
-    /// The same for an RSA key; others have keys of elliptic curves.
+    /// Like [`Self::identity`], for an RSA key; others have keys of elliptic curves.
     ///
     /// # Panics
     /// When that is no name of a host.

@@ -24,7 +24,7 @@ use crate::wait::TIMEOUT;
 #[derive(Clone)]
 pub struct TlsClient(Arc<ClientConfig>);
 
-/// What a client offers.
+/// The offers of a client.
 #[derive(Default)]
 pub struct Offer<'a> {
     /// None: all.
@@ -42,7 +42,7 @@ pub struct Offer<'a> {
 pub struct TlsConnection {
     pub client: Client,
     pub version: ProtocolVersion,
-    /// What ALPN came to.
+    /// The protocol that ALPN has chosen.
     pub protocol: Option<String>,
     pub is_resumed: bool,
     /// The server's own.
@@ -78,7 +78,7 @@ impl TlsClient {
         TlsClient(Arc::new(config))
     }
 
-    /// The same client without the sessions that it knows.
+    /// Returns the same client without the sessions that it knows.
     pub fn forgetful(&self) -> TlsClient {
         let mut config = ClientConfig::clone(&self.0);
         config.resumption = Resumption::disabled();
@@ -98,10 +98,10 @@ impl TlsClient {
             .await
     }
 
-    /// The same over a stream on which something may have been said already.
+    /// Like [`TlsClient::connect`], over a stream that may have been used already.
     ///
     /// # Errors
-    /// As for [`TlsClient::connect`].
+    /// The errors of [`TlsClient::connect`].
     ///
     /// # Panics
     /// When the handshake does not end.
@@ -123,8 +123,7 @@ impl TlsClient {
     }
 }
 
-/// A connection that begins with requests, and whose client does not end the handshake before it
-/// is told to.
+/// A connection that begins with requests, and whose client ends the handshake only on demand.
 pub struct EarlyConnection {
     session: ClientConnection,
     stream: UnixStream,
@@ -133,7 +132,7 @@ pub struct EarlyConnection {
 
 impl TlsClient {
     /// The records that a connection begins with: the first message of the handshake, and each of
-    /// `pieces` ahead of its end. `None` where there is no session that allows that.
+    /// `pieces` ahead of its end. `None` if there is no session that allows that.
     ///
     /// # Panics
     /// When rustls takes none of it, or nothing listens there.
@@ -197,7 +196,7 @@ impl EarlyConnection {
         self.send_raw(&records).await;
     }
 
-    /// Reads until `text` has come, and says nothing meanwhile; gives everything up to it.
+    /// Reads until `text` has come, and sends nothing meanwhile; returns everything up to it.
     ///
     /// # Panics
     /// When it does not come, or the server breaks the protocol.
@@ -217,7 +216,7 @@ impl EarlyConnection {
         received.expect("the text in time")
     }
 
-    /// Reads until the server has said what belongs to the handshake, and says nothing meanwhile.
+    /// Reads until the server has sent its part of the handshake, and sends nothing meanwhile.
     ///
     /// # Panics
     /// When it does not, or breaks the protocol.
@@ -231,12 +230,12 @@ impl EarlyConnection {
         received.expect("the server's part in time");
     }
 
-    /// Has the server taken what came early?
+    /// Whether the server has taken the early data.
     pub fn is_accepted(&self) -> bool {
         self.session.is_early_data_accepted()
     }
 
-    /// Reads what there is; false at the end.
+    /// Reads the bytes that are there; false at the end.
     async fn fill(&mut self) -> bool {
         let mut buffer = [0; 4096];
         let read = self.stream.read(&mut buffer).await.unwrap_or(0);

@@ -26,7 +26,7 @@ pub struct TlsRelay {
     task: JoinHandle<()>,
 }
 
-/// Where a request is stopped.
+/// The side on which a request is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The server does not get it.
@@ -184,7 +184,7 @@ impl RelayState {
     }
 }
 
-/// Reads a head and the body whose length it says.
+/// Reads a head, and a body of the length in it.
 async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {

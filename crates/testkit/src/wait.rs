@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes on a busy machine: what takes this long does not come.
+/// Longer than anything takes on a busy machine: an event that takes this long does
+/// not come.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// Between two looks.
 pub(crate) const PAUSE: Duration = Duration::from_millis(5);
@@ -15,7 +16,7 @@ pub async fn until(what: &str, is_so: impl FnMut() -> bool) {
     until_or(is_so, || format!("not in time: {what}")).await;
 }
 
-/// The same; `complaint` is what the test fails with.
+/// Like [`until`]; `complaint` is the message with which the test fails.
 ///
 /// # Panics
 /// When it is not so within [`TIMEOUT`].

@@ -1,10 +1,10 @@
-//! Text of a bounded length: what a client sends may be long and need not be text.
+//! Text of a bounded length: a client's bytes may be long and need not be text.
 
 /// Longer values are cut. Targets and user agents of real visitors fit.
 pub const MAX_VALUE_BYTES: usize = 2048;
 
-/// `bytes` as text of at most [`MAX_VALUE_BYTES`]; what is no UTF-8 becomes U+FFFD, as strings of
-/// protobuf must be text.
+/// `bytes` as text of at most [`MAX_VALUE_BYTES`]; bytes that are no UTF-8 become U+FFFD, as
+/// strings of protobuf must be text.
 pub fn bounded(bytes: &[u8]) -> String {
     let bytes = bytes.get(..MAX_VALUE_BYTES).unwrap_or(bytes);
     let mut text = String::with_capacity(bytes.len());

@@ -1,5 +1,5 @@
-//! One connection to a collector: HTTP/1.1 for OTLP/HTTP, HTTP/2 for gRPC, with TLS where the
-//! endpoint says so. It is kept from batch to batch.
+//! One connection to a collector: HTTP/1.1 for OTLP/HTTP, HTTP/2 for gRPC, with TLS if the
+//! endpoint asks for it. It is kept from batch to batch.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -23,11 +23,11 @@ use crate::settings::Settings;
 
 /// For one address of the collector, with its handshakes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// For a batch with its answer: what OTLP's own exporters wait.
+/// For a batch with its answer: the wait of OTLP's own exporters.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Of an answer.
+/// Bytes of an answer that are read at most.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
-/// Of an answer that says why, so much is told on.
+/// Bytes of an answer's reason that are passed on at most.
 const MAX_REASON_BYTES: usize = 200;
 
 pub struct Client {
@@ -173,7 +173,7 @@ impl Connection {
     }
 }
 
-/// An error with what caused it.
+/// An error with its causes.
 fn told(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
@@ -212,7 +212,8 @@ fn framed(message: &[u8]) -> Bytes {
     framed.freeze()
 }
 
-/// What the end of a call says: in the trailers, or in the head where there is no body.
+/// Returns the outcome of a gRPC call from its end: the trailers, or the head if there is no
+/// body.
 fn of_grpc(end: &HeaderMap, body: &[u8]) -> Outcome {
     let text = |name: &str| end.get(name).and_then(|value| value.to_str().ok());
     match text("grpc-status").and_then(|code| code.parse().ok()) {
@@ -234,7 +235,7 @@ fn taken(answer: &[u8]) -> Outcome {
     Outcome::Taken { rejected, message }
 }
 
-/// What can be read of a reason.
+/// Returns the readable first line of a reason.
 fn first_line(text: &[u8]) -> String {
     let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let line = line.get(..MAX_REASON_BYTES).unwrap_or(line);

@@ -1,8 +1,7 @@
-//! W3C Trace Context (<https://www.w3.org/TR/trace-context/>): what a request says of the trace it is
-//! part of, and what the next one is told.
+//! W3C Trace Context (<https://www.w3.org/TR/trace-context/>): reads the fields of a request that
+//! name its trace, and writes those of the next request.
 //!
-//! Reading is strict: whatever is not exactly as the specification has it counts as if it were not
-//! there.
+//! Reading is strict: a field that is not exactly as specified counts as if it were not there.
 
 use std::fmt;
 
@@ -25,7 +24,7 @@ pub struct Parent {
     pub state: TraceState,
 }
 
-/// What one span is known by.
+/// The identity of one span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
     pub trace_id: TraceId,
@@ -50,7 +49,7 @@ const MAX_KEY_BYTES: usize = 256;
 const MAX_MEMBER_VALUE_BYTES: usize = 256;
 
 impl TraceId {
-    /// `None` where all bytes are zero.
+    /// `None` if all bytes are zero.
     pub fn new(bytes: [u8; 16]) -> Option<TraceId> {
         (bytes != [0; 16]).then_some(TraceId(bytes))
     }
@@ -61,7 +60,7 @@ impl TraceId {
 }
 
 impl SpanId {
-    /// `None` where all bytes are zero.
+    /// `None` if all bytes are zero.
     pub fn new(bytes: [u8; 8]) -> Option<SpanId> {
         (bytes != [0; 8]).then_some(SpanId(bytes))
     }
@@ -104,7 +103,7 @@ impl TraceState {
         self.0.is_empty()
     }
 
-    /// The members of all `tracestate` fields together; nothing where one of them is wrong.
+    /// The members of all `tracestate` fields together; nothing if one of them is wrong.
     fn read<'a>(fields: impl Iterator<Item = &'a [u8]>) -> TraceState {
         let mut text = String::new();
         let mut keys: Vec<&str> = Vec::new();
@@ -168,7 +167,7 @@ fn is_key(key: &str) -> bool {
 }
 
 impl Parent {
-    /// What `traceparent` and `tracestate` fields say together. There may be several of the second
+    /// Reads the `traceparent` and `tracestate` fields together. There may be several of the second
     /// (§3.3.1.1), and one of the first only.
     pub fn read<'a>(
         mut traceparent: impl Iterator<Item = &'a [u8]>,
@@ -192,7 +191,7 @@ fn read_traceparent(value: &[u8]) -> Option<TraceContext> {
     if !version.iter().all(|&byte| is_hex(byte)) || version == INVALID_VERSION {
         return None;
     }
-    // Later versions may say more behind another dash.
+    // Later versions may have more behind another dash.
     let rest_is_right = match version == VERSION {
         true => rest.is_empty(),
         false => rest.is_empty() || rest.first() == Some(&b'-'),
@@ -234,7 +233,7 @@ fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
 /// For the fuzz target: the first line is `traceparent`, the others are `tracestate`.
 ///
 /// # Panics
-/// When something that was read is not read again the same from what is sent on.
+/// When a field that was read is not read equally from the field that is sent on.
 #[doc(hidden)]
 pub fn fuzz_parent(bytes: &[u8]) {
     let mut lines = bytes.split(|&byte| byte == b'\n');

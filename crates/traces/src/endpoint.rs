@@ -45,7 +45,7 @@ impl Endpoint {
     }
 }
 
-/// As an operator writes it.
+/// Writes the endpoint in the form of the configuration.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_tls { "https" } else { "http" };

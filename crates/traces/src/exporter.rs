@@ -12,12 +12,12 @@ use crate::sending::{BatchSender, Report};
 use crate::settings::Settings;
 use crate::span::Span;
 
-/// An exporter that a reload has replaced has so long to send what waits.
+/// An exporter that a reload has replaced has this time to send waiting spans.
 const LEAVE_WITHIN: Duration = Duration::from_secs(10);
-/// What was lost is in the log by then, also on a busy machine: it is one line.
+/// The time within which losses are logged, also on a busy machine: it is one line.
 const REPORT_WITHIN: Duration = Duration::from_secs(2);
 
-/// Sends spans to a collector. When the last handle is gone, what waits is still sent.
+/// Sends spans to a collector. When the last handle is gone, waiting spans are still sent.
 pub struct Exporter {
     inner: Arc<Inner>,
     started: Once,
@@ -69,15 +69,15 @@ impl Exporter {
         }
     }
 
-    /// Has all that waits sent, for no longer than `within`, and waits until what was lost is in the
-    /// log. Nothing is taken any more.
+    /// Sends all waiting spans, for no longer than `within`, and waits until losses are in the log.
+    /// No spans are taken any more.
     pub fn finish(&self, within: Duration) {
         let mut is_running = self.inner.is_running.lock();
         if !*is_running {
             return;
         }
         self.inner.sending.queue.close(Instant::now() + within);
-        // The thread keeps to the deadline by itself, and then reports what was lost.
+        // The thread keeps to the deadline by itself, and then reports losses.
         let deadline = std::time::Instant::now() + within + REPORT_WITHIN;
         while *is_running {
             let waited = self.inner.stopped.wait_until(&mut is_running, deadline);

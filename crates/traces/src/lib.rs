@@ -1,4 +1,4 @@
-//! OpenTelemetry traces: what a visitor's request brings of a trace (W3C Trace Context), spans, and
+//! OpenTelemetry traces: the trace fields of a visitor's request (W3C Trace Context), spans, and
 //! the exporter that sends them to a collector by OTLP, over HTTP or gRPC.
 //!
 //! ```text
@@ -7,9 +7,9 @@
 //!                                       └──────► counted, dropped ◄──┘
 //! ```
 //!
-//! [`Exporter::send`] never waits: the queue is bounded in spans and in bytes, and what does not
-//! fit is counted and dropped. A thread of its own encodes and sends, so that requests do not wait
-//! for the collector. It is started with the first span.
+//! [`Exporter::send`] never waits: the queue is bounded in spans and in bytes, and a span that does
+//! not fit is counted and dropped. A thread of its own encodes and sends, so that requests do not
+//! wait for the collector. It is started with the first span.
 //!
 //! This crate knows no request, no configuration file and no log: its user makes the spans, and
 //! gives the settings and a [`Report`] for errors.

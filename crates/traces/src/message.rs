@@ -1,12 +1,12 @@
 //! Batches in the terms of OTLP: the messages of opentelemetry-proto 1.x that traces need
-//! (`opentelemetry/proto/collector/trace/v1/trace_service.proto` and what it is made of), with the
+//! (`opentelemetry/proto/collector/trace/v1/trace_service.proto` and the messages in it), with the
 //! numbers of fields that are written or read here. A test reads them with the project's own.
 
 use prost::Message;
 
 use crate::span::{Attribute, Kind, Span, Value};
 
-/// Who has made the spans (`InstrumentationScope`).
+/// The maker of the spans (`InstrumentationScope`).
 const SCOPE: &str = "mayfly";
 
 /// Bits 8 and 9 of `flags`: it is known whether the parent is remote, and it is.
@@ -164,8 +164,8 @@ pub fn encode(resource: &[Attribute], version: &str, spans: Vec<Span>) -> Vec<u8
     message.encode_to_vec()
 }
 
-/// How many spans of an accepted batch the collector has not taken, and why, as an
-/// `ExportTraceServiceResponse` says it. One that cannot be read says nothing.
+/// Reads from an `ExportTraceServiceResponse` how many spans of an accepted batch the collector
+/// has rejected, and why. Returns `None` if it cannot be read.
 pub fn rejected(response: &[u8]) -> Option<(u64, String)> {
     let response = ExportTraceServiceResponse::decode(response).ok()?;
     let partial = response.partial_success?;

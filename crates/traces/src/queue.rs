@@ -18,7 +18,7 @@ use crate::span::Span;
 /// However long their values are, waiting spans take no more memory than this.
 const MAX_BYTES: usize = 8 << 20;
 
-/// What became of spans. It outlives exporters.
+/// The numbers of spans sent and lost. They outlive exporters.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// The collector has taken them.

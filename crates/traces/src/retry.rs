@@ -1,9 +1,9 @@
-//! What a collector's answer says of a batch, and when it is tried again
+//! The meaning of a collector's answer for a batch, and when the batch is tried again
 //! (<https://opentelemetry.io/docs/specs/otlp/#failures>).
 
 use std::time::{Duration, SystemTime};
 
-/// What became of one try to send a batch.
+/// The outcome of one try to send a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The collector took all spans except `rejected`.
@@ -24,12 +24,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 /// A collector is not waited for longer than that, whatever it asks for.
 const LONGEST_ASKED: Duration = Duration::from_secs(120);
 
-/// Codes of gRPC that a batch is sent again after. RESOURCE_EXHAUSTED (8) is one of them only where
-/// the collector says when.
+/// Codes of gRPC after which a batch is sent again. RESOURCE_EXHAUSTED (8) is one of them only if
+/// the collector sends a time.
 const GRPC_LATER: [u32; 6] = [1, 4, 10, 11, 14, 15];
 const GRPC_EXHAUSTED: u32 = 8;
 
-/// The pause after `tries` tries. `asked`: what the collector asks for.
+/// The pause after `tries` tries. `asked`: the pause that the collector asks for.
 pub fn pause(tries: u32, asked: Option<Duration>) -> Duration {
     let own = FIRST_PAUSE
         .saturating_mul(1 << tries.saturating_sub(1).min(8))
@@ -37,7 +37,7 @@ pub fn pause(tries: u32, asked: Option<Duration>) -> Duration {
     asked.map_or(own, |asked| asked.clamp(own, LONGEST_ASKED))
 }
 
-/// What a status of HTTP means; the body says how many spans were rejected.
+/// Returns the outcome for an HTTP status; the body has the number of rejected spans.
 pub fn of_http(status: u16, retry_after: Option<Duration>, reason: &str) -> Outcome {
     let reason = match reason.is_empty() {
         true => format!("it answered {status}"),
@@ -52,7 +52,7 @@ pub fn of_http(status: u16, retry_after: Option<Duration>, reason: &str) -> Outc
     }
 }
 
-/// What a code of gRPC other than 0 means.
+/// Returns the outcome for a gRPC code other than 0.
 pub fn of_grpc(code: u32, retry_after: Option<Duration>, message: &str) -> Outcome {
     let reason = match message.is_empty() {
         true => format!("it answered with code {code} of gRPC"),

@@ -1,5 +1,5 @@
-//! What the exporter's thread does: takes batches, sends each until it is taken, refused or too
-//! old, and says now and then what was lost.
+//! The exporter's thread: takes batches, sends each until it is taken, refused or too old, and
+//! logs losses now and then.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,15 +19,15 @@ use crate::settings::Settings;
 /// A batch that the collector has not taken for this long is dropped: newer ones are wanted more.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 
-/// Between two lines about what was lost.
+/// The pause between two lines about losses.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// Who is told what goes wrong. Called now and then only, from the exporter's thread.
+/// The receiver of reports about failures. Called rarely, from the exporter's thread.
 pub trait Report: Send + Sync {
     fn trouble(&self, message: &str);
 }
 
-/// What the thread works on.
+/// The state of the exporter's thread.
 pub struct BatchSender {
     pub settings: Arc<Settings>,
     pub queue: Queue,
@@ -66,14 +66,14 @@ impl BatchSender {
     }
 }
 
-/// Nothing can be sent: what comes is counted and dropped until the end.
+/// Sending is impossible: new spans are counted and dropped until the end.
 async fn throw_all_away(exporter: &BatchSender) {
     while let Some(spans) = exporter.queue.next().await {
         Counts::add(&exporter.counts.failed, spans.len());
     }
 }
 
-/// Why a batch was not taken, or only a part of it.
+/// The reason why a batch was not taken, or only a part of it.
 struct Trouble {
     /// `None`: all of it.
     rejected: Option<usize>,
@@ -124,7 +124,8 @@ async fn send(client: &mut Client, queue: &Queue, batch: &Bytes) -> Result<(), T
     }
 }
 
-/// What `sending` comes to; after the queue was closed, it has as long as that leaves.
+/// Returns the result of `sending`; after the queue was closed, `sending` has the time that the
+/// close leaves.
 async fn until_closed<T>(queue: &Queue, sending: impl Future<Output = T>) -> Option<T> {
     let mut sending = std::pin::pin!(sending);
     tokio::select! {
@@ -142,11 +143,11 @@ async fn closed(queue: &Queue) {
     }
 }
 
-/// Says what was lost, at once when it begins and then once in a while.
+/// Logs losses, at once when they begin and then once in a while.
 struct Teller<'a> {
     exporter: &'a BatchSender,
     told_at: Option<Instant>,
-    /// Spans lost when it was last told.
+    /// The number of lost spans in the last report.
     told: u64,
     reason: Option<String>,
 }
@@ -159,7 +160,7 @@ impl Teller<'_> {
             told: 0,
             reason: None,
         };
-        // What an exporter before this one has lost was told then.
+        // The exporter before this one has reported its losses.
         teller.told = teller.lost();
         teller
     }

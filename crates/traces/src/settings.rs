@@ -21,7 +21,7 @@ pub struct Settings {
     /// Sent with each batch: valid names and values.
     pub fields: Vec<(String, String)>,
     pub resource: Vec<Attribute>,
-    /// Of this server.
+    /// The version of this server.
     pub version: String,
 }
 

@@ -21,7 +21,7 @@ pub struct Span {
     pub error: Option<String>,
 }
 
-/// What a span is in relation to others.
+/// The role of a span towards its parent and children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Internal,

@@ -1,6 +1,6 @@
-//! Where the body of a request to an upstream comes from.
+//! The source of the body of a request to an upstream.
 //!
-//! An exchange pulls parts of a body when the upstream is ready to read them; what stands behind
+//! An exchange pulls parts of a body when the upstream is ready to read them; the storage behind
 //! (memory, a file, the client's connection) is the caller's.
 
 use std::io;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-/// Where the request body comes from.
+/// The source of a request body.
 pub trait BodySource {
     /// The next part, `None` at the end; not called again after `None` or an
     /// error. Empty parts are skipped.

@@ -1,5 +1,5 @@
 //! Drives both directions of an exchange at once: whenever it waits for the response it also sends
-//! what is left of the request, so that the upstream may answer before it has read the body.
+//! the rest of the request, so that the upstream may answer before it has read the body.
 //!
 //! It waits in one task, keeps all state in the [`Exchange`] and may therefore be dropped and called
 //! again (cancel-safe). Nothing moves between calls, so the caller's pace is the upstream's pace. One
@@ -35,12 +35,12 @@ pub const FIRST_READ_BYTES: usize = 4 * 1024;
 pub const LEAST_READ_BYTES: usize = 1024;
 
 thread_local! {
-    /// Where the first bytes of a response arrive before it has a buffer of its own. So waiting
+    /// The buffer for the first bytes of a response, before it has a buffer of its own. So waiting
     /// exchanges hold no memory, and these bytes are in the processor's cache.
     static FIRST_BYTES: RefCell<Box<[u8]>> = RefCell::new(vec![0; FIRST_READ_BYTES].into());
 }
 
-/// What [`Exchange::next`] gives.
+/// The result of [`Exchange::next`].
 type NextEvent<P> = Result<
     Option<<<P as Protocol>::Response as DecodeResponse>::Event>,
     <<P as Protocol>::Response as DecodeResponse>::Error,
@@ -93,8 +93,8 @@ where
         }
     }
 
-    /// The next event of the response; `None` after the last one or an error. Only the last event
-    /// says that the response is complete. Cancel-safe.
+    /// The next event of the response; `None` after the last one or an error. A response is complete
+    /// only when the last event has come. Cancel-safe.
     ///
     /// # Errors
     ///
@@ -187,7 +187,7 @@ where
         Ok(())
     }
 
-    /// Hands the request what it wants of its body, as far as that is there.
+    /// Hands the request the wanted parts of its body, as far as they are there.
     fn fill(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         while self.request.wants_body() {
             match self.body.poll_data(cx) {
@@ -222,8 +222,8 @@ where
         })
     }
 
-    /// The upstream closed, or the stream failed. Within the head the cause is told; if writing
-    /// failed before, that is the older and better one.
+    /// Handles the end of the stream, because the upstream closed it or it failed. Within the head
+    /// the error has the cause; if writing failed before, that is the older and better cause.
     fn at_end_of_stream(&mut self, mut failure: Option<io::Error>) -> NextEvent<P> {
         if let Some(event) = self.response.end_of_input(&mut failure)? {
             return Ok(Some(event));
@@ -242,7 +242,7 @@ where
         Err(error.into())
     }
 
-    /// Why the upstream could not be written to, if so.
+    /// Takes the reason why the upstream could not be written to, if so.
     fn take_write_failure(&mut self) -> Option<io::Error> {
         match std::mem::take(&mut self.sending) {
             SendState::Failed(error) => Some(error),
@@ -295,7 +295,7 @@ where
         self.response.is_reusable().then_some(self.stream)
     }
 
-    /// The connection and what was read beyond the head, once the head of an upgrade was seen.
+    /// The connection and the bytes read beyond the head, once the head of an upgrade was seen.
     pub fn into_tunnel(self) -> Option<(S, Bytes)> {
         let ahead = self.response.into_tunnel()?;
         Some((self.stream, ahead))

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! body      where the body of a request comes from
-//! protocol  what a protocol says: which bytes to write, and what was read
+//! protocol  the interface of a protocol: the bytes to write, the decoder of the bytes read
 //! exchange  writes the one while it reads the other
 //! ```
 //!

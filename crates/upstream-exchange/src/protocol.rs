@@ -28,13 +28,13 @@ pub trait EncodeRequest {
     /// and [`EncodeRequest::end_body`] need not come.
     ///
     /// # Errors
-    /// The body is not what the head promises.
+    /// The body has another length than the head promises.
     fn add_body(&mut self, part: Bytes, is_last: bool) -> io::Result<()>;
 
     /// The body has ended.
     ///
     /// # Errors
-    /// The body is not what the head promises.
+    /// The body has another length than the head promises.
     fn end_body(&mut self) -> io::Result<()>;
 
     /// Gives the next bytes to write, in order.
@@ -49,13 +49,13 @@ pub trait EncodeRequest {
 
 /// Bytes in, events of a response out.
 pub trait DecodeResponse {
-    /// What happens in a response.
+    /// An event of a response.
     type Event;
-    /// What can go wrong in an exchange of the protocol.
+    /// The errors of an exchange in the protocol.
     type Error: From<StreamError>;
 
-    /// Where received bytes are appended. One that has no memory yet gets the first bytes copied,
-    /// and so holds none while the upstream is waited for.
+    /// Returns the buffer to which received bytes are appended. One that has no memory yet gets the
+    /// first bytes copied, and so holds none while the upstream is waited for.
     fn buffer(&mut self) -> &mut BytesMut;
 
     /// Makes room in the buffer for the next read.
@@ -63,20 +63,21 @@ pub trait DecodeResponse {
         make_room(self.buffer(), READ_BUFFER_BYTES);
     }
 
-    /// Whether all of the request has been written; said before each question for an event.
+    /// Records whether all of the request has been written; called before each call of `next_event`.
     fn set_request_sent(&mut self, is_sent: bool);
 
-    /// The next event in what was received, or `None` when more bytes are needed.
+    /// The next event in the received bytes, or `None` when more bytes are needed.
     ///
     /// # Errors
-    /// What the upstream sent is not a response of this protocol.
+    /// The received bytes are no response of this protocol.
     fn next_event(&mut self) -> Result<Option<Self::Event>, Self::Error>;
 
     /// The stream has ended, or failed with `failure`, which may be taken for the error: the last
-    /// event. `None` where the head was not complete; why is told as a [`StreamError`] then.
+    /// event. `None` if the head was not complete; the caller then returns a [`StreamError`] with
+    /// the reason.
     ///
     /// # Errors
-    /// What is missing.
+    /// The response is incomplete.
     fn end_of_input(
         &mut self,
         failure: &mut Option<io::Error>,
@@ -103,7 +104,7 @@ pub trait DecodeResponse {
         None
     }
 
-    /// What was read beyond the head, where that made the connection a tunnel.
+    /// Returns the bytes read beyond the head, if that made the connection a tunnel.
     fn into_tunnel(self) -> Option<Bytes>
     where
         Self: Sized,
@@ -112,11 +113,11 @@ pub trait DecodeResponse {
     }
 }
 
-/// What went wrong with the stream or the body, whatever the protocol.
+/// Failures of the stream or the body, whatever the protocol.
 #[derive(Debug)]
 pub enum StreamError {
-    /// The caller's body source failed, or its body is not what the request's head promises: the
-    /// client's doing, not the upstream's.
+    /// The caller's body source failed, or its body has another length than the request's head
+    /// promises: the client's doing, not the upstream's.
     RequestBody(io::Error),
     /// The stream failed before the response head was complete.
     Io {
@@ -154,7 +155,7 @@ impl StreamError {
     }
 }
 
-/// Which direction of the stream failed.
+/// The direction of the stream that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// While sending the request.

@@ -24,7 +24,7 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// Adds a slice, unless it is empty. What is beyond [`Segments::MAX`] waits for the next write.
+    /// Adds a slice, unless it is empty. A slice beyond [`Segments::MAX`] waits for the next write.
     pub fn push(&mut self, bytes: &'a [u8]) {
         if !bytes.is_empty()
             && let Some(slice) = self.slices.get_mut(self.used)

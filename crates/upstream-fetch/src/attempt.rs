@@ -114,7 +114,7 @@ fn report_not_found(upstream: &UpstreamBody, key: &[u8]) {
     upstream.report(LogLevel::Info, message);
 }
 
-/// Notes what a head said, for variables.
+/// Stores the fields of a head for variables.
 fn note_head(context: &FetchContext, head: &Head) {
     let mut trace = context.trace.lock();
     trace.head(head.status);
@@ -194,8 +194,8 @@ async fn read_head(
     }
 }
 
-/// Sends an informational response on its way. As with nginx, all of a try together have as much room as
-/// a response head.
+/// Sends an informational response on its way. All of a try together have as much room as a response
+/// head, as with nginx.
 fn hint(upstream: &UpstreamBody, hints: &HintSender, head: Head, hinted_bytes: &mut u64) {
     let lengths = head
         .fields

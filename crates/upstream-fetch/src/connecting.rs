@@ -78,7 +78,8 @@ async fn encrypted(
     Ok(connection)
 }
 
-/// There is no connection: says why, and whether it is the server's fault.
+/// Handles a failed connection attempt: logs the reason, and counts it against the server
+/// if the fault is the server's.
 pub(super) fn unconnected(context: &FetchContext, lease: Lease, error: &io::Error) -> Failure {
     let address: &str = &lease.address().clone();
     let of_bind = error

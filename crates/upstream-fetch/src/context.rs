@@ -1,5 +1,5 @@
-//! What a fetch and the body that it leads to have in common: the settings they go by, where
-//! their course is noted, and where lines about it are written.
+//! The parts that a fetch shares with the body that it leads to: its settings, its trace, and
+//! its log.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use upstream::Group;
 
 use super::trace::Trace;
 
-/// Where lines about a fetch go. The code that begins the fetch knows the request and the logs.
+/// The log of a fetch. The code that begins the fetch knows the request and the logs.
 pub trait FetchLog: Send + Sync {
     /// Writes a line about the request, and about the upstream at an address where one is given.
     fn write(&self, level: LogLevel, upstream: Option<&str>, message: fmt::Arguments<'_>);
@@ -19,14 +19,14 @@ pub trait FetchLog: Send + Sync {
     /// All workers of a PHP pool of our own have been busy for long, and the request waits.
     fn pool_is_busy(&self, group: &Group);
 
-    /// May it be said that a request of this turn found no place? Once a minute for each.
+    /// Whether to log that a request of this turn found no place: once a minute for each turn.
     fn may_tell_of_refusal(&self, turn: &Turn) -> bool;
 
     /// A background request was not sent, because the servers are busy.
     fn left_out(&self, group: &Group);
 }
 
-/// What a fetch and the body that it leads to have in common.
+/// The parts that a fetch shares with the body that it leads to.
 pub struct FetchContext {
     pub pass: Arc<Pass>,
     pub trace: Arc<Mutex<Trace>>,

@@ -1,11 +1,10 @@
-//! Why a fetch came to no response, and how operating-system errors are shown in
-//! log lines.
+//! The reasons why a fetch came to no response, and how operating-system errors are shown in log lines.
 
 use std::io;
 
 use transport::request_body::ClientFault;
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FetchError {
     /// Could not be reached, or closed the connection.
@@ -27,7 +26,7 @@ pub enum FetchError {
     Client(u16),
 }
 
-/// What a client is told that finds no place in the queue.
+/// The answer to a client that finds no place in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overload {
     /// 429 where it is the client's own requests, or those of crawlers, that are too many; otherwise 503.
@@ -62,8 +61,8 @@ pub(super) enum FailedRequest {
     Unsent,
     /// It may have reached the server.
     Sent,
-    /// Likewise, and the connection ended before a byte came back. It is worth asking the same pool of
-    /// our own again, where that is allowed: its master may have been restarted.
+    /// The request was sent, and the connection ended before a byte came back. It is worth asking the
+    /// same pool of our own again, where that is allowed: its master may have been restarted.
     Unanswered,
     /// It was answered with a status that `*_next_upstream` names.
     Refused,

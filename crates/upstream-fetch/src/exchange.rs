@@ -1,6 +1,6 @@
-//! One request and its response, whatever is spoken: the events and errors of
-//! FastCGI and HTTP under one name each. What differs is said by the protocol's
-//! own crate; what a fetch does about it is the same.
+//! One request and its response over any upstream protocol: the events and errors
+//! of FastCGI and HTTP under one name each. The protocol's own crate knows the
+//! differences; a fetch treats all protocols alike.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};
@@ -67,16 +67,17 @@ pub enum Exchange {
     Memcached(Box<memcached::Exchange<Stream>>, MemcachedRequest),
 }
 
-/// What happens in a response, in order.
+/// An event of a response, in order.
 pub enum Event {
     /// An interim response such as 103.
     Interim(Head),
     Head(Head),
     Data(Bytes),
-    /// What a script wrote to its error stream.
+    /// Bytes that a script wrote to its error stream.
     Stderr(Bytes),
     Trailers(Vec<(Bytes, Bytes)>),
-    /// The response is complete; what came beyond it, for the log.
+    /// The response is complete; the value is the data that came beyond it, for
+    /// the log.
     End(Option<ExcessData>),
 }
 
@@ -95,7 +96,7 @@ pub struct Head {
     pub is_upgrade: bool,
 }
 
-/// What went wrong.
+/// The error of an exchange, by protocol.
 #[derive(Debug)]
 pub enum Error {
     FastCgi(fastcgi::Error),
@@ -117,8 +118,8 @@ impl Exchange {
         }
     }
 
-    /// The next event; `None` when nothing moved either way for as long as `limit`
-    /// says at that point. Cancel-safe.
+    /// The next event; `None` when nothing moved either way within the `limit`
+    /// that applies at that point. Cancel-safe.
     pub async fn next_within(
         &mut self,
         deadline: &Mutex<Deadline>,
@@ -197,7 +198,7 @@ impl Exchange {
         }
     }
 
-    /// The connection and what was read ahead, after the head of an upgrade.
+    /// The connection and the bytes read ahead, after the head of an upgrade.
     pub fn into_tunnel(self) -> Option<(Stream, Bytes)> {
         match self {
             Exchange::FastCgi(_) | Exchange::Memcached(..) => None,
@@ -288,7 +289,7 @@ impl From<http_client::ResponseHead> for Head {
 }
 
 impl Error {
-    /// Nothing of a response had arrived.
+    /// Whether no byte of a response had arrived.
     pub fn before_first_byte(&self) -> bool {
         match self {
             Error::FastCgi(error) => error.before_first_byte(),
@@ -297,12 +298,13 @@ impl Error {
         }
     }
 
-    /// What came on a reused connection belongs to the response before.
+    /// Whether the bytes received on a reused connection belong to the response
+    /// before.
     pub fn is_leftover(&self) -> bool {
         matches!(self, Error::Http(error) if error.is_leftover())
     }
 
-    /// What came is no response head.
+    /// Whether the bytes received are no response head.
     pub fn is_invalid_head(&self) -> bool {
         match self {
             Error::FastCgi(error) => matches!(

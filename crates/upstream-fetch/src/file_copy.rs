@@ -1,6 +1,5 @@
-//! Responses kept as files (`*_store`): a copy of what the client gets goes into
-//! a temporary file, which takes its place by one rename when the response is
-//! whole.
+//! Responses kept as files (`*_store`): a copy of the client's response goes into a temporary
+//! file, which takes its place by one rename when the response is whole.
 //!
 //! Invariant: under the final name there is a complete response or none at all.
 
@@ -19,14 +18,14 @@ pub struct FileCopy {
     temp: Option<NamedTempFile>,
     path: PathBuf,
     modified: Option<SystemTime>,
-    /// What the upstream declared, and what came, in bytes.
+    /// The body's length in bytes: as the upstream declared it, and as received.
     length: Option<u64>,
     written: u64,
 }
 
 impl FileCopy {
     /// Begins the copy that `rules` ask for, to be called `path` once it is whole. `length` is
-    /// what the upstream declared.
+    /// the length that the upstream declared.
     pub fn new(
         rules: site::FileCopy,
         temp_folder: PathBuf,
@@ -59,8 +58,8 @@ impl FileCopy {
         Ok(())
     }
 
-    /// The response is whole: gives the file its name. One that is shorter than
-    /// its upstream said is dropped.
+    /// The response is whole: gives the file its name. A response shorter than its declared
+    /// length is dropped.
     ///
     /// # Errors
     /// When the file cannot take its place.

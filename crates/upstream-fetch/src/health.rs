@@ -1,13 +1,13 @@
-//! Health checks: every server of a group is sent a request now and then, and
-//! the group is told how it did.
+//! Health checks: every server of a group is sent a request now and then, and the
+//! group gets the result.
 //!
 //! ```text
 //! Check::run --- one task for each server ---> watch_server
 //!   every interval: probe -> verdict::judge -> Streak -> Group::set_health
 //! ```
 //!
-//! A check opens connections of its own, apart from those of requests: it says
-//! nothing about `max_conns` and takes no place in line.
+//! A check opens connections of its own, apart from those of requests: it does not
+//! count for `max_conns` and takes no place in line.
 
 mod verdict;
 
@@ -33,7 +33,7 @@ use server_base::random;
 
 pub use verdict::HealthAnswer;
 
-/// Of a body, as much is looked at; nginx's bound.
+/// Bytes of a body that a check reads at most; nginx's bound.
 const MAX_BODY_BYTES: usize = 256 << 10;
 /// How often the list of servers is looked at for new ones.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -51,11 +51,12 @@ pub struct Check {
     require: Require,
 }
 
-/// Evaluates the `require` of a `match` for an answer; the error says what was wrong.
+/// Evaluates the `require` of a `match` for an answer; the error names the failed
+/// condition.
 pub type Require = Arc<dyn Fn(&MatchRules, &HealthAnswer) -> Result<(), String> + Send + Sync>;
 
-/// Tells every group by which checks it is watched. `previous`: the groups of
-/// the configuration before, whose health outlives the reload.
+/// Gives every group the checks that watch it. `previous`: the groups of the
+/// configuration before, whose health outlives the reload.
 pub fn watch(site: &Site, groups: &[Arc<Group>], previous: &[Arc<Group>]) {
     for (index, group) in groups.iter().enumerate() {
         let checks = site.http.health_checks.iter();
@@ -154,7 +155,7 @@ impl Check {
         self.settings.jitter * u32::from(u16::from_le_bytes([one, two])) / u32::from(u16::MAX)
     }
 
-    /// Asks once. The error says what was wrong.
+    /// Sends one check. The error describes the failure.
     async fn probe(
         &self,
         endpoint: &Endpoint,
@@ -162,7 +163,7 @@ impl Check {
     ) -> Result<(), String> {
         if let Some(connection) = kept.take().filter(|kept| self.may_use(kept)) {
             match self.ask(connection, kept).await {
-                // It may have been closed while nothing was said.
+                // The kept connection may have been closed in the meantime.
                 Err(_) => {}
                 Ok(answer) => return self.judge(&answer),
             }
@@ -180,7 +181,8 @@ impl Check {
         self.judge(&answer)
     }
 
-    /// As requests do it, unless the address is theirs to say.
+    /// Binds the local end as requests do, unless its address is a variable of
+    /// theirs.
     fn local_end(&self) -> LocalEnd {
         LocalEnd {
             address: match &self.pass.exchange.bind {
@@ -291,7 +293,7 @@ struct Streak {
     /// Failed or passed in a row so far.
     count: u32,
     is_failing: bool,
-    /// What the group was told last.
+    /// The result that the group got last.
     told: Option<Health>,
 }
 
@@ -306,8 +308,8 @@ impl Streak {
         }
     }
 
-    /// Counts an outcome; what it changes, if anything. The first check alone
-    /// decides where nothing is known: `mandatory` waits for one check.
+    /// Counts an outcome, and returns the new health if that changes. The first
+    /// check alone decides where nothing is known: `mandatory` waits for one check.
     fn count(&mut self, passed: bool) -> Option<Health> {
         if self.is_failing == passed {
             self.count = 0;
@@ -343,8 +345,8 @@ fn at_port(endpoint: &Endpoint, port: Option<u16>) -> Endpoint {
     }
 }
 
-/// The request of a check in its protocol's terms; `None` where none can be
-/// made of what the location says.
+/// The request of a check in its protocol's terms; `None` if the location's settings
+/// allow none.
 fn upstream_request(check: &HealthCheck, pass: &Pass) -> Option<UpstreamRequest> {
     match &pass.protocol {
         Protocol::FastCgi(fastcgi) => {

@@ -1,16 +1,16 @@
-//! Where a fetch puts an upstream's informational responses (RFC 9110 §15.2; 103: RFC 8297). The task that waits for
-//! the fetch reads them at the other end; the fetch knows nothing of clients.
+//! The channel into which a fetch puts an upstream's informational responses (RFC 9110 §15.2; 103: RFC 8297). The
+//! task that waits for the fetch reads them at the other end; the fetch knows nothing of clients.
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-/// An informational response; its status is none of 100 and 101.
+/// An informational response with a status other than 100 and 101.
 pub struct Hint {
     pub status: u16,
     pub fields: Vec<(Bytes, Bytes)>,
 }
 
-/// As many as an upstream may send before its response. Beyond that the client is
+/// Hints that wait at most: the number that an upstream may send before its response. Beyond that the client is
 /// slower than several upstreams in turn, and goes without.
 const MAX_WAITING_HINTS: usize = http_client::MAX_INTERIM_RESPONSES as usize;
 

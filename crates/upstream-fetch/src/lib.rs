@@ -1,7 +1,7 @@
 //! A fetch from an upstream: choose a server, send the request, read the response
-//! head, try the next server where `*_next_upstream` says so. What comes back
-//! is a head and a body that is read on demand; who reads it (one client, or
-//! the cache for everybody) is not decided here.
+//! head, try the next server if `*_next_upstream` allows it. The result is a head
+//! and a body that is read on demand; who reads it (one client, or the cache for
+//! everybody) is not decided here.
 //!
 //! ```text
 //! fetch ─ waiting_line ─► a server ─ attempt ─► response head, UpstreamBody
@@ -93,7 +93,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<FetchedResponse, FetchError> 
                     fetched.body.take_at_hand();
                     return Ok(fetched);
                 }
-                // What is not there, or not allowed, is no fault of the server's.
+                // A missing or forbidden page is no fault of the server's.
                 let outcome = match fetched.status {
                     403 | 404 => Outcome::Neutral,
                     _ => Outcome::Failure,

@@ -2,8 +2,8 @@
 //! make, one request at a time ([`Lookup`]), and those of `server NAME resolve`,
 //! followed for as long as the configuration is in force ([`FollowedName`]).
 //!
-//! What was found last survives a reload, so that a group whose name servers
-//! are silent keeps its servers.
+//! The last result survives a reload, so that a group whose name servers are
+//! silent keeps its servers.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub enum NameError {
 }
 
 impl NameError {
-    /// What the client is told.
+    /// The status of the answer to the client.
     pub fn status(&self) -> u16 {
         match self {
             NameError::NoResolver(_) => 502,
@@ -215,7 +215,7 @@ pub struct FollowedName {
 }
 
 impl FollowedName {
-    /// Puts what was found before a reload into a group that is new.
+    /// Puts the servers found before a reload into a group that is new.
     pub fn recall(&self) {
         let known = self.answers.lock().get(&self.key()).cloned();
         if let Some(found) = known {
@@ -238,8 +238,8 @@ impl FollowedName {
                     let message = format_args!("{error}");
                     let context = format!(", upstream: \"{}\"", self.group.name());
                     error_logs.write(&logs, LogLevel::Error, 0, message, &context);
-                    // The name is gone: so are its servers. Any other failure
-                    // says nothing about them.
+                    // The name is gone: so are its servers. After any other
+                    // failure the servers stay.
                     if error.fault == Fault::HostNotFound {
                         self.apply(&[]);
                         self.answers.lock().remove(&self.key());

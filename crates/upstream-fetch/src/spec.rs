@@ -1,4 +1,4 @@
-//! What a fetch needs to know of its request.
+//! The properties of a request that its fetch needs.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use super::outgoing_body::StreamedBody;
 use super::upstream_request::UpstreamRequest;
 use crate::naming::Lookup;
 
-/// Everything that a fetch needs of its request; owns what it holds, so that
-/// it outlives the client.
+/// Everything that a fetch needs of its request; owns its parts, so that it
+/// outlives the client.
 pub struct FetchSpec {
     pub context: Arc<FetchContext>,
     pub to: FetchTarget,
@@ -26,21 +26,22 @@ pub struct FetchSpec {
     pub body: RequestBody,
     /// The body while it arrives; then there is only one try.
     pub streaming: Option<StreamedBody>,
-    /// Who waits for it.
+    /// The class of the requests that wait for it.
     pub class: Class,
     /// The timer of the task that waits.
     pub deadline: SharedDeadline,
     /// `*_limit_rate`: bytes of the response read in a second; 0: no limit.
     pub rate: u64,
-    /// Where an upstream's 103s go; without it they are dropped.
+    /// The channel for an upstream's 103s; without it they are dropped.
     pub hints: Option<HintSender>,
     /// Messages of the error stream that begin with this name tags.
     pub tag_mark: Option<Box<str>>,
-    /// Others wait for this fetch, and are told when its turn has come.
+    /// The progress of the fetch for others that wait for it; they learn when
+    /// its turn has come.
     pub progress: Option<Progress>,
 }
 
-/// Where a fetch goes.
+/// The destination of a fetch.
 pub struct FetchTarget {
     pub group: Arc<Group>,
     /// The group has no servers before its name is looked up.
@@ -49,7 +50,7 @@ pub struct FetchTarget {
     pub own_pool: bool,
     pub hash_key: Option<Vec<u8>>,
     pub client: Option<IpAddr>,
-    /// Whose turn it is, where the group tells turns apart.
+    /// The turn of the request, if the group distinguishes turns.
     pub turn: Option<Turn>,
     /// Encrypted, with a server of this name.
     pub tls: Option<(tls_client::Connector, String)>,
@@ -58,7 +59,8 @@ pub struct FetchTarget {
 }
 
 impl FetchSpec {
-    /// May the request be sent again once a server may have begun with it?
+    /// Whether the request may be sent again once a server may have begun with
+    /// it.
     pub(super) fn may_repeat(&self) -> bool {
         self.is_idempotent || self.context.pass.exchange.next_upstream.non_idempotent
     }

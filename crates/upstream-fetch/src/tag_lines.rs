@@ -1,26 +1,26 @@
-//! Messages on the FastCGI error stream by which an application names tags while it makes a page
-//! (`cache_tags ... stderr`). The mark is a secret that is made anew for each request and told to the
-//! application alone:
+//! Messages on the FastCGI error stream by which an application names tags while it makes a page (`cache_tags
+//! ... stderr`). The mark is a secret that is made anew for each request and sent to the application alone:
 //!
 //! ```text
 //! MARK news:5 list /MARK
 //! ```
 //!
-//! A mark counts only where a message begins: at the beginning of a line, or behind what PHP-FPM puts before
-//! a message (`PHP message: `, with `; ` if it is not the first of the request; PHP-FPM sends no end of a
-//! line). In a dump of the request's parameters, for example, a mark stands elsewhere, and what a visitor sent
-//! behind it. The tags end at `/MARK`, which no text of a visitor can contain, or else where the message ends:
-//! applications without the end mark are understood as well. All other text is for the error log.
+//! A mark counts only where a message begins: at the beginning of a line, or behind PHP-FPM's prefix for a
+//! message (`PHP message: `, with `; ` if it is not the first of the request; PHP-FPM sends no end of a line).
+//! In a dump of the request's parameters, for example, a mark stands elsewhere, and so does the text that a
+//! visitor sent behind it. The tags end at `/MARK`, which no text of a visitor can contain, or else at the end
+//! of the message: applications without the end mark are understood as well. All other text is for the error
+//! log.
 
 use bytes::{Buf, BytesMut};
 use http_cache::Tags;
 use memchr::memmem;
 
-/// What PHP-FPM puts before the first message of a request, and before each further one.
+/// PHP-FPM's prefix for the first message of a request, and for each further one.
 const FIRST: &[u8] = b"PHP message: ";
 const NEXT: &[u8] = b"; PHP message: ";
 
-/// What PHP-FPM ends a message with that it has cut (`log_limit`).
+/// The end of a message that PHP-FPM has cut (`log_limit`).
 const CUT: &[u8] = b"...";
 
 /// A message may be as long as all tags of a response together.
@@ -35,13 +35,13 @@ pub struct TagLines {
     next_mark: Box<[u8]>,
     /// `/MARK`
     end_mark: Box<[u8]>,
-    /// What has been received and is not decided yet.
+    /// Received bytes that are not decided yet.
     rest: BytesMut,
     position: Position,
     tags: Tags,
 }
 
-/// Where in the stream the undecided bytes begin.
+/// The position in the stream at which the undecided bytes begin.
 #[derive(Clone, Copy, Debug)]
 enum Position {
     LineStart,
@@ -74,7 +74,7 @@ impl TagLines {
         }
     }
 
-    /// Reads on; returns what of the text is for the error log.
+    /// Reads on; returns the text for the error log.
     pub fn read(&mut self, text: &[u8]) -> Vec<u8> {
         self.rest.extend_from_slice(text);
         let mut others = Vec::new();
@@ -82,7 +82,7 @@ impl TagLines {
         others
     }
 
-    /// The stream has ended: returns what is left for the error log.
+    /// The stream has ended: returns the rest for the error log.
     pub fn end(&mut self) -> Vec<u8> {
         if let Position::WithinTags { .. } = self.position {
             self.end_tags(self.rest.len(), TagsEnd::Message);
@@ -95,7 +95,7 @@ impl TagLines {
         &self.tags
     }
 
-    /// Decides a part of what was received; returns whether there may be more to decide.
+    /// Decides a part of the received bytes; returns whether there may be more to decide.
     fn step(&mut self, others: &mut Vec<u8>) -> bool {
         match self.position {
             Position::WithinTags { searched } => self.step_in_tags(searched, others),
@@ -124,7 +124,8 @@ impl TagLines {
         false
     }
 
-    /// Where the message begins whose text begins with the mark at `at`; none if no message begins there.
+    /// Returns the start of the message whose text begins with the mark at `at`; `None` if no message begins
+    /// there.
     fn message_start(&self, at: usize, starts_line: bool) -> Option<usize> {
         let before = self.rest.get(..at)?;
         if before.ends_with(NEXT) {
@@ -176,7 +177,7 @@ impl TagLines {
         }
     }
 
-    /// Adds the tags, which are all bytes before `at`. Where PHP-FPM has cut the message, the page has tags that
+    /// Adds the tags, which are all bytes before `at`. If PHP-FPM has cut the message, the page has tags that
     /// are not known.
     fn end_tags(&mut self, at: usize, end: TagsEnd) {
         let named = self.rest.split_to(at).freeze();
@@ -196,7 +197,7 @@ impl TagLines {
     }
 }
 
-/// Is what follows `before` at the beginning of a line?
+/// Whether the text behind `before` is at the beginning of a line.
 fn begins_line(before: &[u8], starts_line: bool) -> bool {
     before.last().map_or(starts_line, |byte| *byte == b'\n')
 }
@@ -205,8 +206,8 @@ fn begins_line(before: &[u8], starts_line: bool) -> bool {
 mod tests {
     use super::*;
 
-    /// What was left for the log and the tags, with the text in one piece and byte by byte: both
-    /// are the same.
+    /// Returns the text for the log and the tags. Reads the text in one piece and byte by byte, and asserts
+    /// equal results.
     fn read(text: &str) -> (String, Vec<String>, bool) {
         let in_pieces_of = |bytes: usize| {
             let mut lines = TagLines::new(b"k3y");
@@ -225,14 +226,15 @@ mod tests {
         whole
     }
 
-    /// As Debian's PHP-FPM 8.2 sends it for `error_log("k3y news:5 news:6"); error_log("k3y news:7 /k3y");
-    /// error_log("login failed for bob vict:1\nand k3y vict:2"); trigger_error("oh no");`, with and without
-    /// `catch_workers_output`; `error_log` in php.ini names no file, or one that cannot be written.
+    /// The error stream of Debian's PHP-FPM 8.2 for `error_log("k3y news:5 news:6"); error_log("k3y news:7
+    /// /k3y"); error_log("login failed for bob vict:1
+    /// and k3y vict:2"); trigger_error("oh no");`, with and without `catch_workers_output`; `error_log` in
+    /// php.ini names no file, or one that cannot be written.
     const FROM_PHP_FPM: &str = "PHP message: k3y news:5 news:6; PHP message: k3y news:7 /k3y; \
         PHP message: login failed for bob vict:1\nand k3y vict:2; \
         PHP message: PHP Warning:  oh no in /tmp/x.php on line 1";
 
-    /// What is sent, what the error log gets, and the tags.
+    /// The bytes sent, the expected error log, and the expected tags.
     const STREAMS: &[(&str, &str, &[&str])] = &[
         ("k3y news:5 list /k3y\n", "\n", &["news:5", "list"]),
         (
@@ -262,7 +264,7 @@ mod tests {
             "; PHP message: login failed for bob vict:1",
             &["news:5"],
         ),
-        // What follows the end is no tag, whatever wrote it.
+        // Text behind the end mark is no tag, whatever wrote it.
         ("k3y news:5 /k3y vict:1\n", " vict:1\n", &["news:5"]),
         // A message with other text before the mark is a dump of it.
         (
@@ -275,7 +277,7 @@ mod tests {
             "a PHP message: k3y vict:1\n",
             &["news:1"],
         ),
-        // What begins as a mark but is not one.
+        // The beginning of a mark that is not completed.
         ("PHP message: k3", "PHP message: k3", &[]),
         ("PHP mess\nk3yvict:1\n", "PHP mess\nk3yvict:1\n", &[]),
         ("k3y\n; PHP message: no", "k3y\n; PHP message: no", &[]),

@@ -1,5 +1,5 @@
-//! What happened at the upstreams, for the `$upstream_*` variables: one value
-//! for each server that was tried, joined as nginx joins them.
+//! The course of a fetch at the upstreams, for the `$upstream_*` variables: one value for each
+//! server that was tried, joined as nginx joins them.
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ impl Trace {
         }
     }
 
-    /// Remembers what the last head said.
+    /// Stores the fields of the last head.
     pub fn keep_fields(&mut self, fields: &[(Bytes, Bytes)]) {
         self.fields = fields.to_vec();
     }
@@ -127,7 +127,8 @@ impl Trace {
         }
     }
 
-    /// Appends what `put` says of each server that was tried; false where no server was asked.
+    /// Appends the value that `put` writes for each server that was tried; returns false if no
+    /// server was tried.
     fn write_tries(&self, out: &mut Vec<u8>, put: fn(&Try, &mut Vec<u8>)) -> bool {
         for (index, attempt) in self.tries.iter().enumerate() {
             if index > 0 {

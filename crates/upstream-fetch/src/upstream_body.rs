@@ -51,23 +51,23 @@ pub struct UpstreamBody {
     file_copy: Option<Box<FileCopy>>,
     /// The client that the response was for is gone.
     has_no_reader: bool,
-    /// Where the error stream names tags.
+    /// The reader of tags in the error stream.
     tag_lines: Option<Box<TagLines>>,
 }
 
-/// What is known of a connection, for when it is kept.
+/// The age and use of a connection, for when it is kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionAge {
     pub requests: u32,
     pub born: u64,
 }
 
-/// Has the body come to its end?
+/// Whether the body has come to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BodyEnd {
     Ahead,
     Reached,
-    /// There was more than the response's framing says.
+    /// There was more data than the response's framing allows.
     Exceeded,
 }
 
@@ -122,7 +122,7 @@ impl UpstreamBody {
         }
     }
 
-    /// The whole body; `None` where it has more than `most` bytes.
+    /// The whole body; `None` if it has more than `most` bytes.
     pub async fn whole(&mut self, most: usize) -> Result<Option<Vec<u8>>, TruncatedBody> {
         let mut body = Vec::new();
         while let Some(piece) = self.next().await? {
@@ -154,7 +154,7 @@ impl UpstreamBody {
         }
     }
 
-    /// What an event, or having waited in vain, means for the reader; `None`: nothing yet.
+    /// Turns an event or a timeout into a result for the reader; `None`: nothing yet.
     fn give(
         &mut self,
         awaited: Option<Result<Option<Event>, Error>>,
@@ -223,7 +223,7 @@ impl UpstreamBody {
         }
     }
 
-    /// The response is over: it is kept, unless more came than its framing says.
+    /// Ends the copy of a complete response: it is kept, unless more data came than its framing allows.
     fn end_copy(&mut self) {
         let Some(file_copy) = self.file_copy.take().filter(|_| !self.has_excess_data()) else {
             return;
@@ -292,8 +292,7 @@ impl UpstreamBody {
             return;
         }
         let mut at_hand = None;
-        // The bytes, if there are any, and the end. What would be wrong with that
-        // shows again when it is read.
+        // The bytes, if there are any, and the end. A fault in them shows again when they are read.
         for _ in 0..2 {
             let event = self.exchange.as_mut().and_then(Exchange::next_at_hand);
             match event.and_then(|event| self.give(Some(event))) {
@@ -341,8 +340,7 @@ impl UpstreamBody {
                 .is_some_and(Exchange::has_whole_length)
     }
 
-    /// The upstream sent more than its response says that it is; known once `next`
-    /// gave `None`.
+    /// Whether the upstream sent more data than its response's framing allows; known once `next` gave `None`.
     pub fn has_excess_data(&self) -> bool {
         self.end == BodyEnd::Exceeded
     }
@@ -383,7 +381,7 @@ impl UpstreamBody {
         self.context.log.write(level, Some(&self.address), message);
     }
 
-    /// Logs what came in the error stream, less the messages that name tags.
+    /// Logs the text of the error stream, without the messages that name tags.
     pub(super) fn log_stderr(&mut self, text: &[u8], doing: &str) {
         let others = match &mut self.tag_lines {
             None => Cow::Borrowed(text),
@@ -423,7 +421,7 @@ impl UpstreamBody {
         lease.report(Outcome::Success, now);
     }
 
-    /// Logs what was held back because it could have been a mark.
+    /// Logs the text held back because it could have been a mark.
     fn end_tag_lines(&mut self) {
         let left = self.tag_lines.as_mut().map(|lines| lines.end());
         if let Some(left) = left {
@@ -440,7 +438,7 @@ impl UpstreamBody {
         }
     }
 
-    /// The connection and what was read ahead of it, after an upgrade.
+    /// The connection and the bytes read ahead of it, after an upgrade.
     pub fn into_tunnel(mut self) -> Option<(Stream, Bytes, TunnelEnd)> {
         let (stream, received) = self.exchange.take().and_then(Exchange::into_tunnel)?;
         let mut lease = self.lease.take();
@@ -485,7 +483,7 @@ impl Drop for UpstreamBody {
     }
 }
 
-/// What a tunnel holds until it ends: the lease lasts as long.
+/// The resources that a tunnel holds until it ends: the lease lasts as long.
 pub struct TunnelEnd {
     lease: Option<Lease>,
     context: Arc<FetchContext>,

@@ -15,10 +15,10 @@ pub enum UpstreamRequest {
 /// A key, and how the fields of a response are made: memcached has none.
 #[derive(Clone)]
 pub struct MemcachedRequest {
-    /// As it is sent.
+    /// The key as sent.
     pub key: Bytes,
     pub content_type: Bytes,
-    /// Bits of a value's flags that say that it is compressed.
+    /// Bits of a value's flags that mark it as compressed.
     pub gzip_flags: u32,
 }
 
@@ -26,7 +26,7 @@ pub struct MemcachedRequest {
 pub struct HttpRequest {
     /// Request line, fields and empty line.
     pub head: Bytes,
-    /// Where in it the request target is, for log lines.
+    /// The range of the request target in `head`, for log lines.
     pub target: Range<usize>,
     pub framing: http_client::BodyFraming,
     pub keep_alive: bool,
@@ -34,7 +34,7 @@ pub struct HttpRequest {
 }
 
 impl UpstreamRequest {
-    /// May the connection be one that served before, and serve again?
+    /// Whether the connection may be one that served before, and serve again.
     pub fn keeps_connection(&self) -> bool {
         match self {
             UpstreamRequest::FastCgi { keep_conn, .. } => *keep_conn,

@@ -1,5 +1,5 @@
-//! A request's turn at the servers of its group. Where all are busy it waits in line,
-//! and those who wait for its response are told so.
+//! A request's turn at the servers of its group. While all are busy it waits in line, and the requests
+//! that wait for its response learn that.
 
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) async fn wait_for_turn(
 /// A request that waits longer than this for a worker of an own pool is worth a line.
 const BUSY_AFTER: Duration = Duration::from_secs(1);
 
-/// Says so when all workers of an own pool are busy for long.
+/// Logs a line when all workers of an own pool are busy for long.
 async fn report_long_wait<T>(spec: &FetchSpec, mut turn: Pin<&mut impl Future<Output = T>>) -> T {
     if spec.to.own_pool {
         match timeout(BUSY_AFTER, turn.as_mut()).await {
@@ -39,8 +39,8 @@ async fn report_long_wait<T>(spec: &FetchSpec, mut turn: Pin<&mut impl Future<Ou
     turn.await
 }
 
-/// Waits for the request's turn, and tells those who wait for its response
-/// where it has to stand in line.
+/// Waits for the request's turn, and reports to the requests that wait for its response when it has to
+/// stand in line.
 async fn take_turn(
     spec: &FetchSpec,
     key: PickKey<'_>,
@@ -89,7 +89,7 @@ async fn wait_in_line(
     let granted = loop {
         tokio::select! {
             biased;
-            // Before a lease: what is deserted is not sent, however late it learns of that.
+            // Before a lease: a deserted request is not sent, however late it learns of that.
             () = progress.deserted() => return None,
             granted = ticket.wait() => break granted,
             risen = progress.awaited_beyond(urgency) => {

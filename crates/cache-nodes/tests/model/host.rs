@@ -67,7 +67,7 @@ pub struct Fetch {
     pub began: u8,
 }
 
-/// What a crash leaves.
+/// The state that a crash leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Disk {
     /// The page's version.
@@ -89,7 +89,7 @@ pub struct Host {
     /// The version of the page in memory.
     pub stored: Option<u8>,
     pub fetch: Option<Fetch>,
-    /// Counts what was purged here.
+    /// Counts the purges here.
     pub purge_clock: u8,
     pub disk: Disk,
     /// The time on its clock.
@@ -126,7 +126,7 @@ impl Host {
         BootMillis(u64::from(self.clock))
     }
 
-    /// A purge of the page: what is stored is gone, and fetches that have begun are outdated.
+    /// A purge of the page: the stored page is gone, and fetches that have begun are outdated.
     pub fn apply_purge(&mut self) {
         self.stored = None;
         self.purge_clock += 1;
@@ -148,7 +148,7 @@ impl Host {
         let applied = self.node.applied().map(|it| (it.epoch, it.position));
         if applied != self.disk.purged {
             self.disk.purged = applied;
-            // What was written to the disk since the last purge has seen it.
+            // A page that was written to the disk since the last purge has seen it.
             if self.disk.stored != self.stored {
                 self.disk.stored = None;
             }
@@ -174,7 +174,7 @@ impl Host {
         fetch.began != self.purge_clock && self.holds(Rule::FetchOutdated)
     }
 
-    /// The fetch ends: what it brought is stored, in memory and perhaps on the disk.
+    /// The fetch ends: its page is stored, in memory and perhaps on the disk.
     pub fn end_fetch(&mut self, to_disk: bool) {
         let Some(fetch) = self.fetch.take() else {
             return;
@@ -222,7 +222,7 @@ impl Host {
 }
 
 impl Host {
-    /// Is a fresh reading of the clock made for each answer?
+    /// Whether a fresh reading of the clock is made for each answer.
     pub fn holds_fresh(&self) -> bool {
         self.holds(Rule::FreshReading)
     }

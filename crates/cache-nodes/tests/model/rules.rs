@@ -56,7 +56,7 @@ const CALM: Bounds = Bounds {
     calls: 14,
 };
 
-/// What has to happen for a rule to be missed, and no more.
+/// Returns the least bounds within which the absence of a rule shows.
 fn bounds_for(rule: Rule) -> Bounds {
     match rule {
         Rule::LeaseRequired

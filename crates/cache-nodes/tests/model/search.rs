@@ -72,7 +72,7 @@ pub fn run(bounds: Bounds, left_out: Option<Rule>, seed: u64) -> Result<u64, Fou
     let mut weights = Weights::draw(&mut random);
     let mut history = Vec::new();
     let mut events = Vec::new();
-    // Histories end by themselves: what is bounded runs out. Some events can repeat for ever.
+    // Histories end by themselves: bounded events run out. Some events can repeat for ever.
     for steps in 0..STEPS {
         events.clear();
         world.events(&mut events);
@@ -162,26 +162,26 @@ pub fn play(
     Ok(None)
 }
 
-/// What [`all_states`] went through.
+/// The statistics of [`all_states`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClosedSearch {
     pub states: usize,
-    /// Those in which a purge has returned.
+    /// The states in which a purge has returned.
     pub with_returned_purge: usize,
-    /// Those in which some node would answer from memory.
+    /// The states in which some node would answer from memory.
     pub with_answer: usize,
     /// Steps between states, to known ones too.
     pub steps: usize,
 }
 
-/// Goes through all states that can be reached from a settled world, depth first: what may happen is bounded, so that each
-/// history ends. `Err`: an old answer, or `None` where there are more states than `limit`.
+/// Goes through all states that can be reached from a settled world, depth first: the possible events are bounded, so
+/// that each history ends. `Err`: an old answer, or `None` if there are more states than `limit`.
 pub fn all_states(
     bounds: Bounds,
     left_out: Option<Rule>,
     limit: usize,
 ) -> Result<ClosedSearch, Option<OldAnswer>> {
-    // Of each state, 128 bits of two sums are known: that two states share both need not be feared.
+    // Each state is known by 128 bits of two sums: that two states share both need not be feared.
     let sums = [FixedState::with_seed(1), FixedState::with_seed(2)];
     let sum = |world: &World| sums.each_ref().map(|state| state.hash_one(world));
     let start = World::settled(bounds, left_out);

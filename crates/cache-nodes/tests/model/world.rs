@@ -1,4 +1,4 @@
-//! The state of the model's world, and what may happen next.
+//! The state of the model's world, and the possible next events.
 
 use crate::host::{CallStage, CallUnderWay, Epoch, Host, OwnPurge, PurgeStage};
 use cache_nodes::{
@@ -6,7 +6,7 @@ use cache_nodes::{
     RenewAnswer, Rule,
 };
 
-/// What a purge in the log hits.
+/// The target of a purge in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum LogEntry {
     ThePage,
@@ -42,16 +42,16 @@ pub struct World {
     pub hosts: Vec<Host>,
     engines: Vec<Engine<Epoch, LogEntry>>,
     next_epoch: Epoch,
-    /// The engine that a majority says is in force.
+    /// The engine that a majority takes for the one in force.
     master: u8,
     next_instance: u64,
     /// The version of the data.
     data: u8,
-    /// That of the newest purge that has returned.
+    /// The version of the newest purge that has returned.
     returned: u8,
 }
 
-/// Something that may happen. The number says at which node.
+/// A possible event. The number is that of the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     Tick,
@@ -87,7 +87,7 @@ pub enum Event {
     Flush,
 }
 
-/// What happens until a world is settled.
+/// The events until a world is settled.
 pub const SETTLING: [Event; 17] = [
     Event::Connect(0, 0),
     Event::SendJoin(0),
@@ -193,7 +193,7 @@ impl World {
         })
     }
 
-    /// Has a purge returned?
+    /// Whether a purge has returned.
     pub fn has_returned(&self) -> bool {
         self.returned > 0
     }
@@ -295,7 +295,7 @@ impl World {
         }
     }
 
-    /// Is it connected to an engine that is no longer in force? It may go at no cost.
+    /// Whether it is connected to an engine that is no longer in force. It may go at no cost.
     fn is_behind(&self, host: &Host) -> bool {
         host.engine.is_some_and(|engine| engine != self.master)
     }
@@ -341,7 +341,7 @@ impl World {
                     stage: PurgeStage::Applied,
                 });
                 self.hosts[at].apply_purge();
-                // Its own journal is written before anything else is said of it.
+                // Its own journal is written before anything else about the purge.
                 self.hosts[at].disk.stored = None;
             }
             Event::BeginFetch(at) => {
@@ -506,7 +506,7 @@ impl World {
         }
     }
 
-    /// `confirm` is executed; what comes of it is judged later.
+    /// `confirm` is executed; its result is judged later.
     fn confirm(&mut self, at: usize) {
         let host = &mut self.hosts[at];
         let (Some(engine), Some(purge)) = (host.engine, &mut host.purge) else {
@@ -557,8 +557,8 @@ impl World {
     }
 }
 
-/// Every other node asks for an entry after the one of its purge, as if it had published another since: what it asked
-/// for is confirmed by the way.
+/// Every other node asks for an entry after the one of its purge, as if it had published another since: its own entry
+/// is confirmed by the way.
 fn published_later(at: usize) -> u64 {
     at as u64 % 2
 }

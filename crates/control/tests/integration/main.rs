@@ -16,7 +16,7 @@ use numbers::{History, HistoryReport, Number, Pages, Snapshot};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// Remembers what it was asked for, and purges 3 responses of each tag.
+/// Remembers its requests, and purges 3 responses of each tag.
 #[derive(Default)]
 struct Recorder {
     asked: Mutex<Vec<(PurgeRequest, Caller)>>,
@@ -317,7 +317,7 @@ async fn callers_that_say_nothing_do_not_keep_others_out() {
     for _ in 0..24 {
         silent.push(UnixStream::connect(&running.path).await.unwrap());
     }
-    // The paused clock goes on as soon as everybody waits: those who say nothing are closed.
+    // The paused clock goes on as soon as everybody waits: silent connections are closed.
     let version = tokio::time::timeout(
         Duration::from_secs(100),
         control::client::version(&running.path),

@@ -1,4 +1,4 @@
-//! The footer of a finished segment: what lies where, so that a start need not read the records.
+//! The footer of a finished segment: the places of its records, so that a start need not read the records.
 //!
 //! ```text
 //! block, 4,096 bytes             entry, 32 bytes                  trailer, the last 64 bytes
@@ -13,8 +13,8 @@
 //! 32  127 entries
 //! ```
 //!
-//! Each block has its own check sum and says which part of the segment it covers. A damaged one costs nothing but time:
-//! the records of that part are walked one by one.
+//! Each block has its own check sum and names the part of the segment that it covers. A damaged one costs nothing but
+//! time: the records of that part are walked one by one.
 
 use super::UNIT;
 use super::record::RecordHeader;
@@ -28,7 +28,7 @@ const ENTRIES_OF_BLOCK: usize = (BLOCK_BYTES - BLOCK_HEADER_BYTES) / ENTRY_BYTES
 const BLOCK_MARK: [u8; 2] = *b"mf";
 const TRAILER_MAGIC: [u8; 8] = *b"mayflyF\n";
 
-/// Where a record lies in its segment.
+/// The place of a record in its segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FooterEntry {
     pub(crate) key_hash: u64,
@@ -53,7 +53,7 @@ impl FooterEntry {
         }
     }
 
-    /// Where the record begins, and its length, in bytes.
+    /// Returns the offset and the length of the record, in bytes.
     pub(crate) fn range(&self) -> (u64, usize) {
         (
             u64::from(self.offset_units) * UNIT as u64,
@@ -154,7 +154,6 @@ impl Trailer {
         (trailer.number == number && end == file_len).then_some(trailer)
     }
 
-    /// The bytes of all blocks.
     pub(crate) fn blocks_bytes(&self) -> usize {
         blocks_of(self.entries as usize) * BLOCK_BYTES
     }

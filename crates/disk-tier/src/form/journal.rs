@@ -17,8 +17,9 @@
 //!                                                                  number in a log, the target the log's name
 //! ```
 //!
-//! What each unit says of others makes a lost one visible: everything before the begin of a batch was synced when the
-//! batch was written, so a blank there is a loss; and the highest stamp before a unit bounds the stamps of what is lost.
+//! Each unit describes others, so that a lost one is noticed: everything before the begin of a batch was synced when
+//! the batch was written, so a blank there is a loss; and the highest stamp before a unit bounds the stamps of lost
+//! ones.
 
 use super::{FORM, UNIT};
 use crate::purge::{PurgeMode, TARGET_BYTES_MAX};
@@ -45,14 +46,13 @@ pub(crate) struct JournalHeader {
     pub(crate) number: u64,
     /// All purges in earlier files have this stamp or an earlier one.
     pub(crate) begins_at: u64,
-    /// Records with an earlier stamp are void, whatever other files say.
+    /// Records with an earlier stamp are void, whatever is in other files.
     pub(crate) void_before: u64,
     pub(crate) wall_millis: u64,
     pub(crate) start: u16,
     pub(crate) units: u32,
 }
 
-/// Where a unit stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnitPosition {
     /// The first unit of the batch that was written together.
@@ -69,14 +69,13 @@ pub(crate) struct PurgeUnit {
     pub(crate) highest_before: u64,
 }
 
-/// What takes more than a unit.
+/// The kinds of entries that take more than a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     Purge,
     Position,
 }
 
-/// What a unit says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum UnitContent<'a> {
     /// Never written.
@@ -193,7 +192,7 @@ pub(crate) fn put_entry(
     }
 }
 
-/// A unit that says what the wall clock has shown.
+/// Returns a unit that records the wall clock.
 pub(crate) fn time_unit(wall_millis: u64, highest_before: u64, at: UnitPosition) -> JournalUnit {
     let mut rest = opening(TIME, 0, 0, at);
     put_purge_unit(
@@ -215,7 +214,6 @@ pub(crate) fn end_unit(next: u64, at: UnitPosition) -> JournalUnit {
     sealed(&rest)
 }
 
-/// Reads the unit with a number.
 pub(crate) fn read_unit(bytes: &JournalUnit, number: u32) -> (UnitContent<'_>, UnitPosition) {
     let mut rest = &bytes[4..];
     let (kind, mode) = (rest.get_u8(), rest.get_u8());

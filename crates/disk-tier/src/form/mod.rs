@@ -14,14 +14,14 @@ pub(crate) const FORM: u16 = 2;
 /// Records, headers and units of the journal lie at multiples of this.
 pub(crate) const UNIT: usize = 64;
 
-/// Writes the check sum of what follows the first four bytes into them.
+/// Writes the check sum of all but the first four bytes into these.
 pub(crate) fn seal(bytes: &mut [u8]) {
     if let Some((sum, rest)) = bytes.split_first_chunk_mut::<4>() {
         *sum = crc32fast::hash(rest).to_le_bytes();
     }
 }
 
-/// Is the check sum in the first four bytes that of the others?
+/// Whether the check sum in the first four bytes is that of the others.
 pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
     bytes
         .split_first_chunk::<4>()

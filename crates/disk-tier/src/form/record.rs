@@ -14,7 +14,7 @@
 //! 48  received, boot clock   u64, milliseconds
 //! 56  lifetime               u32, seconds
 //! 60  variant                u8
-//! 61  which boot             24 bits of a hash; 0: the boot clock says nothing
+//! 61  which boot             24 bits of a hash; 0: the boot clock is not known
 //! 64  key | head | body | zeros
 //! ```
 //!
@@ -28,7 +28,7 @@ use bytes::{Buf, BufMut, Bytes};
 pub(crate) const HEADER_BYTES: usize = UNIT;
 const MARK: [u8; 2] = *b"mr";
 
-/// What a header says.
+/// The fields of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordHeader {
     head_sum: u32,
@@ -100,7 +100,7 @@ impl RecordHeader {
         out.put_slice(&[low, middle, high]);
     }
 
-    /// Where the body begins, counted from the header.
+    /// Returns the start of the body, counted from the header.
     pub(crate) fn body_at(&self) -> usize {
         HEADER_BYTES + usize::from(self.key_len) + self.head_len as usize
     }
@@ -138,7 +138,7 @@ pub(crate) fn checked_header(bytes: &[u8]) -> Option<RecordHeader> {
     is_head_whole(&header, bytes).then_some(header)
 }
 
-/// Are these the bytes of a record, with the right check sums?
+/// Whether these are the bytes of a record, with the right check sums.
 pub(crate) fn is_whole(bytes: &Bytes) -> bool {
     let Some(RecordHead { header, .. }) = RecordHead::read(bytes) else {
         return false;
@@ -156,7 +156,7 @@ fn is_head_whole(header: &RecordHeader, bytes: &[u8]) -> bool {
 /// The bytes of a record that do not come from its caller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordOrigin {
-    /// 24 bits; 0: the boot clock says nothing.
+    /// 24 bits; 0: the boot clock is not known.
     pub(crate) boot: u32,
 }
 

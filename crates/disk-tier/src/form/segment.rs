@@ -28,7 +28,7 @@ pub(crate) struct SegmentHeader {
     pub(crate) made_wall_millis: u64,
 }
 
-/// What the first bytes of a file with the name of a segment say.
+/// The first bytes of a file with the name of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SegmentOpening {
     Header(SegmentHeader),

@@ -1,4 +1,4 @@
-//! What is written is read again, and whatever else the bytes are, they are no record, header, footer or purge.
+//! Written bytes are read again, and any other bytes are no record, header, footer or purge.
 
 use super::footer::{BLOCK_BYTES, FooterBlock, FooterEntry, TRAILER_BYTES, Trailer, footer_bytes};
 use super::journal::{
@@ -70,7 +70,7 @@ fn each_flipped_bit_of_a_record_s_head_is_seen() {
     for bit in 0..header.body_at() * 8 {
         let mut flipped = bytes.to_vec();
         flipped[bit / 8] ^= 1 << (bit % 8);
-        // What the body's check sum is, is a part of the head.
+        // The body's check sum is a part of the head.
         assert!(RecordHead::read(&flipped.into()).is_none(), "bit {bit}");
     }
 }

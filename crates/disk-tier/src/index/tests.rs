@@ -1,4 +1,5 @@
-//! The index finds what was entered, whatever leaves meanwhile, within its bound of memory.
+//! The index finds entered records, whichever others leave meanwhile, within its bound of
+//! memory.
 
 use super::{IndexOrder, PackedPlace, RecordIndex};
 use crate::hash::stable_hash;

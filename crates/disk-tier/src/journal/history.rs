@@ -1,4 +1,4 @@
-//! What the journals of earlier starts say. Purges may be missing from them, when a file is damaged, cut or gone: then
+//! Reads the journals of earlier starts. Purges may be missing from them, when a file is damaged, cut or gone: then
 //! the floor rises above all stamps that the missing ones may have had.
 
 use crate::form::UNIT;
@@ -9,7 +9,7 @@ use crate::purge::{LogPosition, WrittenPurge};
 use crate::storage::{ListedFile, Storage};
 use std::path::Path;
 
-/// No file of ours is larger: what is, is not read.
+/// No file of ours is larger: a larger one is not read.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
 /// A journal file that is kept.
@@ -42,9 +42,9 @@ pub(crate) struct JournalHistory {
     /// The last start; as many more may have been as files could not be read.
     pub(crate) last_start: u32,
     pub(crate) newest_wall_millis: u64,
-    /// Where the file that was written last ends.
+    /// The end of the file that was written last.
     pub(crate) tail: Option<JournalTail>,
-    /// What is wrong, for the log.
+    /// Descriptions of the damage, for the log.
     pub(crate) damage: Vec<String>,
     /// Purges are missing, and nothing bounds their stamps yet.
     has_open_loss: bool,
@@ -52,7 +52,7 @@ pub(crate) struct JournalHistory {
     next: Option<u64>,
 }
 
-/// What is known within one file.
+/// The state of reading one file.
 #[derive(Debug, Default)]
 struct FileScan {
     first_blank: Option<u32>,
@@ -93,7 +93,7 @@ impl JournalHistory {
         history
     }
 
-    /// Are purges missing that may concern any record of earlier starts?
+    /// Whether purges are missing that may concern any record of earlier starts.
     pub(crate) fn is_void(&self) -> bool {
         self.has_open_loss
     }
@@ -120,7 +120,7 @@ impl JournalHistory {
         else {
             self.lose(format!("journal-{number} is damaged"));
             self.last_start += 1;
-            // Where this one begins is not known: it counts as beginning with the next one.
+            // The start of this file is not known: it counts as beginning with the next one.
             self.files.push(file(u64::MAX));
             return;
         };
@@ -214,7 +214,7 @@ impl JournalHistory {
         }
     }
 
-    /// A unit with a bound for what was lost before it.
+    /// Takes a unit, which bounds the losses before it.
     fn meet(&mut self, scan: &mut FileScan, purge: &PurgeUnit) {
         self.newest_wall_millis = self.newest_wall_millis.max(purge.wall_millis);
         if std::mem::take(&mut scan.is_damaged) {
@@ -261,7 +261,7 @@ impl JournalHistory {
         self.damage.push(what);
     }
 
-    /// What was lost so far has this stamp or an earlier one.
+    /// Bounds the stamps of the losses so far: they are at most `highest`.
     fn bound_loss(&mut self, highest: u64) {
         if std::mem::take(&mut self.has_open_loss) {
             self.floor = self.floor.max(highest);
@@ -270,7 +270,7 @@ impl JournalHistory {
     }
 }
 
-/// The bytes of a file; none where it cannot be read, which counts as damaged.
+/// The bytes of a file; none if it cannot be read, which counts as damaged.
 fn read_file(storage: &dyn Storage, folder: &Path, file: &ListedFile) -> Vec<u8> {
     let len = file.len.filter(|len| *len <= FILE_BYTES_MAX).unwrap_or(0);
     let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];

@@ -1,7 +1,7 @@
-//! Purges that wait for the disk. One thread takes all that wait, syncs once, and tells all who said them.
+//! Purges that wait for the disk. One thread takes all that wait, syncs once, and answers all their callers.
 //!
-//! What the disk refuses goes on waiting, and is tried again. What found no room meanwhile is nowhere: the next file of
-//! the journal says that records from before are void.
+//! Purges that the disk refuses go on waiting, and are tried again. Purges that found no room meanwhile are nowhere:
+//! the next file of the journal declares records from before void.
 
 use super::writer::JournalWriter;
 use crate::config::JOURNAL_RETRY;
@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 /// Purges that may wait; the disk syncs thousands a second.
 const WAITING_MAX: usize = 65_536;
-/// What their targets may take.
+/// The bound of all waiting targets together.
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug, Default)]
@@ -115,7 +115,7 @@ impl JournalQueue {
         }
     }
 
-    /// Writes what waits now, and says how many purges that were.
+    /// Writes the waiting purges, and returns their number.
     ///
     /// # Errors
     /// The disk refuses. They go on waiting, unless the queue is closed.
@@ -137,13 +137,13 @@ impl JournalQueue {
         }
         for ticket in batch.tickets {
             let told = done.as_ref().copied();
-            // Where the other side is gone, the purge was said without waiting.
+            // A caller whose end is gone made the purge without waiting.
             let _ = ticket.send(told.map_err(|error| PurgeNotWritten::Failed(error.to_string())));
         }
         done.map(|()| batch.purges.len())
     }
 
-    /// Waits until what the disk has refused may be tried again.
+    /// Waits until refused purges may be tried again.
     pub(crate) fn wait_to_retry(&self) {
         let until = Instant::now() + JOURNAL_RETRY;
         let mut waiting = self.waiting.lock();

@@ -34,7 +34,7 @@ impl Default for JournalSizes {
     }
 }
 
-/// Files are this many at most; a server that starts more often forgets what is stored from before.
+/// Files are this many at most; a server that starts more often forgets the records stored before.
 pub(crate) const FILES_MAX: usize = 1024;
 /// The name under which a file is made before it is whole.
 const UNFINISHED: &str = "journal.new";
@@ -53,12 +53,12 @@ pub(crate) struct JournalWriter {
     start: u16,
     highest: u64,
     sizes: JournalSizes,
-    /// A write failed: what lies in the file is not known. The next one begins another file.
+    /// A write failed: the content of the file is not known. The next one begins another file.
     is_broken: bool,
     pub(crate) syncs: u64,
 }
 
-/// What a new file says of itself.
+/// The facts in the header of a new file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileTerms {
     pub(crate) start: u16,
@@ -110,8 +110,8 @@ impl JournalWriter {
         self.files.front().map_or(0, |file| file.begins_at)
     }
 
-    /// Writes purges and a position behind them, and syncs them. Purges up to `lost` may be nowhere (0: all are there): what is older than they are
-    /// must not come back.
+    /// Writes purges and a position behind them, and syncs them. Purges up to `lost` may be nowhere (0: all are there):
+    /// records older than these must not come back.
     ///
     /// # Errors
     /// None of them is sure to be on the disk. Write them again: that begins another file.
@@ -183,13 +183,13 @@ impl JournalWriter {
             self.file.sync_data()
         });
         if done.is_err() {
-            // That is where the file ends, as the next one has it say.
+            // The file ends at this unit, as the next file records it.
             self.position = batch;
         }
         done
     }
 
-    /// Writes down what the wall clock shows; it is synced with the next batch.
+    /// Writes the wall clock down; it is synced with the next batch.
     pub(crate) fn note_time(&mut self, wall_millis: u64) -> io::Result<()> {
         if self.is_broken || self.position + 1 >= self.units {
             return Ok(());
@@ -198,7 +198,7 @@ impl JournalWriter {
             batch: self.position,
             unit: self.position,
         };
-        // A batch says that all before it was synced: so this is.
+        // A batch declares that all before it was synced: so this is.
         self.write_units(&time_unit(wall_millis, self.highest, at), at.batch)?;
         self.position += 1;
         Ok(())
@@ -222,7 +222,7 @@ impl JournalWriter {
                 unit: self.position,
             },
         );
-        // Where it fails, the loss of the next file would not be seen: nothing more.
+        // If this fails, the loss of the next file would not be noticed: nothing more.
         let _ = self.write_units(&end, self.position);
         self.file = file;
         self.units = header.units;
@@ -302,8 +302,8 @@ fn kept_file(header: &JournalHeader) -> JournalFile {
     }
 }
 
-/// Makes a file as long as it will ever be: a later sync then has nothing to say of its length. It gets its name when
-/// it is on the disk.
+/// Makes a file in its final length: a later sync then need not write the length. It gets its name when it is on the
+/// disk.
 fn make_file(
     storage: &dyn Storage,
     folder: &Path,
@@ -336,7 +336,7 @@ fn end_previous(storage: &dyn Storage, folder: &Path, history: &JournalHistory, 
         },
     );
     let path = folder.join(journal_name(tail.number));
-    // Where it fails, the loss of the next file would not be seen: nothing more.
+    // If this fails, the loss of the next file would not be noticed: nothing more.
     let _ = storage.open_to_write(&path).and_then(|file| {
         file.write_at(&unit, u64::from(tail.unit) * UNIT as u64)?;
         file.sync_data()

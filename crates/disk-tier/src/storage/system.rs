@@ -49,9 +49,9 @@ impl SystemStorage {
     }
 }
 
-/// Opens or makes a file of a folder that is no link. Where root does it, the file belongs to the owner of the
-/// folder: the account that serves must read what root has written for it. A file with another name besides is
-/// not given away, since the account may have linked one that is not its own.
+/// Opens or makes a file of a folder that is no link. If root does it, the file belongs to the owner of the
+/// folder: the account that serves must read files that root has written for it. A file with another name
+/// besides is not given away, since the account may have linked one that is not its own.
 fn opened_for_owner(path: &Path, flags: OFlags) -> io::Result<File> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -1,5 +1,6 @@
-//! A disk in memory. What was not synced may be lost at a power cut, each sector and each name for itself; a process
-//! may die at any operation, in the middle of a write; operations can be refused or held; files can be damaged.
+//! A disk in memory. Bytes that were not synced may be lost at a power cut, each sector and each name for itself; a
+//! process may die at any operation, in the middle of a write; operations can be refused or held; files can be
+//! damaged.
 
 use crate::storage::{FolderLock, ListedFile, Storage, StorageFile};
 use crate::times::TierTime;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 const SECTOR: usize = 512;
 const FREE_BYTES: u64 = 1 << 40;
 
-/// What is refused or held.
+/// An operation that a test can refuse or hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DiskOperation {
     Read,
@@ -22,7 +23,7 @@ pub enum DiskOperation {
     Create,
 }
 
-/// What becomes of an operation.
+/// The fault of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskFault {
     /// `ENOSPC`.
@@ -48,9 +49,9 @@ impl DiskFault {
 
 #[derive(Clone, Debug, Default)]
 struct SimulatedFile {
-    /// As processes see it.
+    /// The bytes that processes see.
     bytes: Vec<u8>,
-    /// As a power cut leaves it, but for some of the sectors that were not synced.
+    /// The bytes that a power cut leaves, but for some of the sectors that were not synced.
     synced: Vec<u8>,
     unsynced: BTreeSet<usize>,
 }
@@ -63,7 +64,7 @@ struct DiskState {
     folders: HashSet<PathBuf>,
     locks: HashSet<PathBuf>,
     next_file: u64,
-    /// Which process lives: handles of earlier ones are dead.
+    /// The number of the living process: handles of earlier ones are dead.
     life: u64,
     time: TierTime,
     boot: u64,
@@ -131,13 +132,13 @@ impl SimulatedDisk {
         })
     }
 
-    /// `kill -9`: what was written is there, the process does nothing more.
+    /// `kill -9`: written bytes are there, the process does nothing more.
     pub fn kill(&self) {
         self.state.lock().kill();
         self.changed.notify_all();
     }
 
-    /// The power goes: of what was not synced, each sector and each name is there or not.
+    /// The power goes: each sector and each name that was not synced is there or not.
     pub fn cut_power(&self, mut seed: u64) {
         let mut state = self.state.lock();
         state.kill();
@@ -168,7 +169,8 @@ impl SimulatedDisk {
         self.changed.notify_all();
     }
 
-    /// The process dies within so many operations; a write is then done up to a multiple of `tears_to` bytes.
+    /// Lets the process die after this number of operations; a write is then done up to a multiple of `tears_to`
+    /// bytes.
     pub fn die_after(&self, operations: u64, tears_to: usize) {
         let mut state = self.state.lock();
         state.dies_at = Some(state.operations + operations);
@@ -186,12 +188,12 @@ impl SimulatedDisk {
         self.changed.notify_all();
     }
 
-    /// What [`Storage::free_bytes`] says.
+    /// Sets the result of [`Storage::free_bytes`].
     pub fn set_free_bytes(&self, bytes: u64) {
         self.state.lock().free_bytes = Some(bytes);
     }
 
-    /// Whether what is read is not in memory.
+    /// Sets whether reads find nothing in memory.
     pub fn let_reads_wait(&self, wait: bool) {
         self.state.lock().reads_wait = wait;
     }

@@ -1,5 +1,5 @@
-//! What admission saves, beside an LRU of the disk's size that writes each miss: visits by Zipf's law to pages of one
-//! size, a memory of a tenth of the disk above it, with and without a crawler whose pages are asked for once.
+//! The savings of admission, beside an LRU of the disk's size that writes each miss: visits by Zipf's law to pages of
+//! one size, a memory of a tenth of the disk above it, with and without a crawler whose pages are asked for once.
 //!
 //! `cargo test -p disk-tier --release --lib admission -- --nocapture` prints the figures.
 
@@ -13,7 +13,7 @@ const IN_MEMORY: usize = ON_DISK / 10;
 const SEGMENT: usize = ON_DISK / 32;
 const VISITS: usize = 100_000;
 
-/// Who comes, the same for each cache.
+/// The visits, which are the same for each cache.
 struct PageVisits {
     shares: Vec<f64>,
     crawler_percent: u64,

@@ -1,4 +1,4 @@
-//! Flipped, cut, foreign and torn files: what is read is right, and what is damaged costs little.
+//! Flipped, cut, foreign and torn files: records that are read are right, and damage costs little.
 
 use super::*;
 use crate::testing::SimulatedDisk;
@@ -84,7 +84,8 @@ fn two_thousand_flipped_bits_cost_a_record_each_at_most() {
             0 => none += 1,
             1 => lost_alone += 1,
             lost => {
-                // A header, what lies behind a flip in the unfinished segment, and the journal's last purges.
+                // A header, the records behind a flip in the unfinished segment, and the journal's last
+                // purges.
                 assert!(
                     !is_finished || is_header,
                     "{lost} of {} bit {bit}",

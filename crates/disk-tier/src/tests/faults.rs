@@ -1,4 +1,4 @@
-//! A disk that is full, read-only, failing or slow: reads go on as long as they can, and the state says why.
+//! A disk that is full, read-only, failing or slow: reads go on as long as they can, and the state has the reason.
 
 use super::*;
 use crate::testing::{DiskFault, DiskOperation};
@@ -32,7 +32,7 @@ fn refused_write_stops_writing_for_a_while_and_reads_go_on() {
     }
 }
 
-/// A full disk has room again, and no page is made that could be written: what is shown of the tier stayed "reading only".
+/// A full disk has room again, and no page is made that could be written: the shown state stayed "reading only".
 #[test]
 fn writing_goes_on_without_a_record_once_the_disk_takes_writes_again() {
     for operation in [DiskOperation::Create, DiskOperation::Write] {
@@ -118,7 +118,7 @@ fn purge_that_the_disk_refuses_waits_and_nothing_is_read_until_it_is_written() {
     }
 }
 
-/// The disk is full but for what segments take.
+/// The disk is full but for the room of segments.
 #[test]
 fn full_disk_gives_a_segment_for_a_purge() {
     let disk = SimulatedDisk::new();

@@ -133,7 +133,7 @@ fn lost_journal_raises_the_floor_above_all_that_it_may_have_had() {
         disk.remove_file(&folder().join(format!("journal-{lost}")));
         let (tier, recovery) = open(&disk);
         let has = |name| !tier.find(stable_hash(name)).is_empty();
-        // The first file: what was stored before its purges is void. The last one: everything is.
+        // Without the first file, records stored before its purges are void; without the last one, all are.
         let expected = match lost {
             1 => (false, true),
             _ => (false, lost == 2 && recovery.floor <= 2 << 48),
@@ -156,7 +156,7 @@ fn without_any_journal_all_is_void_and_stamps_go_on() {
         recovery.events[..],
         [TierEvent::JournalDamaged { .. }]
     ));
-    // It is said once, and what is stored from now on holds.
+    // The damage is reported once, and records stored from now on hold.
     write(&tier, stamped(&tier, &recovery, "new", b"body"));
     let (tier, recovery) = restart(&disk, tier);
     assert_eq!(recovery.events, []);

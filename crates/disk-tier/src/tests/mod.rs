@@ -1,4 +1,4 @@
-//! A tier on a disk in memory, without threads: what it promises, a test each.
+//! A tier on a disk in memory, without threads: a test for each promise.
 
 mod admission;
 mod clocks;
@@ -139,7 +139,7 @@ fn confirm(tier: &TierFolder, purge: &WrittenPurge) {
     ticket.wait().unwrap();
 }
 
-/// What is known of a purge by now.
+/// Returns the outcome of a purge, if it is known by now.
 fn outcome(ticket: &mut PurgeTicket) -> Option<PurgeOutcome> {
     let mut context = Context::from_waker(Waker::noop());
     match Pin::new(ticket).poll(&mut context) {

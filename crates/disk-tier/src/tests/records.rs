@@ -215,7 +215,7 @@ fn lookups_work_before_the_segments_are_loaded() {
     write(&tier, stamped(&tier, &recovery, "a", b"new"));
     assert!(!tier.stats().is_loaded);
     tier.load();
-    // What is newer was there first, and stays.
+    // The newer record was there first, and stays.
     assert_eq!(read_body(&tier, "a").unwrap(), "new");
     assert_eq!(read_body(&tier, "b").unwrap(), "old");
     assert!(tier.stats().is_loaded);

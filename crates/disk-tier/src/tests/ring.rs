@@ -1,4 +1,5 @@
-//! The oldest goes, what was used stays, and the terms of size, free space and time hold.
+//! The oldest segment goes, used records stay, and the terms of size, free space and time
+//! hold.
 
 use super::*;
 use crate::UseVerdict;
@@ -36,7 +37,7 @@ fn oldest_segments_go_when_the_ring_is_full() {
         on_disk <= (2 << 20) + UNITS as usize * 64,
         "{on_disk} bytes"
     );
-    // Nothing leads to what is gone.
+    // No entry of the index leads to a removed segment.
     assert!(stats.records <= 200, "{} records", stats.records);
 }
 

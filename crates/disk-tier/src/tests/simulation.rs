@@ -11,7 +11,7 @@ const PAGES: usize = 12;
 const TAGS: usize = 3;
 const STEPS: usize = 160;
 
-/// What a history may contain beside kills.
+/// The faults that a history may contain beside kills.
 #[derive(Clone, Copy, Debug)]
 struct SimulationRules {
     power_cuts: bool,
@@ -21,7 +21,7 @@ struct SimulationRules {
     damage: bool,
 }
 
-/// What the seeds found together.
+/// The sums over all seeds.
 #[derive(Debug, Default)]
 struct SimulationSums {
     hits: usize,
@@ -171,7 +171,7 @@ impl CacheHistory {
             }
             _ if bytes.is_empty() => {}
             _ => {
-                // Where something is, mostly.
+                // Mostly a place that has bytes.
                 let end = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0) + 1;
                 let byte = self.random(end);
                 bytes[byte] ^= 1 << self.random(8);
@@ -261,14 +261,14 @@ impl CacheHistory {
         self.tickets.push((ticket, versions));
     }
 
-    /// The purges that wait are synced, and those who said them go on.
+    /// Syncs the waiting purges, and lets their callers go on.
     fn commit(&mut self) {
         let Some((tier, _)) = &self.tier else {
             return;
         };
         tier.commit_purges();
         for (mut ticket, versions) in self.tickets.drain(..) {
-            // Where the process has died meanwhile, it is never told.
+            // If the process has died meanwhile, the caller gets no answer.
             if outcome(&mut ticket) != Some(Ok(())) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Purges that are said while no server has the folder.
+//! Purges that are made while no server has the folder.
 
 use super::*;
 use crate::{StoppedPurge, TierError, append_while_stopped};
@@ -34,7 +34,7 @@ fn purge_while_stopped_is_later_than_all_records_and_earlier_than_all_that_come(
             .all(|stamp| last.stamp < *stamp && *stamp < recovery.first_stamp())
     );
     assert!(stamps[0] < stamps[1]);
-    // Which record is purged is for the caller to say.
+    // The caller decides which record is purged.
     assert!(read(&tier, "a").is_none() || read(&tier, "a").unwrap().stamp < stamps[0]);
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Waits for what a thread does; a tier that never does it fails the test.
+/// Waits for the work of a thread; a tier that never does it fails the test.
 fn wait_until(mut is_done: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(60);
     while !is_done() {

@@ -1,4 +1,4 @@
-//! What `verify` says of a folder.
+//! Reports of `verify` on a folder.
 
 use super::*;
 use crate::{SegmentFinding, verify};
@@ -81,7 +81,7 @@ fn damaged_record_foreign_file_and_lost_journal_are_named() {
 #[test]
 fn damage_at_the_end_of_a_segment_is_named_also_where_no_record_is_found() {
     let path = folder().join("seg-000001");
-    // What is flipped, from the begin or from the end: a byte of the first record, of the footer's block, of the trailer.
+    // Flipped bytes, from the begin or from the end: a byte of the first record, of the footer's block, of the trailer.
     let cases: [(&[usize], &[usize], &str); 4] = [
         (
             &[70],

@@ -1,4 +1,4 @@
-//! Who has which turn.
+//! Tests of the turns that clients get.
 
 use super::*;
 

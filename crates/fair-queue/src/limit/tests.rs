@@ -18,7 +18,7 @@ struct Machine {
 struct Busy {
     limit: ConcurrencyLimit,
     now: f64,
-    /// What is left of each request under way: waiting, work; and when it began.
+    /// For each request under way: the waiting and work that remain, and the time it began.
     under_way: Vec<(f64, f64, f64)>,
     random: Random,
     answers: u64,

@@ -1,4 +1,4 @@
-//! One test program: what goes over the wire, and how a real PHP-FPM takes it.
+//! One test program: the bytes on the wire, and how a real PHP-FPM takes them.
 
 mod exchange;
 mod php_fpm;

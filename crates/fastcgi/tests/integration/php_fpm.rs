@@ -24,7 +24,7 @@ const PROGRAMS: [&str; 4] = [
     "/usr/sbin/php-fpm8.1",
     "/usr/sbin/php-fpm",
 ];
-/// Far above what any of these takes; for machines under load.
+/// Far longer than any of these takes; for machines under load.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 struct Fpm {

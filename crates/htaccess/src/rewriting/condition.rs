@@ -8,7 +8,6 @@ use crate::expression::{Expression, Scope};
 use crate::pattern::{Groups, Pattern};
 use crate::values::{FileKind, Values};
 
-/// A condition.
 #[derive(Clone, Debug)]
 pub struct Condition {
     pub subject: String,
@@ -34,7 +33,7 @@ enum Test {
 
 impl Condition {
     /// # Errors
-    /// What is wrong with the words behind `RewriteCond`.
+    /// The mistake in the words behind `RewriteCond`.
     pub fn of(args: &[String]) -> Result<Condition, String> {
         let (subject, pattern, flags) = match args {
             [subject, pattern] => (subject, pattern, ""),
@@ -67,7 +66,7 @@ impl Condition {
         })
     }
 
-    /// Whether it holds; `None` where that is not known. Its groups become those that `%1` names.
+    /// Whether it holds; `None` if that is not known. Its groups become those that `%1` names.
     pub fn holds(&self, values: &dyn Values, captured: &mut CapturedGroups) -> Option<bool> {
         let holds = match &self.test {
             Test::Expression(expression) => {

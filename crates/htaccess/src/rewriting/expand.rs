@@ -4,12 +4,12 @@ use crate::paths::escaped_value;
 use crate::pattern::Groups;
 use crate::values::Values;
 
-/// What patterns have matched.
+/// The groups that patterns have matched.
 #[derive(Clone, Debug, Default)]
 pub struct CapturedGroups {
-    /// Of the rule: `$1`.
+    /// The groups of the rule: `$1`.
     pub of_rule: Groups,
-    /// Of the last condition: `%1`.
+    /// The groups of the last condition: `%1`.
     pub of_condition: Groups,
 }
 
@@ -22,7 +22,7 @@ pub struct GroupForm {
     pub has_mark: bool,
 }
 
-/// The text with its values; `None` where one is not known. A map that does not exist gives nothing.
+/// The text with its values; `None` if one is not known. A map that does not exist gives nothing.
 pub fn expand(
     text: &str,
     values: &dyn Values,

@@ -17,7 +17,7 @@ pub struct Rewriting {
     pub base: Option<String>,
     pub options: Option<RewriteOptions>,
     pub rules: Vec<Arc<Rule>>,
-    /// The folder of files that the rules are of, with a slash at the end; empty where they are of no folder.
+    /// The folder of files that the rules are of, with a slash at the end; empty if they are of no folder.
     pub folder: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ pub struct RewriteOptions {
     pub merges_base: bool,
 }
 
-/// Where the rules of the outer folder go.
+/// The place of the outer folder's rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inheritance {
     Before,

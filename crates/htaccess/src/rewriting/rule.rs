@@ -3,7 +3,6 @@
 use super::condition::Condition;
 use crate::pattern::Pattern;
 
-/// A rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub pattern: Pattern,
@@ -14,7 +13,7 @@ pub struct Rule {
     pub flags: Flags,
 }
 
-/// What a rule does beside its output.
+/// The effects of a rule beside its output.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// `[R]` with its status, `[F]`, `[G]`.
@@ -31,13 +30,13 @@ pub struct Flags {
     pub allows_escaped_mark: bool,
     /// `[E=name:value]`; without a value the variable is removed.
     pub variables: Vec<(String, Option<String>)>,
-    /// `[CO]`: what is behind the `=`.
+    /// `[CO]`: the text behind the `=`.
     pub cookies: Vec<String>,
     /// `[H]` or `[T]`: whether it names PHP.
     pub handler: Option<bool>,
 }
 
-/// What becomes of the arguments of the request.
+/// The changes to the arguments of the request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ArgumentFlags {
     pub appended: bool,
@@ -45,7 +44,7 @@ pub struct ArgumentFlags {
     pub last_mark: bool,
 }
 
-/// Which rule follows one that holds.
+/// The rule that follows one that holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NextRule {
     #[default]
@@ -59,7 +58,7 @@ pub enum NextRule {
 
 impl Rule {
     /// # Errors
-    /// What is wrong with the words behind `RewriteRule`.
+    /// The mistake in the words behind `RewriteRule`.
     pub fn of(args: &[String], conditions: Vec<Condition>) -> Result<Rule, String> {
         let (pattern, output, flags) = match args {
             [pattern, output] => (pattern, output, ""),

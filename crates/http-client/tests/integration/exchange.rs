@@ -1,5 +1,5 @@
-//! What goes out, and that both directions move at once. The streams are small: a side that waited
-//! for the other to read first would wait forever.
+//! The bytes that go out, and that both directions move at once. The streams are small: a side
+//! that waited for the other to read first would wait forever.
 
 use std::io;
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! Responses that are invalid or truncated. For each: what the caller sees, however the bytes
-//! are cut. Only a complete response may end.
+//! Responses that are invalid or truncated. Each case has the events that the caller sees,
+//! however the bytes are cut. Only a complete response may end.
 
 use bytes::Bytes;
 use http_client::{BodyFraming, Error, Exchange, NoBody};

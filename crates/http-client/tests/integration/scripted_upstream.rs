@@ -54,7 +54,7 @@ impl SeenResponse {
     }
 }
 
-/// Runs the exchange to its end; an error comes with what was seen before it.
+/// Runs the exchange to its end; an error comes with the events before it.
 pub async fn collect<S, B>(exchange: &mut Exchange<S, B>) -> (SeenResponse, Option<Error>)
 where
     S: AsyncRead + AsyncWrite + Unpin,

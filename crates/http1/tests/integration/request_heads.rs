@@ -1,5 +1,5 @@
-//! What a request head may look like: the cases of nginx's public test suite
-//! and those where nginx was asked over a socket.
+//! Forms of a request head: the cases of nginx's public test suite and those in
+//! which nginx was asked over a socket.
 
 use http_semantics::expects_continue;
 use http_semantics::{RequestHead, RequestView, Target, TargetError, Version, request_host};

@@ -15,7 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use http1::chunked::{ChunkedDecoder, DecodedChunk};
 use http1::{Framing, HeadLimits, RequestError, body_framing, parse_head};
 
-/// What our codec makes of `text`: the status it refuses with, or 200.
+/// Returns the verdict of our codec on `text`: the status it refuses with, or
+/// 200.
 fn verdict(text: &[u8]) -> u16 {
     let refused = |error: RequestError| error.status();
     let head = match parse_head(text.to_vec(), &HeadLimits::default()) {
@@ -379,7 +380,7 @@ fn heads_that_hide_their_framing_are_refused() {
     }
 }
 
-/// Where we are stricter than hyper, and why.
+/// Cases in which we are stricter than hyper, and why.
 const STRICTER_THAN_HYPER: &[(&str, &str)] = &[
     (
         "two lengths that agree",

@@ -1,4 +1,4 @@
-//! Field blocks, decoded (RFC 9204 §4.5), with what the client's encoder has inserted.
+//! Field blocks, decoded (RFC 9204 §4.5), with the insertions of the client's encoder.
 
 use http_semantics::Version;
 use http2::hpack::{DecodedField, TABLE_BYTES, huffman, integer};
@@ -8,10 +8,10 @@ use super::dynamic_table::DynamicTable;
 use super::static_table::FIELDS;
 use crate::error::{Code, Error};
 
-/// As many fields fit in the table at most (§3.2.2): what a prefix counts by.
+/// Fields that fit in the table at most (§3.2.2); a field block's prefix counts modulo twice this number.
 const MAX_ENTRIES: u64 = (TABLE_BYTES / http2::hpack::FIELD_OVERHEAD_BYTES) as u64;
 
-/// Reads a request head into `buffer`. What it requires must have come.
+/// Reads a request head into `buffer`. The insertions that it requires must have come.
 ///
 /// # Errors
 /// Outside, those of the connection; inside, those of the request.
@@ -28,7 +28,7 @@ pub fn read_request(
 /// Reads trailers, which are checked and otherwise left out.
 ///
 /// # Errors
-/// As [`read_request`].
+/// The errors of [`read_request`].
 pub fn read_trailers(
     block: &[u8],
     table: &DynamicTable,
@@ -38,7 +38,7 @@ pub fn read_trailers(
     http2::read_trailer_fields(&mut source, limits, &mut HeadBuffer::new())
 }
 
-/// What a field block begins with (§4.5.1).
+/// The prefix of a field block (§4.5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SectionPrefix {
     /// Insertions that it needs.
@@ -48,7 +48,7 @@ pub(super) struct SectionPrefix {
 }
 
 impl SectionPrefix {
-    /// Reads it, and gives what follows.
+    /// Reads it, and returns the rest.
     pub fn read(block: &[u8], inserted: u64) -> Result<(SectionPrefix, &[u8]), Error> {
         let mut rest = block;
         let mut next = |prefix_bits| {
@@ -276,9 +276,9 @@ mod tests {
             (b"\x04\x00\x40\x01x", field("c", "x")),
             (b"\x04\x00\x61\x01x", field("b", "x")),
             (b"\x03\x00\x80", field("b", "2")),
-            // The base is beyond what is required.
+            // The base is beyond the required insertions.
             (b"\x04\x02\x82", field("c", "3")),
-            // Behind the base, which is before what is required.
+            // Behind the base, which is before the required insertions.
             (b"\x04\x80\x10", field("c", "3")),
             (b"\x04\x81\x11", field("c", "3")),
             (b"\x04\x80\x00\x01x", field("c", "x")),
@@ -297,7 +297,7 @@ mod tests {
             b"\xff\x02\x00",
             // A base below zero.
             b"\x04\x83",
-            // Evicted; not announced by what is required; beyond the newest.
+            // Evicted; not among the required insertions; beyond the newest.
             b"\x04\x00\x82",
             b"\x03\x00\x10",
             b"\x00\x00\x80",

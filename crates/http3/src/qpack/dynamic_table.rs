@@ -2,8 +2,8 @@
 //! sides about it (§4.3, §4.4). Its fields are those of HPACK's table; QPACK numbers them from the
 //! first that was ever inserted, so that a block can be read while others are inserted.
 //!
-//! What one connection may hold: [`TABLE_BYTES`] of fields, and an instruction that is not whole
-//! yet, of two strings of at most [`MAX_STRING_BYTES`].
+//! Bounds for one connection: [`TABLE_BYTES`] of fields, and an incomplete instruction of two
+//! strings of at most [`MAX_STRING_BYTES`].
 
 use bytes::{Buf, BytesMut};
 use http2::hpack::{FIELD_OVERHEAD_BYTES, HpackError, TABLE_BYTES, Table, huffman, integer};
@@ -22,7 +22,7 @@ pub struct DynamicTable {
     capacity_bytes: usize,
     /// Insertions so far: the next field has this absolute index.
     inserted: u64,
-    /// As many of them does the client know to be here (§2.1.4).
+    /// The number of inserted fields that were acknowledged to the client (§2.1.4).
     acknowledged: u64,
     /// The client's encoder has asked for a table at some time.
     is_used: bool,
@@ -115,7 +115,7 @@ impl DynamicTable {
         self.inserted
     }
 
-    /// Has the client's encoder ever asked for a table?
+    /// Whether the client's encoder has ever asked for a table.
     pub fn is_used(&self) -> bool {
         self.is_used
     }
@@ -137,7 +137,7 @@ impl DynamicTable {
         Ok(())
     }
 
-    /// Follows one instruction, and says how many bytes it had. `None`: it is not whole.
+    /// Follows one instruction, and returns its length in bytes. `None`: it is not whole.
     fn follow(&mut self, input: &[u8]) -> Result<Option<usize>, Error> {
         let mut rest = Instruction(input);
         let Some(first) = rest.next_byte() else {
@@ -222,7 +222,8 @@ impl DynamicTable {
         field.ok_or(broken("names a field that its table does not have"))
     }
 
-    /// What does not fit ends the connection (§3.2.2), where HPACK empties the table.
+    /// Inserts a field. One that is larger than the table ends the connection (§3.2.2), where
+    /// HPACK empties the table.
     fn insert(&mut self, field: &[u8], name_len: usize) -> Result<bool, Error> {
         if field.len() + FIELD_OVERHEAD_BYTES > self.capacity_bytes {
             return Err(broken("inserts a field larger than its table"));
@@ -232,7 +233,7 @@ impl DynamicTable {
         Ok(true)
     }
 
-    /// Tells the client which insertions have come that it does not know of yet (§4.4.3).
+    /// Reports to the client the insertions that it does not know to have come yet (§4.4.3).
     pub fn acknowledge_insertions(&mut self, out: &mut Vec<u8>) {
         let unknown = self.inserted.saturating_sub(self.acknowledged);
         if unknown > 0 {
@@ -241,8 +242,8 @@ impl DynamicTable {
         }
     }
 
-    /// Tells the client that a field block of this stream was read (§4.4.1), unless it referred to
-    /// nothing here.
+    /// Reports to the client that a field block of this stream was read (§4.4.1), unless it
+    /// referred to nothing here.
     pub fn acknowledge_block(&mut self, block: &[u8], stream: u64, out: &mut Vec<u8>) {
         if let Ok((prefix, _)) = SectionPrefix::read(block, self.inserted)
             && prefix.required > 0
@@ -252,7 +253,7 @@ impl DynamicTable {
         }
     }
 
-    /// Tells the client that nothing more of this stream is read (§4.4.2), if it has a table.
+    /// Reports to the client that nothing more of this stream is read (§4.4.2), if it has a table.
     pub fn cancel_stream(&self, stream: u64, out: &mut Vec<u8>) {
         if self.is_used {
             integer::write(out, 0x40, 6, usize::try_from(stream).unwrap_or(0));
@@ -273,7 +274,7 @@ impl DynamicTable {
 mod tests {
     use super::*;
 
-    /// What a table has after these instructions, which come in pieces of this many bytes.
+    /// The table after these instructions, which arrive in pieces of `step` bytes.
     fn table(bytes: &[u8], step: usize) -> Result<DynamicTable, &'static str> {
         let (mut table, mut input) = (DynamicTable::default(), BytesMut::new());
         for piece in bytes.chunks(step) {

@@ -9,7 +9,7 @@ use crate::frame;
 
 /// Indexed field line of the static table (RFC 9204 §4.5.2).
 const INDEXED: u8 = 0xc0;
-/// Literal with a name of the static table (§4.5.4), and the bit that says never to index it.
+/// Literal with a name of the static table (§4.5.4), with the bit that forbids to index it.
 const NAME_INDEXED: u8 = 0x50;
 const NEVER_NAME_INDEXED: u8 = 0x20;
 /// Literal with a literal name (§4.5.6).
@@ -115,7 +115,7 @@ impl FieldBlock {
     pub fn to_frame(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.bytes.len() + 8);
         frame::write_head(&mut out, frame::HEADERS, self.bytes.len() as u64 + 2);
-        // Nothing of a dynamic table is required (§4.5.1).
+        // No field of a dynamic table is required (§4.5.1).
         out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(&self.bytes);
         out

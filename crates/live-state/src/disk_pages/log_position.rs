@@ -1,5 +1,5 @@
 //! How far the pages on disk have seen the purges of other machines (`cache_nodes`). A node that comes back reads the
-//! log from there on, and uses what it has kept.
+//! log from there on, and uses the pages it has kept.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use http_cache::Zone;
 use super::DiskPages;
 use crate::applied_log::AppliedLog;
 
-/// What the pages of earlier starts have seen.
+/// The purges of other machines that the pages of earlier starts have seen.
 pub(super) enum PurgesOfOthers {
     /// Earlier starts have left no pages.
     NoPages,
@@ -28,7 +28,7 @@ impl PurgesOfOthers {
         }
     }
 
-    /// May the pages be used by a node that has read the log from `begin` on?
+    /// Whether the pages may be used by a node that has read the log from `begin` on.
     pub(super) fn reach(&self, begin: Option<&AppliedLog>) -> bool {
         match (self, begin) {
             (PurgesOfOthers::NoPages, _) => true,
@@ -40,7 +40,8 @@ impl PurgesOfOthers {
     }
 }
 
-/// Where this node has begun to read the log of the others: `Some(None)`, where all that was stored then was void.
+/// The position at which this node has begun to read the log of the others: `Some(None)`, if all pages stored then
+/// were void.
 pub type NodeBegin = Option<Option<AppliedLog>>;
 
 /// Writes down up to where the purges of other machines are applied in these zones.
@@ -53,9 +54,9 @@ pub fn note_position(zones: &[Arc<Zone>], applied: &AppliedLog) {
     }
 }
 
-/// Up to where all that is stored has seen the purges of other machines: the pages on disk of zones whose folder is
-/// open, and `others`, which came with their own position. `None`: this is not known of
-/// some of them, or no page is stored.
+/// Returns the position up to which all stored pages have seen the purges of other machines: the pages on disk of
+/// zones whose folder is open, and `others`, which came with their own position. `None`: this is not known of some of
+/// them, or no page is stored.
 pub fn applied_to_stored(zones: &[Arc<Zone>], others: Option<AppliedLog>) -> Option<AppliedLog> {
     let mut least = others;
     for open in zones.iter().filter_map(|zone| DiskPages::of(zone)?.open()) {

@@ -15,14 +15,14 @@ use super::tickets::Tickets;
 use super::told::level_of;
 use super::{DiskPages, FolderState, OpenFolder, STOP_WITHIN, WaitingFolder};
 
-/// What is kept on a disk where `max_size=` is not given: a share of the file system, and no more than this.
+/// The default `max_size=`: a share of the file system, and no more than this.
 const DEFAULT_SHARE: u64 = 10;
 const MOST_DEFAULT_BYTES: u64 = 8 << 30;
 /// Less than this is not worth a folder.
 const LEAST_BYTES: u64 = 4 << 20;
 
-/// The form of cache keys. Whoever changes how a key is made of the same request counts this up: what is kept
-/// under other keys is not read then.
+/// The form of cache keys. A change of how a key is made of the same request must count this up: pages under other keys
+/// are not read then.
 const KEY_FORM: u32 = 1;
 
 /// Responses that are looked at when the server stops.
@@ -31,9 +31,9 @@ const MOST_AT_STOP: usize = 1_000_000;
 /// One folder is opened or closed at a time: a zone takes it over from another one.
 static OPENING: Mutex<()> = Mutex::new(());
 
-/// Opens the folders of all zones that wait for theirs. `others`: zones of earlier configurations, which give
-/// a folder up that one of these wants. What lies in a folder that is opened after this node has begun (`node`) is void
-/// if it may lack purges of other machines. Blocks. Gives what is worth a line, for each.
+/// Opens the folders of all zones that wait for theirs. `others`: zones of earlier configurations, which give a folder
+/// up that one of these wants. If a folder is opened after this node has begun (`node`), its pages are void if they may
+/// lack purges of other machines. Blocks. Returns the lines for the log, for each.
 pub fn open_all(
     zones: &[Arc<Zone>],
     others: &[Arc<Zone>],
@@ -57,13 +57,13 @@ pub fn open_all(
     lines
 }
 
-/// Does one of the zones wait for its folder?
+/// Whether one of the zones waits for its folder.
 pub fn is_any_waiting(zones: &[Arc<Zone>]) -> bool {
     let mut pages = zones.iter().filter_map(|zone| DiskPages::of(zone));
     pages.any(DiskPages::is_waiting)
 }
 
-/// Writes what only memory has, as far as time allows, and closes all folders. Blocks.
+/// Writes pages that only memory has, as far as time allows, and closes all folders. Blocks.
 pub fn close_all(zones: &[Arc<Zone>], now: Millis) -> Vec<String> {
     let _one = OPENING.lock();
     zones
@@ -77,8 +77,7 @@ impl DiskPages {
         matches!(&*self.state.read(), FolderState::Waiting(_))
     }
 
-    /// Opens the folder, and tells the zone's clock of the purges that it has. A reason that was told is not
-    /// told again.
+    /// Opens the folder, and gives its purges to the zone's clock. A reason for a failure is reported once.
     fn try_open(&self, zone: &Arc<Zone>, node: &NodeBegin) -> Vec<(LogLevel, String)> {
         let opened = open(&self.terms, self).and_then(|(tier, recovery)| {
             let tickets = Tickets::new().map_err(|error| TierError::Io {
@@ -149,7 +148,7 @@ impl DiskPages {
         format!("cache \"{}\", {folder}: {message}", self.zone_name)
     }
 
-    /// Gives the folder up. Nothing is kept there from now on.
+    /// Gives the folder up. No page is kept there from now on.
     fn close(&self) {
         let state = std::mem::replace(&mut *self.state.write(), FolderState::GivenUp);
         if let FolderState::Open(open) = state {
@@ -177,7 +176,7 @@ impl DiskPages {
 }
 
 impl OpenFolder {
-    /// Writes down what was purged while the folder was not open.
+    /// Writes down the purges made while the folder was not open.
     fn append_noted(&self, waiting: WaitingFolder, zone: &Zone) {
         let everything = http_cache::PurgeTarget::Everything.written();
         let mut purges = waiting.purges;

@@ -17,7 +17,7 @@ pub fn variant_of(response: &StoredResponse) -> u64 {
     number_of(&response.head)
 }
 
-/// The same of a head.
+/// Returns the number of the variant with this head.
 pub fn number_of(head: &StoredHead) -> u64 {
     head.vary
         .as_ref()
@@ -36,8 +36,8 @@ fn number(spec: &VarySpec, values: &[u8]) -> u64 {
     stable_hash(&[names.as_bytes(), b"\n", values].concat())
 }
 
-/// A response as it is written; `None`: it never is. One with a guard is written with what it was made of, and for how long it may be
-/// kept by that.
+/// Returns the record of a response; `None`: it is never written. `made_of` belongs to a response with a guard: the
+/// record of the parts that the page was made of, and how long the page may be kept by it.
 pub fn new_record(
     key: &[u8],
     response: &StoredResponse,

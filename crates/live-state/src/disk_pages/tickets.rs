@@ -1,5 +1,5 @@
-//! Purges that are on their way to the disk, and who waits for them. The journal syncs in order: a thread waits
-//! for one after the other, and tells how far it has come.
+//! Purges that are on their way to the disk, and the requests that wait for them. The journal syncs in order: a
+//! thread waits for one after the other, and publishes the number of the last one.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -39,8 +39,8 @@ impl Tickets {
                     Ok(()) => {
                         sender.send_replace(number);
                     }
-                    // Those who wait for it hear of no end. The next purge that is on the disk settles it: the
-                    // journal then has a floor above all that found no room.
+                    // The requests that wait for it go on waiting. The next purge that is on the disk settles
+                    // it: the journal then has a floor above all that found no room.
                     Err(why) => {
                         noted.count.fetch_add(1, SeqCst);
                         *noted.why.lock() = Some(why);
@@ -59,8 +59,8 @@ impl Tickets {
         })
     }
 
-    /// Adds what `append` hands to the journal. How many wait is bounded by the journal, whose tickets of what
-    /// it cannot take are settled at once.
+    /// Adds the purge that `append` hands to the journal. The journal bounds how many wait: the tickets of
+    /// purges that it cannot take are settled at once.
     pub fn add(&self, append: impl FnOnce() -> PurgeTicket) {
         let mut added = self.added.lock();
         *added += 1;
@@ -68,8 +68,8 @@ impl Tickets {
         let _ = self.to_thread.send((*added, append()));
     }
 
-    /// Resolves to `true` when all that were added so far are on the disk, and to `false` where they will not
-    /// be; `None`: they are.
+    /// Resolves to `true` when all that were added so far are on the disk, and to `false` if they will not be;
+    /// `None`: they are.
     pub fn settled(&self) -> Option<TierFuture<bool>> {
         let added = *self.added.lock();
         let mut settled = self.settled.clone();

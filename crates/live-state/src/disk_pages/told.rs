@@ -1,4 +1,4 @@
-//! What is said of what is kept on disk: its state, and the lines that the error log gets.
+//! Reports about the pages on disk: their state, and the lines that the error log gets.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::error_log::ErrorLogs;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiskState {
     Serving,
-    /// What is there is shown, and nothing is written.
+    /// The pages there are shown, and none are written.
     ReadOnly(String),
     /// The disk is slow: neither, for a while.
     Resting,
@@ -21,7 +21,6 @@ pub enum DiskState {
 }
 
 impl DiskState {
-    /// One word for it.
     pub fn word(&self) -> &'static str {
         match self {
             DiskState::Serving => "serving",
@@ -64,7 +63,7 @@ impl DiskPages {
         }
     }
 
-    /// What has happened since the last call, with how much it matters.
+    /// Returns the lines about events since the last call, with their levels.
     fn news(&self) -> Vec<(LogLevel, String)> {
         let Some(open) = self.open() else {
             return Vec::new();
@@ -95,7 +94,7 @@ pub(super) fn level_of(event: &TierEvent) -> LogLevel {
     }
 }
 
-/// Writes lines about what has happened to the folders of zones.
+/// Logs events of the zones' folders.
 pub fn log_events(zones: &[Arc<Zone>], logs: &[ErrorLog], error_logs: &ErrorLogs) {
     for pages in zones.iter().filter_map(|zone| DiskPages::of(zone)) {
         for (level, line) in pages.news() {

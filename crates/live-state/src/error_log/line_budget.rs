@@ -1,6 +1,6 @@
 //! A bound on lines that any client can cause as often as it likes: a burst, then a number of lines
-//! per second. Lines left out are counted, and the next line says how many, so that a flood is seen
-//! but does not fill the disk. The time is passed in.
+//! per second. Lines left out are counted, and the next line has their number, so that a flood is
+//! seen but does not fill the disk. The time is passed in.
 
 use parking_lot::Mutex;
 
@@ -14,7 +14,7 @@ const MILLIS_PER_LINE: u64 = 1000 / LINES_PER_SECOND;
 /// Between two lines about a state that lasts.
 const MILLIS_PER_STATE_LINE: u64 = 60_000;
 
-/// What may still be written.
+/// The number of lines that may still be written.
 pub struct LineBudget {
     burst: u64,
     millis_per_line: u64,
@@ -48,8 +48,8 @@ impl LineBudget {
         }
     }
 
-    /// May a line be written at `now` (milliseconds)? If so: how many were left out
-    /// since the last one.
+    /// Takes a line out of the budget at `now` (milliseconds). If it may be written, returns how
+    /// many were left out since the last one.
     pub fn take(&self, now: u64) -> Option<u64> {
         let mut state = self.state.lock();
         let whole_at = state.whole_at.max(now) + self.millis_per_line;

@@ -1,19 +1,20 @@
-//! Answers that were made for one request each and not stored. As long as they take little time
-//! they are not reported; once they keep an upstream busy, a line names the reason that most of
-//! them have. The time is passed in.
+//! Answers that were made for one request each and not stored. While they take little time they
+//! are not reported; once they keep an upstream busy, a line names the reason that most of them
+//! have. The time is passed in.
 
 use parking_lot::Mutex;
 
-/// Answers are counted for so long at a time.
+/// The length of a window in which answers are counted.
 const WINDOW_MILLIS: u64 = 10_000;
-/// What they must have taken in that time, all together: one worker had nothing else to do.
+/// The least time that all answers of a window together must have taken: one worker had nothing
+/// else to do.
 const BUSY_MILLIS: u64 = WINDOW_MILLIS;
 /// Fewer are no flood, only slow.
 const MIN_ANSWERS: u64 = 50;
 /// Between two lines.
 const PAUSE_MILLIS: u64 = 60_000;
 
-/// What was counted since the window began.
+/// The counts since the window began.
 #[derive(Default)]
 pub struct NotStored(Mutex<State>);
 
@@ -22,7 +23,7 @@ struct State {
     began_at: u64,
     answers: u64,
     took_millis: u64,
-    /// As many as there are words for reasons.
+    /// The number of answers for each reason; the words for reasons are few.
     reasons: Vec<(&'static str, u64)>,
     told_at: Option<u64>,
 }
@@ -57,7 +58,7 @@ impl NotStored {
             Some((_, count)) => *count += 1,
             None => state.reasons.push((reason, 1)),
         }
-        // Another thread may have told it a moment later than this answer's time.
+        // Another thread may have logged it a moment later than this answer's time.
         let is_told = state
             .told_at
             .is_some_and(|at| now.saturating_sub(at) < PAUSE_MILLIS);

@@ -1,5 +1,5 @@
-//! Something that happens often and is worth a line now and then: counted, told when it first
-//! happens and once a minute while it goes on. The time is passed in.
+//! An event that happens often and is worth a line now and then: counted, logged when it
+//! first happens and once a minute while it goes on. The time is passed in.
 
 use parking_lot::Mutex;
 

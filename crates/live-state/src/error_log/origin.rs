@@ -1,4 +1,4 @@
-//! What error log lines say of the request that they are about.
+//! The part of error log lines about their request.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -10,7 +10,8 @@ use http_semantics::RequestHead;
 use super::push_text;
 use server_base::address::put_ip;
 
-/// What error log lines say of a request, kept for when there is one to write.
+/// The facts about a request for error log lines, kept for when there is a line
+/// to write.
 #[derive(Debug)]
 pub struct Origin {
     client: Option<IpAddr>,

@@ -1,4 +1,4 @@
-//! Waits, on a thread that may, until what was purged is on the disk.
+//! Waits, on a thread that may, until purges are on the disk.
 
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
@@ -9,10 +9,10 @@ use http_cache::TierFuture;
 
 use crate::cache_zones::AliveZones;
 
-/// A disk that takes longer does not hold up the other process: what it is told holds in memory.
+/// A disk that takes longer does not hold up the other process: its purges hold in memory.
 const WITHIN: Duration = Duration::from_secs(1);
 
-/// Waits until all zones have written down what was purged, or for as long as a disk may take.
+/// Waits until all zones have written their purges down, or for as long as a disk may take.
 pub(super) fn wait(zones: &AliveZones) {
     let until = Instant::now() + WITHIN;
     for zone in zones.zones() {

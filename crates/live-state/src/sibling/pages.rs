@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  the process before                       the process that takes its place
-//!   tells each purge from now on             notes where the clocks of its zones stand
+//! sends each purge from now on             notes the clocks of its zones
 //!   Applied: the log of other machines ────► joins them where the one before was, and reads on
 //!   parcel of pages, a memory file ────────► a fetch that began then: stored if no purge names it
 //!                    ◄─────────────── Taken
@@ -11,9 +11,9 @@
 //!   End ───────────────────────────────────► serves
 //! ```
 //!
-//! What was purged there before is not sent, and what is purged there later is told. Purges of other machines
-//! are not told, for both processes hear of them. The one before may be behind, and its pages old: so it says first up
-//! to where it has applied their log, and the other one uses nothing before it has read on from there. Where that is not
+//! A page purged there before is not sent, and later purges there are. Purges of other machines are not sent, for both
+//! processes read them. The process before may be behind, and its pages old: so it first sends the position up to which
+//! it has applied their log, and the other one uses nothing before it has read on from there. If that position is not
 //! known, zones that have purges in common with other machines begin without pages.
 
 use std::fs::File;
@@ -42,19 +42,20 @@ const PAGE_BYTES_MAX: u64 = 8 << 20;
 pub(super) const WITHIN: Duration = Duration::from_secs(10);
 /// The pages of a zone that are looked at.
 const PAGES_MAX: usize = 4_000_000;
-/// What comes before each page of a parcel: the lengths of key, head and body, and when it was received.
+/// The frame before each page of a parcel: the lengths of key, head and body, and when it was received.
 const FRAME_BYTES: usize = 4 * 8;
 
 /// A message with a parcel: this letter and the name of the zone.
 pub(super) const PARCEL: u8 = b'S';
 /// The other process has taken a parcel.
 pub(super) const TAKEN: u8 = b'T';
-/// Up to where the purges of other machines are applied to all pages: this letter, the number of the entry, the epoch.
+/// The position up to which the purges of other machines are applied to all pages: this letter, the number of the
+/// entry, the epoch.
 pub(super) const APPLIED: u8 = b'N';
 /// There are no more parcels.
 pub(super) const END: u8 = b'E';
 
-/// The zones that have heard of all purges since the talk began, and where their clocks stood then.
+/// The zones that have got all purges since the connection began, and the values of their clocks then.
 pub(super) type ListeningZones = Vec<(Arc<Zone>, Stamp)>;
 
 /// Notes where the clocks of all zones stand.
@@ -66,7 +67,8 @@ pub(super) fn listening(zones: &AliveZones) -> ListeningZones {
     zones.zones().into_iter().map(stamped).collect()
 }
 
-/// Sends what memory has, most wanted first, as far as time allows. `applied` is from before the first page is chosen.
+/// Sends the pages in memory, most wanted first, as far as time allows. `applied` is from before the first page is
+/// chosen.
 pub(super) fn send_all(link: &Link, zones: &AliveZones, applied: Option<&AppliedLog>) {
     let (until, mut sent) = (Instant::now() + WITHIN, 0);
     if let Some(applied) = applied {
@@ -92,7 +94,7 @@ fn written_applied(applied: &AppliedLog) -> Vec<u8> {
     [&[APPLIED][..], &number, applied.epoch.as_bytes()].concat()
 }
 
-/// What [`APPLIED`] says; `None`: nothing that makes sense.
+/// Returns the position in a message [`APPLIED`]; `None`: it makes no sense.
 pub(super) fn read_applied(message: &[u8]) -> Option<AppliedLog> {
     let (number, epoch) = message.get(1..)?.split_first_chunk()?;
     Some(AppliedLog {
@@ -142,7 +144,7 @@ fn pack(records: &mut impl Iterator<Item = NewRecord>) -> io::Result<File> {
     out.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
-/// Stores the pages of a parcel; what makes no sense is left.
+/// Stores the pages of a parcel; pages that make no sense are left out.
 pub(super) fn take(message: &[u8], parcel: OwnedFd, zones: &ListeningZones) {
     let name = message.get(1..).unwrap_or_default();
     let mut zones = zones.iter();
@@ -193,7 +195,7 @@ fn next_page(rest: &mut Bytes) -> Option<SentPage> {
     })
 }
 
-/// The page is what a fetch has brought that began at this stamp.
+/// Stores the page as the result of a fetch that began at this stamp.
 fn store(zone: &Zone, page: &SentPage, begin: Stamp) {
     let now = Millis(clock::now());
     let boot_millis = SystemStorage::new().now().boot_millis;

@@ -9,7 +9,7 @@ use crate::cli::values::time;
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Auditing pages")]
 pub struct AuditArgs {
-    /// Find out whether one visitor's request can change what other visitors are shown
+    /// Find out whether one visitor's request can change the pages of other visitors
     ///
     /// Each page is requested over HTTP with a hundred variations: fields, cookies, arguments, hosts and paths
     /// that a cache key may leave out. Then it is requested as by another visitor. A random argument keeps this
@@ -21,7 +21,7 @@ pub struct AuditArgs {
     /// Audit the pages of a sitemap; may be given more than once
     #[arg(long, value_name = "URL", group = "what", requires = "audit")]
     pub sitemap: Vec<String>,
-    /// Where the server listens, HOST:PORT or unix:PATH [default: the host and port of the URL]
+    /// Address of the server, HOST:PORT or unix:PATH [default: the host and port of the URL]
     #[arg(long, value_name = "ADDRESS", requires = "audit")]
     pub connect: Option<String>,
     /// Audit at most this number of pages

@@ -1,4 +1,4 @@
-//! What is said to who types a word or an option as other programs have it: what does the same here.
+//! Answers to words and options of other programs: they name Mayfly's equivalents.
 
 use std::ffi::OsString;
 
@@ -8,7 +8,7 @@ pub const WORDS: [&str; 16] = [
     "upgrade", "nodes", "run", "cache", "help", "version",
 ];
 
-/// Words that other programs have, and what does the same here.
+/// Words of other programs, and their equivalents here.
 const ELSEWHERE: [(&[&str], &str); 6] = [
     (
         &["start", "up"],
@@ -21,7 +21,7 @@ const ELSEWHERE: [(&[&str], &str); 6] = [
     (&["test", "validate", "lint"], "mayfly check FILE"),
 ];
 
-/// What to say where the first word is no command.
+/// Returns the message for a first word that is no command.
 pub fn unknown(word: &str) -> String {
     let elsewhere = ELSEWHERE.iter().find(|(words, _)| words.contains(&word));
     let tip = if let Some((_, instead)) = elsewhere {
@@ -55,7 +55,7 @@ const LISTEN_ELSEWHERE: [&str; 9] = [
     "-l",
 ];
 
-/// The complaint, with what does the same where another program's option was typed.
+/// The complaint, with the equivalent if another program's option was typed.
 pub fn with_tip(message: String, arguments: &[OsString]) -> String {
     let typed = |option: &str| {
         arguments.iter().any(|argument| {
@@ -68,7 +68,7 @@ pub fn with_tip(message: String, arguments: &[OsString]) -> String {
     };
     match LISTEN_ELSEWHERE.iter().find(|option| typed(option)) {
         Some(option) => {
-            // What clap proposes is to pass it on as a value, which is never meant.
+            // clap proposes to pass it on as a value, which is never meant.
             let kept: Vec<&str> = message
                 .lines()
                 .filter(|line| !line.contains("as a value, use"))

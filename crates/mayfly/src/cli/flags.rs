@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::paths;
 
-/// What flags ask for.
+/// The action that flags ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Read a configuration and serve.
@@ -19,7 +19,7 @@ pub enum Action {
     Signal(SignalName),
     /// `-v`.
     Version,
-    /// `-V`: with what it was built.
+    /// `-V`: the parts it was built with.
     Build,
     /// `-h`, `-?`.
     Help,
@@ -34,7 +34,7 @@ pub enum SignalName {
     Reopen,
 }
 
-/// What `-c`, `-p`, `-g`, `-e` and `-q` say.
+/// The values of `-c`, `-p`, `-g`, `-e` and `-q`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
     /// `-c`, relative to `-p`, and to the current folder without it.
@@ -50,7 +50,7 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Those of a command that has `-c` and `-p` alone.
+    /// Returns the flags of a command that has `-c` and `-p` alone.
     pub fn of_configuration(conf: Option<&PathBuf>, prefix: Option<&PathBuf>) -> Flags {
         Flags {
             conf: conf.cloned(),
@@ -65,8 +65,8 @@ impl Flags {
         paths::from_here(prefix)
     }
 
-    /// The configuration file, absolute. What is typed without `-p` is meant from where one
-    /// stands, as for `check`.
+    /// Returns the configuration file, absolute. Without `-p`, a typed path begins at the
+    /// current folder, as for `check`.
     pub fn conf(&self) -> PathBuf {
         match (&self.conf, &self.prefix) {
             (None, _) => self.prefix().join(paths::CONF),
@@ -203,7 +203,7 @@ fn invalid(option: &str) -> String {
     format!("invalid option: \"{option}\"")
 }
 
-/// What `-h` prints.
+/// Returns the text of `-h`.
 pub fn help() -> String {
     format!(
         "\

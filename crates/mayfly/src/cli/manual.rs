@@ -18,7 +18,7 @@ const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 /// Writes `mayfly.1`, a page for each word such as `mayfly-serve.1`, and a file for each shell.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn write(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut program = words::definition().version(env!("CARGO_PKG_VERSION"));

@@ -1,6 +1,6 @@
-//! The command line: what was typed in, a [`Command`] out. nginx's flags are
-//! read by nginx's own rules ([`flags`]); words beside them by clap
-//! ([`words`]). Nothing here touches files or starts anything.
+//! The command line: turns the arguments into a [`Command`]. nginx's flags are read by nginx's own
+//! rules ([`flags`]); words beside them by clap ([`words`]). Nothing here touches files or starts
+//! anything.
 
 mod audit_args;
 mod elsewhere;
@@ -27,10 +27,10 @@ pub use words::{
 };
 use words::{Word, WordResult};
 
-/// What to do.
+/// The command to carry out.
 #[derive(Debug, PartialEq)]
 pub enum Command {
-    /// What nginx's flags ask for.
+    /// The action of nginx's flags.
     Flags(Flags, Action),
     Serve(Box<ServeArgs>),
     Check(CheckArgs),
@@ -54,17 +54,17 @@ pub enum Command {
     Detached(Flags),
     /// The unprivileged process (see `worker_process`).
     Worker,
-    /// A program that takes the place of a running one (see `processes::upgrade`), and what that one
-    /// was told to do.
+    /// A program that takes the place of a running one (see `processes::upgrade`), and the command
+    /// line of that one.
     Successor(Box<Command>),
 }
 
-/// Why the arguments make no command.
+/// The reason why the arguments make no command.
 #[derive(Debug, PartialEq)]
 pub enum Refusal {
     /// nginx's flags: the message, as nginx words it.
     Flags(String),
-    /// Words: what clap says.
+    /// A line of words with a mistake: clap's message.
     Words(String),
 }
 
@@ -129,7 +129,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
     })
 }
 
-/// What `-h` prints.
+/// Returns the text of `-h`.
 pub fn flags_help() -> String {
     flags::help()
 }

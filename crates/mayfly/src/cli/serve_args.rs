@@ -1,4 +1,4 @@
-//! What `mayfly serve` is told.
+//! The arguments of `mayfly serve`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,8 +13,7 @@ pub struct ServeArgs {
     /// The folder of the site, or http://HOST:PORT of a server to cache for
     #[arg(value_name = "DIR|URL")]
     pub dir: PathBuf,
-    /// Where to listen [default: 127.0.0.1:8080, with --domain 443, with --tls 8443]; may be given more than
-    /// once
+    /// Address to listen on [default: 127.0.0.1:8080, with --domain 443, with --tls 8443]; may be given more than once
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Vec<String>,
     /// Serve this name over HTTPS, for all networks; may be given more than once
@@ -25,7 +24,7 @@ pub struct ServeArgs {
     /// in ~/.local/state/mayfly if another account than root starts the server.
     #[arg(long, value_name = "NAME")]
     pub domain: Vec<String>,
-    /// Where to listen without TLS, with --domain [default: 80]; may be given more than once
+    /// Address to listen on without TLS, with --domain [default: 80]; may be given more than once
     #[arg(
         long,
         value_name = "ADDR:PORT",
@@ -52,7 +51,7 @@ pub struct ServeArgs {
     /// A file with the authorities that verify the issuer's own certificate
     #[arg(long, value_name = "FILE", requires = "acme_directory")]
     pub acme_ca: Option<PathBuf>,
-    /// Where to keep keys and certificates: a folder for each issuer and one for --tls
+    /// Folder for keys and certificates, with a folder for each issuer and one for --tls in it
     #[arg(long, value_name = "FOLDER", requires = "https")]
     pub acme_state: Option<PathBuf>,
     /// Get test certificates, which browsers do not trust
@@ -60,21 +59,19 @@ pub struct ServeArgs {
     pub staging: bool,
     /// Serve over HTTPS for development: for browsers on this machine alone, on port 8443
     ///
-    /// The certificate is for localhost. An authority of your own signs it, which is made once and
-    /// can sign for localhost and .test only; the server says at its start how to trust it. The
-    /// authority is kept where --domain keeps keys and certificates. Addresses that the network
-    /// reaches are refused.
+    /// The certificate is for localhost. An authority of your own signs it, which is made once and can sign for
+    /// localhost and .test only; the server shows at its start how to trust it. The authority is kept in the folder for
+    /// keys and certificates of --domain. Addresses that the network reaches are refused.
     #[arg(long, conflicts_with = "domain")]
     pub tls: bool,
     /// How long a page is fresh in memory at most [default: 1s]; 0 keeps none
     ///
-    /// No visitor sees a page older than this, with four exceptions. A page that is being renewed is
-    /// shown for up to 10 s more, so that visitors need not wait. While PHP fails, or more than
-    /// 10 visitors wait for it, the last copy is shown for up to an hour. Crawlers get copies of up
-    /// to a minute. A MediaWiki that names this server in $wgCdnServers reports when a page changes,
-    /// and its pages are kept for as long as MediaWiki says. Wrong addresses of known applications are
-    /// answered from memory for 5 minutes, or until a request writes. Without this option, pages that
-    /// the plug-in for WordPress vouches for are kept for 8 hours (--wordpress-plugin).
+    /// No visitor sees a page older than this, with four exceptions. A page that is being renewed is shown for up to 10
+    /// s more, so that visitors need not wait. While PHP fails, or more than 10 visitors wait for it, the last copy is
+    /// shown for up to an hour. Crawlers get copies of up to a minute. A MediaWiki that names this server in
+    /// $wgCdnServers reports when a page changes, and its pages are kept for the lifetime that MediaWiki sets. Wrong
+    /// addresses of known applications are answered from memory for 5 minutes, or until a request writes. Without this
+    /// option, pages that the plug-in for WordPress vouches for are kept for 8 hours (--wordpress-plugin).
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub ttl: Option<Duration>,
     /// Put Mayfly's plug-in into WordPress: pages are kept for hours, and a change is seen at once
@@ -86,19 +83,19 @@ pub struct ServeArgs {
     pub wordpress_plugin: bool,
     /// Find out what pages are made of, and keep them until it changes
     ///
-    /// PHP is started with a small library that reads what it asks the database. `mayfly explain` says what a page was
-    /// made of. With watch nothing is served differently: the numbers say how many pages could have been kept, and
+    /// PHP is started with a small library that reads its questions to the database. `mayfly explain` shows what a page
+    /// was made of. With watch nothing is served differently: the numbers show how many pages could have been kept, and
     /// whether any would have been old. The database is asked when its tables were written, with the account that
-    /// wp-config.php (WordPress) or LocalSettings.php (MediaWiki) names in plain words. Elsewhere the start says what to
-    /// write. Without this option a WordPress is learned (on) whose settings name the account in plain words, unless
-    /// Mayfly's plug-in is in it. Nothing else is.
+    /// wp-config.php (WordPress) or LocalSettings.php (MediaWiki) names in plain words. Elsewhere the start prints the
+    /// line to write. Without this option a WordPress is learned (on) whose settings name the account in plain words,
+    /// unless Mayfly's plug-in is in it. Nothing else is.
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     pub learn: Option<LearnMode>,
     /// Share pages that begin a session for every visitor, if they do not depend on it
     ///
-    /// The server finds out by asking PHP as several guests would. What the site says of caching with every page alike
-    /// (MyBB's private, Drupal's no-cache) does not count; with strict it does. With off, a visitor who is given a
-    /// session gets pages of their own. It says nothing of WordPress and MediaWiki, whose sessions are known.
+    /// The server finds out by asking PHP as several guests would. A Cache-Control that the site sends with every page
+    /// alike (MyBB's private, Drupal's no-cache) does not count; with strict it does. With off, a visitor who is given
+    /// a session gets pages of their own. It does not concern WordPress and MediaWiki, whose sessions are known.
     #[arg(long, value_name = "MODE", default_value = "on")]
     pub guest_sessions: GuestSessionsMode,
     /// WordPress takes this address for its home [default: the one it is served at]
@@ -129,12 +126,12 @@ pub struct ServeArgs {
     pub behind: Vec<String>,
     /// Log requests to this file, or to stderr [default: no log]
     ///
-    /// A line has the client, the time, the request, the status, the bytes sent, how long it took, what the
-    /// cache did (HIT, MISS, ...) and the browser. Lines are written once a second. SIGUSR1 makes the server
-    /// open the file anew, after logrotate moved it.
+    /// A line has the client, the time, the request, the status, the bytes sent, how long it took, the cache status
+    /// (HIT, MISS, ...) and the browser. Lines are written once a second. SIGUSR1 makes the server open the file anew,
+    /// after logrotate moved it.
     #[arg(long, value_name = "FILE|stderr")]
     pub access_log: Option<PathBuf>,
-    /// Show the server's numbers and what is stored in a browser on this machine [default: 127.0.0.1:8090]
+    /// Show the server's numbers and its stored pages in a browser on this machine [default: 127.0.0.1:8090]
     ///
     /// The server prints the address at its start. If it prints on a terminal, the address has a token in it, which
     /// allows purges and is new at each start. /metrics is for Prometheus. Addresses that the network reaches are
@@ -152,8 +149,8 @@ pub struct ServeArgs {
     pub print_config: bool,
     /// With --print-config: for the service of the package, as /etc/mayfly/mayfly.conf
     ///
-    /// It listens on port 80 at all addresses unless --listen or --domain says otherwise, logs to /var/log/mayfly, and
-    /// includes conf.d/*.conf and sites/*.conf.
+    /// It listens on port 80 at all addresses without --listen and --domain, logs to /var/log/mayfly, and includes
+    /// conf.d/*.conf and sites/*.conf.
     #[arg(long, requires = "print_config")]
     pub service: bool,
 }
@@ -175,7 +172,7 @@ pub enum GuestSessionsMode {
 }
 
 impl GuestSessionsMode {
-    /// What `cache_guest_sessions` is set to.
+    /// Returns the value for `cache_guest_sessions`.
     pub fn written(self) -> serve_folder::GuestSessions {
         use serve_folder::GuestSessions;
         match self {

@@ -15,7 +15,7 @@ pub fn time(text: &str) -> Result<Duration, String> {
         .map_err(|_| "expected a time such as 1s, 200ms or 1m".to_owned())
 }
 
-/// Where PHP-FPM listens, as `fastcgi_pass` has it.
+/// Parses the address of PHP-FPM, in the form of `fastcgi_pass`.
 pub fn fastcgi_address(text: &str) -> Result<String, String> {
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"/._-:[]@".contains(&it);
     match !text.is_empty() && text.bytes().all(is_plain) {

@@ -1,7 +1,7 @@
-//! `-v` and `-V`. The second is what nginx's public test suite reads to know
-//! which modules are there, so it speaks as nginx does: modules that nginx
-//! builds unless told otherwise are named when missing, the optional ones when
-//! present. One table; a module that comes is one word changed.
+//! `-v` and `-V`. nginx's public test suite reads the second to know which
+//! modules are there, so it speaks as nginx does: modules that nginx builds by
+//! default are named when missing, the optional ones when present. One table; a
+//! module that comes is one word changed.
 
 use std::fmt::Write as _;
 
@@ -66,7 +66,7 @@ pub fn version_text() -> String {
     format!("mayfly {}\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// What `-v` prints: the line that programs around nginx look for.
+/// Returns the text of `-v`: the line that programs around nginx look for.
 pub fn nginx_version_line() -> String {
     format!(
         "nginx version: nginx/{NGINX_VERSION} (mayfly {})\n",
@@ -74,7 +74,7 @@ pub fn nginx_version_line() -> String {
     )
 }
 
-/// What `-V` prints.
+/// Returns the text of `-V`.
 pub fn build_text() -> String {
     let mut text = nginx_version_line();
     text.push_str("TLS SNI support enabled\n");

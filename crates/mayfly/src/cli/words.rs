@@ -29,24 +29,24 @@ struct Line {
     word: Word,
 }
 
-/// What words ask for.
+/// The command that words ask for.
 #[derive(Debug, PartialEq, Subcommand)]
 pub enum Word {
     /// Serve the site in a folder or behind an HTTP server, without a configuration
     Serve(Box<ServeArgs>),
-    /// Check a configuration: what runs as it is, what has no meaning, what is missing, and what is unsafe
+    /// Check a configuration: report lines that run, lines without a meaning, missing directives and unsafe parts
     ///
     /// Exit codes: 0 the configuration is accepted and has no hazards; 1 it is refused; 3 it has hazards that
     /// are warnings; 4 it has hazards that are errors.
     Check(CheckArgs),
     /// Make servers of Apache's virtual hosts, or name the lines of .htaccess files that have another effect
     ///
-    /// Each line that has another effect than in Apache becomes a comment that says why. Exit codes: 0 all lines are obeyed or
-    /// translated, or nothing is lost without them; 1 a file cannot be read or written, or its sections do not fit together; 3
-    /// some lines are not translated; 4 some of these keep visitors out.
+    /// Each line that has another effect than in Apache becomes a comment with the reason. Exit codes: 0 all lines are
+    /// obeyed or translated, or nothing is lost without them; 1 a file cannot be read or written, or its sections do
+    /// not fit together; 3 some lines are not translated; 4 some of these keep visitors out.
     Convert(ConvertArgs),
-    /// Say what a running server would do with a request and why, or show what it has stored; audit pages for
-    /// cache poisoning
+    /// Explain how a running server would answer a request and why, or show its stored pages; audit pages for cache
+    /// poisoning
     ///
     /// Exit codes with --audit: 0 nothing is found; 1 there are findings; 2 nothing is found, and not all pages
     /// were audited to the end.
@@ -57,18 +57,18 @@ pub enum Word {
     Warm(Box<WarmArgs>),
     /// Show the numbers of a running server, live
     Top(Box<TopArgs>),
-    /// Read access logs, and say how much work each lifetime of stored pages would save
+    /// Read access logs, and report how much work each lifetime of stored pages would save
     Advise(AdviseArgs),
     /// Put load on a server of this machine and measure what visitors feel, or load a page as a browser does
     Bench(Box<BenchArgs>),
-    /// Find what is wrong with this machine, PHP and the configuration; changes nothing
+    /// Find faults of this machine, PHP and the configuration; changes nothing
     Doctor(DoctorArgs),
     /// Have a running server replaced by the program that lies at its path now; no connection is lost
     ///
-    /// The server starts the program file that it was started from, which may be another version by now. The
-    /// new program reads the configuration and gets the sockets, PHP and the stored pages. Once it serves, the
-    /// old one takes no more connections, finishes what is under way, and ends. If the new one refuses to
-    /// serve, ends or does not answer, the old one goes on, and this command says why and ends with 1.
+    /// The server starts the program file that it was started from, which may be another version by now. The new
+    /// program reads the configuration and gets the sockets, PHP and the stored pages. Once it serves, the old one
+    /// takes no more connections, finishes its requests, and ends. If the new one refuses to serve, ends or does not
+    /// answer, the old one goes on, and this command prints the reason and ends with 1.
     Upgrade(ServerArgs),
     /// Show the servers that share purges (cache_nodes), or expel one that hangs
     Nodes(NodesArgs),
@@ -100,7 +100,7 @@ pub enum ReportFormat {
 
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct CheckArgs {
-    /// Say what becomes of each directive
+    /// Explain the effect of each directive
     #[arg(long)]
     pub explain: bool,
     /// Write changed copies, FILE.fixed, in which the hazards are mended that have one right answer
@@ -109,7 +109,7 @@ pub struct CheckArgs {
     /// With --fix: change the files themselves
     #[arg(long, requires = "fix")]
     pub in_place: bool,
-    /// What to print: a report for people, JSON, or SARIF for what shows findings beside code
+    /// Form of the report: text for people, JSON, or SARIF for programs that show findings beside code
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ReportFormat::Text)]
     pub format: ReportFormat,
     /// The configuration file
@@ -119,7 +119,7 @@ pub struct CheckArgs {
 
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct ConvertArgs {
-    /// Where PHP-FPM listens, such as unix:/run/php/php-fpm.sock: the result then runs scripts itself
+    /// Address of PHP-FPM, such as unix:/run/php/php-fpm.sock: the result then runs scripts itself
     #[arg(long, value_name = "ADDRESS", value_parser = fastcgi_address)]
     pub php: Option<String>,
     /// Write into this file, which must not be there yet [default: standard output]
@@ -133,7 +133,7 @@ pub struct ConvertArgs {
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct PurgeArgs {
-    /// Purge what is stored for this URL; a URL without a host, such as /news/5, needs --host
+    /// Purge the responses stored for this URL; a URL without a host, such as /news/5, needs --host
     #[arg(value_name = "URL", group = "what")]
     pub urls: Vec<String>,
     /// Purge all pages with this tag; may be given more than once, like --prefix, --pattern and --host
@@ -155,7 +155,7 @@ pub struct PurgeArgs {
     /// Show the stale page while one request fetches the new one
     #[arg(long)]
     pub soft: bool,
-    /// Only count what would be purged
+    /// Only count the responses that would be purged
     #[arg(long)]
     pub dry_run: bool,
     /// Print the answer as JSON
@@ -187,11 +187,11 @@ pub struct ExplainArgs {
     /// Its method [default: GET]
     #[arg(short = 'X', long, value_name = "METHOD", conflicts_with_all = ["search", "tag", "entry"])]
     pub method: Option<String>,
-    /// Send the request to the application as well, and show what it answers
+    /// Send the request to the application as well, and show its answer
     #[arg(long, conflicts_with_all = ["search", "tag", "entry"])]
     pub ask: bool,
     /// Have the application make the page some thirty times with one thing altered (language, browser, Referer,
-    /// cookies, address), past the cache, and show what it depends on
+    /// cookies, address), past the cache, and show the parts of a request that it depends on
     #[arg(long = "try", conflicts_with_all = ["search", "tag", "entry"])]
     pub tries: bool,
     /// The client's address, as `allow`, `geo`, limits and the rights to purge see it [default: 127.0.0.1, as for
@@ -366,13 +366,13 @@ pub struct DoctorArgs {
     /// The configuration [default: that of mayfly -c, if there is one]
     #[arg(short = 'c', value_name = "FILE")]
     pub conf: Option<PathBuf>,
-    /// Where relative paths of the configuration begin
+    /// Folder in which relative paths of the configuration begin
     #[arg(short = 'p', value_name = "FOLDER")]
     pub prefix_folder: Option<PathBuf>,
     /// Print the findings as JSON
     #[arg(long)]
     pub json: bool,
-    /// Where /proc, /sys, /etc and the document roots are
+    /// Folder with /proc, /sys, /etc and the document roots
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub root: Option<PathBuf>,
 }
@@ -388,7 +388,7 @@ pub struct NodesArgs {
     /// The configuration [default: that of mayfly -c]
     #[arg(short = 'c', value_name = "FILE")]
     pub conf: Option<PathBuf>,
-    /// Where relative paths of the configuration begin
+    /// Folder in which relative paths of the configuration begin
     #[arg(short = 'p', value_name = "FOLDER")]
     pub prefix_folder: Option<PathBuf>,
     /// Print the nodes as JSON
@@ -396,13 +396,13 @@ pub struct NodesArgs {
     pub json: bool,
 }
 
-/// For cron, command-line tools and deployment, as in `mayfly run -- wp cron event run --due-now`. The command and what it
-/// starts are given the library that Mayfly starts PHP with: a server that learns pages is told of each write before
-/// the database gets it, and once more before the program has its answer. Root tells all servers that root started, and
-/// the account of a pool those of its pools: write `mayfly run` behind sudo, which drops the library. Processes that
-/// do not load it are named, and no page is kept until the command ends. Where no server learns, a line says so,
-/// and the command runs all the same. Exit codes are the command's; 127 it is not found; 126 it cannot be started;
-/// 128 and more: it was ended by the signal of that number less 128.
+/// For cron, command-line tools and deployment, as in `mayfly run -- wp cron event run --due-now`. The command and its
+/// processes are given the library that Mayfly starts PHP with: a server that learns pages gets a report of each write
+/// before the database does, and once more before the program has its answer. Root informs all servers that root
+/// started, and the account of a pool those of its pools: write `mayfly run` behind sudo, which drops the library.
+/// Processes that do not load it are named, and no page is kept until the command ends. If no server learns, a line
+/// reports it, and the command runs all the same. Exit codes are the command's; 127 it is not found; 126 it cannot be
+/// started; 128 and more: it was ended by the signal of that number less 128.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct RunArgs {
     /// The command and its arguments
@@ -415,10 +415,10 @@ pub struct RunArgs {
     pub command: Vec<OsString>,
 }
 
-/// What is done with such a folder.
+/// The operation on such a folder.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum CacheWord {
-    /// Read all records and journals, and say what is whole, void, damaged or of others; changes nothing. Exit
+    /// Read all records and journals, and report which are whole, void, damaged or of others; changes nothing. Exit
     /// codes: 0 all is whole; 1 something is damaged, or the folder cannot be read
     Verify {
         /// The folder: mayfly-NAME below the path of the zone
@@ -437,7 +437,8 @@ pub fn is_word(word: &str) -> bool {
     WORDS.contains(&word) || matches!(word, "--help" | "--version")
 }
 
-/// The arguments, `--dashboard ADDR:PORT` as one of them. What follows may as well be the folder of the site.
+/// Returns the arguments, with `--dashboard ADDR:PORT` as one of them. The word behind `--dashboard` may as well be
+/// the folder of the site.
 fn with_joined_place(arguments: &[OsString]) -> Vec<OsString> {
     let is_place = |text: &str| {
         let port = text.rsplit(':').next().unwrap_or(text);
@@ -459,7 +460,7 @@ fn with_joined_place(arguments: &[OsString]) -> Vec<OsString> {
 /// Reads a line that begins with a word (without the program's name).
 ///
 /// # Errors
-/// What clap says of it.
+/// The message of clap about a mistake.
 pub fn parse(arguments: &[OsString]) -> Result<WordResult, String> {
     if arguments.first().is_some_and(|word| word == "--version") {
         return Ok(WordResult::Word(Word::Version));

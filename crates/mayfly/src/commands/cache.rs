@@ -1,4 +1,4 @@
-//! `mayfly cache verify`: reads a folder in which a zone keeps pages, and says what is in it.
+//! `mayfly cache verify`: reads a folder in which a zone keeps pages, and reports its content.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,6 @@ use crate::exit::Exit;
 /// How the name of a zone's folder begins.
 const OF_ZONE: &[u8] = b"mayfly-";
 
-/// Does what was typed.
 pub fn run(word: &CacheWord) -> Exit {
     let CacheWord::Verify { folder } = word;
     let zones = zones_below(folder);

@@ -13,7 +13,7 @@ use crate::cli::ConvertArgs;
 use crate::commands::running_server::complain;
 use crate::exit::Exit;
 
-/// A longer file is none that was written by hand.
+/// A longer file was not written by hand.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Files of one `Include`.
@@ -25,7 +25,6 @@ struct ReadFile {
     text: String,
 }
 
-/// Does what was typed.
 pub fn run(args: &ConvertArgs) -> Exit {
     let files: Result<Vec<ReadFile>, String> = args.files.iter().map(|it| read(it)).collect();
     let conversion = files.and_then(|files| converted(args, &files));
@@ -141,7 +140,7 @@ fn write(output: Option<&Path>, text: &str) -> Result<(), String> {
     })
 }
 
-/// Says what became of the lines.
+/// Prints a summary of the lines, and returns the exit code.
 fn summarize(conversion: &Conversion) -> Exit {
     let mut stderr = io::stderr().lock();
     for mistake in &conversion.mistakes {

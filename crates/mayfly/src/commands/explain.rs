@@ -1,5 +1,5 @@
-//! `mayfly explain`: asks the running server what it would do with a request, and why; or what it has
-//! stored. `--audit` is `explain_audit/`.
+//! `mayfly explain`: asks the running server how it would answer a request, and why; or for its
+//! stored responses. `--audit` is `explain_audit/`.
 
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
@@ -19,7 +19,6 @@ use crate::commands::explain_audit;
 use crate::commands::running_server::{self, complain, explained, find, printable};
 use crate::exit::Exit;
 
-/// Does what was typed.
 pub fn run(args: &ExplainArgs) -> Exit {
     let fields = match fields(&args.fields) {
         Ok(fields) => fields,
@@ -104,13 +103,13 @@ async fn answer(
 
 fn shown<T: Serialize>(args: &ExplainArgs, value: &T, text: impl Fn(&T) -> String) -> String {
     match args.json {
-        // What was read as JSON is JSON.
+        // Values read from JSON can be written as JSON.
         true => serde_json::to_string(value).unwrap_or_default() + "\n",
         false => text(value),
     }
 }
 
-/// A label, and what belongs to it.
+/// A label, and its text.
 type Line = (&'static str, String);
 
 fn lines(all: &[Line]) -> String {
@@ -333,7 +332,7 @@ fn entry_lines(entry: &Entry) -> Vec<Line> {
     all
 }
 
-/// What the page was made of.
+/// Returns the lines about the statements and files that the page was made of.
 fn learned_lines(part: &LearnedPart) -> Vec<Line> {
     let state = match part.state {
         LearnedState::Fresh => "unchanged",
@@ -377,7 +376,7 @@ fn learned_lines(part: &LearnedPart) -> Vec<Line> {
     all
 }
 
-/// What was seen of a page that visitors may share.
+/// Returns the lines about the evidence on a page that visitors may share.
 fn evidence_lines(part: &EvidencePart) -> Vec<Line> {
     let standing = match part.standing {
         Standing::Shared => {
@@ -431,7 +430,7 @@ fn evidence_lines(part: &EvidencePart) -> Vec<Line> {
     all
 }
 
-/// What is known of the session that a page begins.
+/// Describes the session that a page begins.
 fn session_text(session: &SessionPart) -> String {
     match session {
         SessionPart::Unproven => {
@@ -451,7 +450,7 @@ fn session_text(session: &SessionPart) -> String {
     }
 }
 
-/// What an alteration did to the page.
+/// Describes the effect of an alteration on the page.
 fn tried_text(row: &TriedAlteration) -> String {
     let effect = match row.effect {
         TriedEffect::Same => "same",
@@ -465,7 +464,7 @@ fn tried_text(row: &TriedAlteration) -> String {
     format!("{effect:<9}  {}  {}{change}", row.status, row.altered)
 }
 
-/// What parts of a request do, those that do the same together.
+/// Returns the lines about the effects of a request's parts, those with the same effect together.
 fn part_lines(told: &Explanation) -> Vec<Line> {
     let effects = [
         Effect::InKey,
@@ -485,7 +484,7 @@ fn part_lines(told: &Explanation) -> Vec<Line> {
     all
 }
 
-/// What was found, for people.
+/// Lists the found entries for people.
 fn table(found: &FoundEntries) -> String {
     let mut out = String::new();
     for entry in &found.entries {

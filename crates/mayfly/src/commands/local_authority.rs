@@ -1,8 +1,8 @@
 //! The certificate of `serve --tls`: for names of this machine alone, by an authority of the user's
 //! own.
 //!
-//! The authority is made once and kept with its key, so that browsers which were told to trust it
-//! go on doing so. It can only sign for `localhost`, for `.test` (RFC 6761) and for loopback
+//! The authority is made once and kept with its key, so that browsers in which the user has trusted
+//! it go on doing so. It can only sign for `localhost`, for `.test` (RFC 6761) and for loopback
 //! addresses (RFC 5280 §4.2.1.10): a thief of its key can stand in for no name of the internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -20,25 +20,25 @@ const DAY: Duration = Duration::from_secs(86_400);
 const AUTHORITY_DAYS: u32 = 3650;
 /// Browsers refuse certificates that are valid for much longer than a year.
 const CERTIFICATE_DAYS: u32 = 397;
-/// Of the authority, in the folder.
+/// The file of the authority's key, in the folder.
 const KEY: &str = "authority.key";
 const AUTHORITY: &str = "authority.pem";
 /// The certificate with its key.
 const CERTIFICATE: &str = "localhost.pem";
 
-/// Where the files are.
+/// The paths of the files.
 #[derive(Debug)]
 pub struct LocalCertificate {
-    /// What is served, with its key.
+    /// The certificate that is served, with its key.
     pub certificate: PathBuf,
-    /// What browsers are to trust.
+    /// The certificate that browsers should trust.
     pub authority: PathBuf,
 }
 
 /// Makes the certificate anew, and before the first time its authority.
 ///
 /// # Errors
-/// What the system says of the folder.
+/// The error of the system for the folder.
 pub fn make(folder: &Path) -> Result<LocalCertificate, String> {
     let shown = folder.display();
     let store = Store::open(folder).map_err(|error| format!("{shown}: {error}"))?;

@@ -48,7 +48,6 @@ impl NodeState {
     }
 }
 
-/// Does what was typed.
 pub fn run(args: &NodesArgs) -> Exit {
     let flags = Flags::of_configuration(args.conf.as_ref(), args.prefix_folder.as_ref());
     let site = match config::judge(Invocation::from_flags(&flags).read()) {

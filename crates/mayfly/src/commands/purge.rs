@@ -1,4 +1,4 @@
-//! `mayfly purge`: finds the running server by its control socket, and has it purge. Where none runs, the purge is
+//! `mayfly purge`: finds the running server by its control socket, and has it purge. If none runs, the purge is
 //! written down for its next start.
 
 use std::io::{self, Write};
@@ -18,7 +18,6 @@ use crate::paths;
 /// Folders that a message names.
 const SHOWN_FOLDERS: usize = 3;
 
-/// Does what was typed.
 pub fn run(args: &PurgeArgs) -> Exit {
     if let Some(name) = &args.new_token {
         return new_token(name);
@@ -64,7 +63,7 @@ pub fn run(args: &PurgeArgs) -> Exit {
     })
 }
 
-/// URLs that tell which of several servers is meant.
+/// Returns the URLs by which one of several servers is chosen.
 fn urls_of(args: &PurgeArgs) -> Vec<String> {
     let written = args.urls.iter().chain(&args.prefix);
     let hosts = args.host.iter().map(|host| format!("http://{host}/"));
@@ -72,7 +71,8 @@ fn urls_of(args: &PurgeArgs) -> Vec<String> {
     whole.chain(hosts).collect()
 }
 
-/// No server runs: pages that are kept on disk are purged by its next start. `no_server` says that there is none.
+/// Purges pages on disk while no server runs: the next start applies it. `no_server` is the message that none
+/// runs.
 fn while_stopped(args: &PurgeArgs, request: &PurgeRequest, no_server: &str) -> Exit {
     if request.dry_run {
         return complain(Exit::NoServer, no_server);

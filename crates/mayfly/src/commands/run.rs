@@ -1,12 +1,12 @@
 //! `mayfly run -- COMMAND`: runs a command with the library that pools are started with, so that servers which learn
-//! pages (`cache_learn`) are told of its writes before they reach the database, and after they were answered.
+//! pages (`cache_learn`) hear of its writes before they reach the database, and after they were answered.
 //!
 //! ```text
-//! sockets of the servers' pools ─► environment ─► the command, and what it starts ─► tell the servers themselves
-//!                                                        └─ watched: who has not loaded the library is named
+//! sockets of the servers' pools ─► environment ─► the command and its processes ─► reports to the servers
+//!                                                        └─ watched: processes without the library are named
 //! ```
 //!
-//! What is told does not pass through this process: it may be killed at any time.
+//! The reports do not pass through this process: it may be killed at any time.
 
 mod processes;
 mod servers;
@@ -32,7 +32,7 @@ use crate::processes::event_loop;
 use processes::Watch;
 use servers::ToldServers;
 
-/// As shells and `env` have it.
+/// The exit code of shells and `env`.
 const NOT_FOUND: u8 = 127;
 const NOT_STARTED: u8 = 126;
 const ENDED_BY_SIGNAL: u8 = 128;
@@ -42,7 +42,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// Where a server of root puts the library.
+/// The folder in which a server of root puts the library.
 const ROOTS_FOLDER: &str = "/var/cache/mayfly";
 
 /// Signals that are passed on. Keys of a terminal reach the command by themselves.
@@ -56,7 +56,6 @@ const SIGNALS: [(Signal, bool); 7] = [
     (Signal::QUIT, true),
 ];
 
-/// Does what was typed.
 pub fn run(args: &RunArgs, inherited: InheritedFiles) -> Exit {
     // They are the command's.
     inherited.pass_on();
@@ -78,7 +77,7 @@ pub fn run(args: &RunArgs, inherited: InheritedFiles) -> Exit {
     }
 }
 
-/// What the watch needs to know.
+/// The servers that hear of the writes, and the library by which they do.
 struct ToldRun {
     servers: ToldServers,
     library: PathBuf,
@@ -91,7 +90,8 @@ fn say_untold(why: &str) {
     complain(Exit::Done, &message);
 }
 
-/// The environment by which servers are told; `None` where it was said why each of them is not. `Err`: why none is.
+/// Returns the environment by which servers hear of writes; `None` if the reason for each that does not was printed.
+/// `Err`: the reason why none does.
 fn prepare(command: &mut Command) -> Result<Option<ToldRun>, String> {
     let found = ToldServers::find()?;
     let library = library()?;
@@ -183,7 +183,7 @@ fn code(status: ExitStatus) -> u8 {
     code.unwrap_or_else(|| ENDED_BY_SIGNAL.saturating_add(signal.unwrap_or(0)))
 }
 
-/// Those that the command is to get. One that is ignored stays so (`nohup`).
+/// Returns the signals that the command is to get. One that is ignored stays so (`nohup`).
 fn pass_on_signals() -> mpsc::Receiver<Signal> {
     let (sender, receiver) = mpsc::channel(16);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

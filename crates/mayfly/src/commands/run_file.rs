@@ -17,7 +17,7 @@ impl RunFile {
     /// Writes it, for an account and group if it is not this process that reads it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn write(
         path: &Path,
         bytes: &[u8],
@@ -43,8 +43,8 @@ impl Drop for RunFile {
     }
 }
 
-/// Which file is ours: its device and number, and when it was written. The number of a file that was replaced is given to
-/// another one.
+/// The identity of our file: its device and number, and when it was written. The number of a file that was replaced is
+/// given to another one.
 type FileIdentity = (u64, u64, i64, i64);
 
 fn identity(facts: &fs::Metadata) -> FileIdentity {

@@ -16,15 +16,15 @@ use system_error::SystemError;
 
 /// Sockets of `mayfly serve` that are tried.
 const MAX_SOCKETS: usize = 256;
-/// How long a server may take to say that it is there.
+/// How long a server may take to answer that it is there.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// URLs by which a server is chosen; more of them are of the same sites.
 const MAX_URLS: usize = 16;
 
-/// The socket of the server that is meant. Where several run, it is the one that serves `urls`.
+/// The socket of the server that is meant. If several run, it is the one that serves `urls`.
 ///
 /// # Errors
-/// How the command ends, and what it says.
+/// The exit code of the command, and its message.
 pub async fn find(args: &ServerArgs, urls: &[String]) -> Result<PathBuf, (Exit, String)> {
     if let Some(path) = &args.socket {
         return Ok(paths::from_here(path.clone()));
@@ -79,13 +79,14 @@ pub async fn find(args: &ServerArgs, urls: &[String]) -> Result<PathBuf, (Exit, 
     }
 }
 
-/// Does a server listen there? One that does not answer in time counts: the command may still be for it.
+/// Whether a server listens there. One that does not answer in time counts: the command may still be for
+/// it.
 async fn lives(path: &Path) -> bool {
     let asked = tokio::time::timeout(ANSWERS_WITHIN, control::client::version(path)).await;
     !matches!(asked, Ok(Err(ClientError::NoServer(error))) if error.kind() != io::ErrorKind::PermissionDenied)
 }
 
-/// The one server that serves the URLs; `None` where it is not one, or cannot be told.
+/// Returns the one server that serves the URLs; `None` if it is not exactly one, or is not known.
 async fn serving(servers: &[PathBuf], urls: &[String]) -> Option<PathBuf> {
     let mut best: Option<&PathBuf> = None;
     for url in urls.iter().take(MAX_URLS) {
@@ -122,7 +123,7 @@ async fn fit(server: &Path, url: &str) -> Option<[bool; 4]> {
     fit_of(&told, url)
 }
 
-/// What is said where the one server that was found is not known to serve a URL: which one has answered.
+/// Returns a warning that names the server which has answered, if it is not known to serve the URL.
 pub async fn doubt(
     args: &ServerArgs,
     path: &Path,
@@ -160,7 +161,7 @@ fn fit_of(told: &Explanation, url: &str) -> Option<[bool; 4]> {
     ])
 }
 
-/// Host and port; `None` where there is no port.
+/// Host and port; `None` if there is no port.
 fn with_port(place: &str) -> Option<(&str, &str)> {
     let (host, port) = place.rsplit_once(':')?;
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
@@ -172,7 +173,7 @@ fn shown(paths: &[PathBuf]) -> String {
     paths.join(", ")
 }
 
-/// Is one server meant, whether it runs or not?
+/// Whether the arguments name one server, whether it runs or not.
 pub fn is_named(args: &ServerArgs) -> bool {
     args.conf.is_some() || args.prefix_folder.is_some() || args.socket.is_some()
 }
@@ -209,7 +210,7 @@ fn sockets_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// How a command ends that was not answered as it hoped, and what it says.
+/// Returns the exit code and the message of a command that failed.
 pub fn explained(path: &Path, error: &ClientError) -> (Exit, String) {
     let shown = path.display();
     match error {

@@ -1,6 +1,5 @@
-//! `mayfly serve DIR | URL`: from a folder or an HTTP server to a configuration, which is then run like
-//! any other; in the foreground, with a word on what was found and how to see
-//! it work.
+//! `mayfly serve DIR | URL`: from a folder or an HTTP server to a configuration, which is then run like any other;
+//! in the foreground, with a line about the found site and how to see it work.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -24,32 +23,30 @@ use crate::paths;
 use crate::processes::account;
 use system_error::SystemError;
 
-/// What to serve, and what to say about it.
+/// The site to serve, and the text to print about it.
 pub struct Serve {
     /// The configuration.
     pub text: String,
     /// The folder or the address that is served.
     pub served: PathBuf,
-    /// What is served, and from where.
+    /// The name of the site, and its place.
     what: String,
-    /// Who makes the pages.
+    /// The maker of the pages, for messages.
     maker: &'static str,
     urls: Vec<String>,
     listen: Vec<String>,
     is_cached: bool,
     notes: Vec<String>,
     access_log: Option<AccessLogPlace>,
-    /// `--dashboard`
     pub dashboard: Option<Dashboard>,
-    /// `--home`
     pub home: Option<Home>,
     /// It may lead visitors to another address.
     is_wordpress: bool,
 }
 
-/// Where `serve` listens unless told otherwise.
+/// The default address of `serve`.
 const LISTEN: &str = "127.0.0.1:8080";
-/// Where it listens when the upstream is there.
+/// The default address if the upstream listens on [`LISTEN`].
 const LISTEN_BESIDE: &str = "127.0.0.1:8081";
 /// How long WordPress's plug-in vouches for a page. Forms of visitors hold tokens that count for twelve hours at
 /// least.
@@ -60,7 +57,7 @@ const LOCAL_PORT: &str = "8443";
 /// Looks at the folder and writes the configuration.
 ///
 /// # Errors
-/// Why there is nothing to serve.
+/// The reason why there is nothing to serve.
 pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let shown = args.dir.display().to_string();
     if UpstreamUrl::is_one(&shown) {
@@ -75,7 +72,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     if !dir.is_dir() {
         return Err(format!("{shown} is not a folder"));
     }
-    // By its names and by what they stand for.
+    // Looks at the names and at their targets.
     std::fs::read_dir(&dir)
         .and_then(|_| std::fs::metadata(dir.join(".")))
         .map_err(|error| format!("{shown} cannot be read ({})", SystemError(&error)))?;
@@ -189,13 +186,14 @@ struct LearnedSite {
     is_default: bool,
 }
 
-/// Is a part of the path a link, so that it may lead elsewhere tomorrow?
+/// Whether a part of the path is a link, so that it may lead elsewhere tomorrow.
 fn leads_through_a_link(path: &Path) -> bool {
     let mut above = path.ancestors();
     above.any(|part| part.symlink_metadata().is_ok_and(|it| it.is_symlink()))
 }
 
-/// What `--learn` comes to. The printed configuration goes to terminals and into files that others may read: it has no password.
+/// Applies `--learn`. The printed configuration goes to terminals and into files that others may read: it has no
+/// password.
 fn learned_site(
     args: &ServeArgs,
     files: &dyn Files,
@@ -229,7 +227,7 @@ fn learned_site(
 }
 
 impl LearnedSite {
-    /// Whose account it is, or what to do.
+    /// Returns a note with the owner of the account, or the remedy.
     fn note(&self) -> String {
         match &self.login {
             Ok(login) => {
@@ -254,7 +252,7 @@ impl LearnedSite {
     }
 }
 
-/// Where WordPress's must-use plug-ins are; `None` where that cannot be told.
+/// Returns the folder of WordPress's must-use plug-ins; `None` if it cannot be found.
 fn must_use(found: &DetectedSite, document_root: &Path) -> Option<MustUse> {
     if found.kind != Kind::WordPress {
         return None;
@@ -263,7 +261,7 @@ fn must_use(found: &DetectedSite, document_root: &Path) -> Option<MustUse> {
         .text("wp-config.php")
         .unwrap_or_default();
     let (content, constants): (_, &[&str]) = match found.wp_content_parent {
-        // Debian's settings say that it is there.
+        // Debian's settings name this folder.
         Some(parent) => (Path::new(parent).join("wp-content"), &["WPMU_PLUGIN_DIR"]),
         None => (
             document_root.join("wp-content"),
@@ -285,7 +283,7 @@ fn no_folder_for_plugin(shown: &str, found: &DetectedSite) -> String {
     }
 }
 
-/// What is said of the plug-in. It is installed if that was asked for.
+/// Returns the note about the plug-in. Installs it if that was asked for.
 fn plugin_note(
     args: &ServeArgs,
     plugin: &MustUse,
@@ -335,7 +333,7 @@ fn plugin_note(
 const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 const LETS_ENCRYPT_STAGING: &str = "https://acme-staging-v02.api.letsencrypt.org/directory";
 
-/// What `--domain` asks for.
+/// Returns the settings of `--domain`.
 fn https(args: &ServeArgs) -> Result<Option<Https>, String> {
     if args.domain.is_empty() {
         return Ok(None);
@@ -378,7 +376,7 @@ fn https(args: &ServeArgs) -> Result<Option<Https>, String> {
     }))
 }
 
-/// Where keys and certificates are kept.
+/// Returns the folder of keys and certificates.
 fn state_folder(args: &ServeArgs) -> Result<PathBuf, String> {
     match &args.acme_state {
         Some(folder) => Ok(paths::from_here(folder.clone())),
@@ -400,7 +398,7 @@ fn issuer_name(url: &str) -> String {
     name.trim_matches('-').to_owned()
 }
 
-/// Where to listen.
+/// Returns the addresses to listen on.
 fn listens(args: &ServeArgs, https: Option<&Https>) -> Vec<String> {
     match (args.listen.is_empty(), https) {
         (false, _) => args.listen.clone(),
@@ -418,8 +416,7 @@ fn listens(args: &ServeArgs, https: Option<&Https>) -> Vec<String> {
     }
 }
 
-/// What `--tls` asks for. The certificate is one that only this machine knows: it is served to no
-/// other.
+/// Returns the certificate of `--tls`. It is one that only this machine knows: it is served to no other.
 fn local_certificate(
     args: &ServeArgs,
     listen: &[String],
@@ -459,7 +456,7 @@ fn everywhere(port: &str) -> Vec<String> {
     listens
 }
 
-/// What visitors type.
+/// Returns the URLs that visitors type.
 fn urls(args: &ServeArgs, listen: &[String], https: Option<&Https>) -> Vec<String> {
     if args.tls {
         return vec![format!(
@@ -477,7 +474,7 @@ fn urls(args: &ServeArgs, listen: &[String], https: Option<&Https>) -> Vec<Strin
         .collect()
 }
 
-/// Which applications were found, in which folder, and by what.
+/// Describes the applications that were found, their folders, and the files by which they were recognized.
 fn what_and_where(found: &DetectedSite, document_root: &Path) -> String {
     let mut text = format!("{} from {}", found.kind.name(), document_root.display());
     if !found.signs.is_empty() {
@@ -493,7 +490,6 @@ fn what_and_where(found: &DetectedSite, document_root: &Path) -> String {
     text
 }
 
-/// What `--access-log` asks for.
 fn access_log(args: &ServeArgs) -> Option<AccessLogPlace> {
     let typed = args.access_log.as_ref()?;
     Some(match typed.to_str() {
@@ -502,7 +498,6 @@ fn access_log(args: &ServeArgs) -> Option<AccessLogPlace> {
     })
 }
 
-/// What `--dashboard` asks for.
 fn dashboard(args: &ServeArgs, listen: &[String]) -> Result<Option<Dashboard>, String> {
     let Some(typed) = &args.dashboard else {
         return Ok(None);
@@ -510,7 +505,7 @@ fn dashboard(args: &ServeArgs, listen: &[String]) -> Result<Option<Dashboard>, S
     serve_dashboard::prepare(typed, listen).map(Some)
 }
 
-/// As [`prepare`] for an HTTP server in the folder's place.
+/// Like [`prepare`], for an HTTP server in the folder's place.
 fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     let upstream = UpstreamUrl::parse(shown)?;
     if args.php.is_some() || args.workers != Workers::Auto {
@@ -570,7 +565,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     })
 }
 
-/// Who runs PHP when root starts us. This account and the one that serves have to get at the
+/// Returns the account that runs PHP when root starts us. This account and the one that serves have to get at the
 /// site, which they do not in root's own folder.
 fn who_runs_php(args: &ServeArgs, document_root: &Path) -> Result<String, String> {
     let php = match &args.php_user {
@@ -607,13 +602,14 @@ fn mail_gains_rights() -> bool {
 }
 
 impl Serve {
-    /// Where commands find this server. Without a place for it the socket is left out, which the log says.
+    /// Returns the path at which commands find this server. Without a place for it the socket is left out, which the
+    /// log reports.
     pub fn control_socket(&self) -> Option<PathBuf> {
         let listen = self.listen.first().map_or("", String::as_str);
         crate::processes::control_socket::serve_path(listen).ok()
     }
 
-    /// Where a WordPress is that may lead visitors to another address: its control socket and its URL.
+    /// Returns the control socket and the URL of a WordPress that may lead visitors to another address.
     pub fn may_lead_elsewhere(&self) -> Option<(PathBuf, String)> {
         let url = self
             .urls
@@ -632,7 +628,7 @@ impl Serve {
         Invocation::from_text(Path::new(MADE_CONF), self.text.clone())
     }
 
-    /// Said when everything listens.
+    /// Prints the announcement when everything listens.
     pub fn announce(&self) {
         // The reader may be gone.
         let _ = io::stdout().write_all(self.announcement().as_bytes());

@@ -19,7 +19,7 @@ const SITE_FILE: &str = "site";
 const UNFINISHED: &str = ".site.";
 /// Held by the start that looks for folders to remove.
 const LOCK_FILE: &str = "lock";
-/// What else is in such a folder: folders of zones, and purges that PHP has left.
+/// The prefix of zones' folders in such a folder, which also holds purges that PHP has left.
 const OF_ZONE: &str = "mayfly-";
 const LEFT_PURGES: &str = "left-purges";
 /// Behind the name of a folder that is about to be removed.
@@ -40,8 +40,8 @@ fn own_folders(site: &Site, cache: &Path) -> Vec<PathBuf> {
     kept.map(|zone| zone.path.clone()).collect()
 }
 
-/// Notes that pages of the site in `served`, a folder or an address, are kept there. What stands in the way is left to those who
-/// keep pages.
+/// Notes that pages of the site in `served`, a folder or an address, are kept there. Obstacles are left to the zones,
+/// which report them.
 pub fn note_site(site: &Site, cache: &Path, served: &Path) {
     for folder in own_folders(site, cache) {
         let _ = trusted_path::make_open_folder(cache);
@@ -51,7 +51,7 @@ pub fn note_site(site: &Site, cache: &Path, served: &Path) {
     }
 }
 
-/// Removes what is of no use any more, by a thread of its own. `say` gets a line if anything was.
+/// Removes folders that are of no use any more, by a thread of its own. `say` gets a line if there were any.
 pub fn remove_unused(site: &Site, cache: &Path, say: impl FnOnce(String) + Send + 'static) {
     let own = own_folders(site, cache);
     if own.is_empty() {
@@ -115,10 +115,10 @@ fn remove_one(folder: &Path, storage: &SystemStorage, now: SystemTime) -> bool {
     std::fs::rename(folder, &removed).is_ok() && std::fs::remove_dir_all(&removed).is_ok()
 }
 
-/// What is in a folder of pages.
+/// The content of a folder of pages.
 struct SiteFolder {
     zones: Vec<PathBuf>,
-    /// The site, where the file says so.
+    /// The site, if the file names it.
     site: Option<PathBuf>,
     /// When a name in it has changed.
     changed: SystemTime,
@@ -185,7 +185,7 @@ fn is_missing(error: &std::io::Error) -> bool {
     )
 }
 
-/// Is a name one that `serve` gives to the folder of a site?
+/// Whether a name is one that `serve` gives to the folder of a site.
 fn is_digest(name: &str) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     name.len() == 16 && name.bytes().all(is_digit)
@@ -208,7 +208,7 @@ mod tests {
         folder
     }
 
-    /// Nothing in the folder has changed for so many days.
+    /// Sets the files of the folder to a time this many days ago.
     fn age(folder: &Path, days: u64) {
         let long_ago = SystemTime::now() - Duration::from_secs(days * 24 * 3600 + 60);
         for path in [

@@ -1,8 +1,8 @@
-//! `serve --dashboard`: where the dashboard is, and the token that lets the operator purge in it.
+//! `serve --dashboard`: the address of the dashboard, and the token that lets the operator purge in it.
 //!
 //! The token is made when everything listens, so that a start that fails changes nothing of a server that has the
-//! place already. A file holds its hash, for the account that serves, and is removed at the end. The token itself
-//! is said once, and only where no one else reads it.
+//! place already. A file holds its hash, for the account that serves, and is removed at the end. The token itself is
+//! printed once, and only if no one else reads the output.
 
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
@@ -20,16 +20,16 @@ use crate::processes::control_socket;
 use crate::processes::socket_holder;
 use system_error::SystemError;
 
-/// Where it is unless told otherwise: beside the usual ports of sites (8080, 8081, 8443).
+/// The default address: beside the usual ports of sites (8080, 8081, 8443).
 pub const PLACE: &str = "127.0.0.1:8090";
-/// What the token is called in the log of purges.
+/// The name of the token in the log of purges.
 const NAME: &str = "dashboard";
 /// Tokens of former programs that stay valid over upgrades.
 const MAX_FORMER: usize = 16;
 /// For the account that serves.
 const FILE_MODE: u32 = 0o600;
 
-/// Where the dashboard will be, for a site that listens at `listen`.
+/// Returns the place of the dashboard for a site that listens at `listen`.
 ///
 /// # Errors
 /// It cannot be there, or the network would reach it.
@@ -52,11 +52,11 @@ pub fn prepare(typed: &str, listen: &[String]) -> Result<Dashboard, String> {
     })
 }
 
-/// Is the place free, or `inherited` from the server whose place is taken? Said before anything starts, in words that
-/// name a way out.
+/// Checks that the place is free, or `inherited` from the server whose place is taken. The error comes before
+/// anything starts, and names a way out.
 ///
 /// # Errors
-/// Who is there.
+/// The place is taken; the message names the process that listens there.
 pub fn expect_free(
     dashboard: &Dashboard,
     inherited: &HashSet<ListenAddress>,
@@ -160,7 +160,7 @@ impl Token {
     }
 }
 
-/// Says where the dashboard is: with the token if no one else reads it.
+/// Prints the address of the dashboard: with the token if no one else reads it.
 pub fn announce(dashboard: &Dashboard, token: &Result<Token, String>) {
     let stderr = io::stderr();
     let line = match token {
@@ -181,8 +181,8 @@ pub fn announce(dashboard: &Dashboard, token: &Result<Token, String>) {
     let _ = stderr.lock().write_all(line.as_bytes());
 }
 
-/// Is what is written there seen by the operator alone? On a terminal it is, and in a file of
-/// one's own. A pipe or a socket may lead to a log, such as systemd's.
+/// Whether the operator alone reads the output. On a terminal that is so, and in a file of one's own. A pipe or a
+/// socket may lead to a log, such as systemd's.
 fn is_for_one_reader(output: &(impl IsTerminal + AsFd)) -> bool {
     let is_own_file = || {
         let facts = rustix::fs::fstat(output)?;

@@ -1,6 +1,6 @@
-//! The home of a WordPress that `mayfly serve` serves: a copy of a live site leads visitors to the live
-//! address. `serve` looks where the first page leads and says so; `--home` makes WordPress take the address
-//! that it is served at for its home.
+//! The home of a WordPress that `mayfly serve` serves: a copy of a live site leads visitors to the live address.
+//! `serve` follows the first page and reports its target; `--home` makes WordPress take the address that it is served
+//! at for its home.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use crate::processes::control_socket;
 /// PHP reads it, whatever account that is.
 const FILE_MODE: u32 = 0o644;
 
-/// With this cookie, an invalid one, WordPress answers as it does a visitor, and the answer is not stored:
-/// the first page that the operator asks for is made by PHP, as `serve` says.
+/// With this cookie, an invalid one, WordPress answers as it does a visitor, and the answer is not stored: the first
+/// page that the operator asks for is made by PHP, as `serve` announces.
 const NOT_STORED: (&str, &str) = ("Cookie", "wordpress_logged_in_mayfly=0");
 
-/// Where WordPress leads all visitors before it is installed.
+/// The path to which WordPress leads all visitors before it is installed.
 const INSTALLER: &str = "/wp-admin/install.php";
 
-/// What `--home` asks for.
+/// The settings of `--home`.
 pub struct Home {
     pub address: HomeAddress,
     /// The file that PHP reads before each script.
@@ -59,7 +59,7 @@ pub fn prepare(typed: &str, url: Option<&str>, found: &DetectedSite) -> Result<H
 }
 
 impl Home {
-    /// Writes the file; it is removed with what this returns.
+    /// Writes the file; it is removed when the returned value is dropped.
     ///
     /// # Errors
     /// A message for the operator.
@@ -72,7 +72,7 @@ impl Home {
     }
 }
 
-/// Asks for the first page once, as the server does for comparison, and says whether it can come from memory.
+/// Asks for the first page once, as the server does for comparison, and prints whether it can come from memory.
 pub async fn say_whether_it_is_shared(control: PathBuf, url: String) {
     let request = ExplainRequest {
         url: visited(url),
@@ -109,7 +109,7 @@ fn visited(url: String) -> String {
     }
 }
 
-/// Asks the running server for the first page, and says what to do where that leads to another site.
+/// Asks the running server for the first page, and prints the remedy if that leads to another site.
 pub async fn say_where_it_leads(control: PathBuf, url: String) {
     let url = visited(url);
     if let Some(note) = note(&control, &url).await {
@@ -126,7 +126,7 @@ async fn note(control: &Path, url: &str) -> Option<String> {
         fields: vec![(NOT_STORED.0.to_owned(), NOT_STORED.1.to_owned())],
         ..ExplainRequest::default()
     };
-    // Where it cannot be told, nothing is said.
+    // If the target cannot be found out, nothing is printed.
     let asked = control::client::explain(control, &request)
         .await
         .ok()?
@@ -134,8 +134,8 @@ async fn note(control: &Path, url: &str) -> Option<String> {
     note_of(&asked.location, url)
 }
 
-/// What is said of a first page that leads to `location`. That this is the home of WordPress is known of none: a plug-in or
-/// the configuration may lead elsewhere as well.
+/// Returns the note about a first page that leads to `location`. The note does not call that WordPress's home: a
+/// plug-in or the configuration may lead elsewhere as well.
 fn note_of(location: &str, url: &str) -> Option<String> {
     let shown: String = location.chars().map(printable).collect();
     let Some(origin) = elsewhere(location, url) else {
@@ -156,7 +156,7 @@ fn note_of(location: &str, url: &str) -> Option<String> {
             }
         ));
     }
-    // Pages say where they lead: what a shell would understand is not shown for pasting.
+    // Pages choose the target of their links: text that a shell would interpret is not shown for pasting.
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
     let single = match host.bytes().all(is_name) {
         true => format!(

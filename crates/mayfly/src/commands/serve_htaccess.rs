@@ -1,5 +1,6 @@
-//! The `.htaccess` of the document root of the folder that `mayfly serve` serves: the operator is told of lines that have
-//! another effect than in Apache. The server reads these files by itself; what it finds in other folders is in its log.
+//! The `.htaccess` of the document root of the folder that `mayfly serve` serves: the operator gets a note about lines
+//! that have another effect than in Apache. The server reads these files by itself; its findings in other folders are
+//! in its log.
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use serve_folder::{Files as _, Folder};
 /// Lines of the file that are shown.
 const MAX_SHOWN_LINES: usize = 10;
 
-/// What the operator should know of it.
+/// Returns the notes for the operator about it.
 pub fn notes(document_root: &Path) -> Option<String> {
     let text = Folder(document_root.to_owned()).text(".htaccess")?;
     let notes = htaccess::read_rules(text.as_bytes()).notes;

@@ -1,6 +1,6 @@
-//! `-s`: tells the running server something, over the control socket that the configuration names, and
-//! says what came of it. Where no server answers there, the server is found by the pid file, as nginx finds
-//! it, and sent a signal.
+//! `-s`: sends a command to the running server, over the control socket that the configuration names, and
+//! reports the result. If no server answers there, the server is found by the pid file, as nginx finds it,
+//! and sent a signal.
 
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -48,14 +48,14 @@ pub fn send(flags: &Flags, name: SignalName) -> Exit {
     }
 }
 
-/// Was the socket made by this account, or by root? Who else has it may say that all is done.
+/// Whether the socket was made by this account, or by root. Another account could report false success.
 fn is_trusted(socket: &Path) -> bool {
     let owner = std::fs::symlink_metadata(socket).map(|facts| facts.uid());
     owner.is_ok_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())
 }
 
-/// What came of it over the control socket; `None` where a signal is tried next: no server answers there,
-/// or one who does not know this.
+/// Returns the result over the control socket; `None` if a signal is tried next: no server answers there,
+/// or one that does not know the command.
 fn tell(path: &Path, command: Command) -> Option<Result<(), String>> {
     let event_loop = crate::processes::event_loop::build().ok()?;
     match event_loop.block_on(client::command(path, command)) {

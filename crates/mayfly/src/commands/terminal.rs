@@ -1,16 +1,17 @@
-//! What a terminal is sent beside text.
+//! Control sequences for a terminal.
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 
-/// Are colours wanted there? `NO_COLOR` (<https://no-color.org>) and `TERM=dumb` say no.
+/// Whether colours are wanted there. `NO_COLOR` (<https://no-color.org>) and
+/// `TERM=dumb` switch them off.
 pub fn wants_colours(output: &impl IsTerminal) -> bool {
     let variable = |name: &str| std::env::var_os(name);
     output.is_terminal()
         && !forbids_colours(variable("NO_COLOR").as_deref(), variable("TERM").as_deref())
 }
 
-/// May the cursor be moved there?
+/// Whether the cursor may be moved there.
 pub fn moves_cursor(output: &impl IsTerminal) -> bool {
     output.is_terminal() && !is_dumb(std::env::var_os("TERM").as_deref())
 }

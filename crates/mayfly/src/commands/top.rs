@@ -1,7 +1,7 @@
 //! `mayfly top`: the numbers of a running server, in a terminal.
 //!
 //! The server is asked once a second over its control socket. One that does not answer is asked
-//! again, and what was last seen stays on the screen.
+//! again, and the last numbers stay on the screen.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -23,11 +23,10 @@ use crate::exit::Exit;
 const EVERY: Duration = Duration::from_secs(1);
 /// How long a look may take, so that keys are heard.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
-/// Of the table that is printed once.
+/// The width of the table that is printed once.
 const ONCE_WIDTH: usize = 100;
 const ONCE_HEIGHT: usize = 60;
 
-/// Does what was typed.
 pub fn run(args: &TopArgs) -> Exit {
     let event_loop = match crate::processes::event_loop::build() {
         Ok(event_loop) => event_loop,
@@ -93,7 +92,7 @@ async fn ask(path: &Path, looks: &mut SnapshotPair) -> Result<(), ClientError> {
     Ok(())
 }
 
-/// The same, and what the screen says where there is no answer.
+/// Like [`ask`], with the message for the screen if there is no answer.
 async fn look(path: &Path, looks: &mut SnapshotPair) -> Result<(), String> {
     match tokio::time::timeout(LOOK_TIMEOUT, ask(path, looks)).await {
         Ok(Ok(())) => Ok(()),

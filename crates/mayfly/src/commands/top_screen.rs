@@ -1,18 +1,18 @@
-//! What `mayfly top` shows: two looks at a server's numbers become lines of text. Nothing here asks,
-//! draws or waits.
+//! The screen of `mayfly top`: two looks at a server's numbers become lines of text. Nothing here
+//! asks, draws or waits.
 
 use numbers::{Distribution, Kind, Number, Pages, Snapshot, TopEntry};
 
 use crate::commands::running_server::printable;
 
-/// What is shown, in which order.
+/// The lists on the screen, and their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Choice {
     pub pages: PageList,
     pub order: Order,
 }
 
-/// Which pages are listed.
+/// The list of pages that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PageList {
     #[default]
@@ -25,7 +25,7 @@ pub enum PageList {
 /// How zones and upstreams are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// Those that are used most first.
+    /// The most used first.
     #[default]
     Use,
     Name,
@@ -112,7 +112,8 @@ impl SnapshotPair {
         rates.sum()
     }
 
-    /// What came between the two looks; where nothing did, all since the start.
+    /// Returns the values that came between the two looks, or all since the start if there were
+    /// none.
     fn recent(&self, number: Number) -> Distribution {
         let all = self.now.distribution(number);
         let since = all.since(&self.before.distribution(number));
@@ -209,7 +210,7 @@ fn summary(looks: &SnapshotPair) -> Vec<Line> {
     ]
 }
 
-/// How this server stands with others that share purges; nothing where it shares none.
+/// How this server stands with others that share purges; nothing if it shares none.
 fn nodes(now: &Snapshot) -> Option<Line> {
     if now.all(Number::NodesLeaseIsHeld).is_empty() {
         return None;
@@ -230,7 +231,7 @@ fn nodes(now: &Snapshot) -> Option<Line> {
     )))
 }
 
-/// What pages of own pools were made of (`cache_learn`), all pools together.
+/// Returns the line about pages of own pools that are learned (`cache_learn`), all pools together.
 fn learned(looks: &SnapshotPair) -> Option<Line> {
     let now = &looks.now;
     if now.all(Number::LearnedPages).is_empty() {
@@ -315,7 +316,7 @@ fn upstreams(looks: &SnapshotPair, order: Order, rows: usize) -> Vec<Line> {
     lines
 }
 
-/// The limit in force for an upstream; nothing where it has none.
+/// The limit in force for an upstream; nothing if it has none.
 fn limit(now: &Snapshot, name: &str) -> String {
     match now.sum(Number::UpstreamLimit, &[("upstream", name)]) {
         0.0 => "-".to_owned(),

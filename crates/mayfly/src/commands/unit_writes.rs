@@ -1,6 +1,6 @@
-//! What a configuration writes and the hardened unit of its service denies: logs, pages kept on disk, temporary files, and
-//! folders of sites that belong to the account of PHP. `-t` and `doctor` say it before the service starts, and the start says
-//! it once more.
+//! Paths that a configuration writes and the hardened unit of its service denies: logs, pages kept on disk, temporary
+//! files, and folders of sites that belong to the account of PHP. `-t` and `doctor` report them before the service
+//! starts, and the start reports them once more.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -27,19 +27,19 @@ const OF_APPLICATIONS: [&str; 6] = [
     "storage",
 ];
 
-/// Folders that the unit denies, with what the site has in them.
+/// Folders that the unit denies, with the site's files in them.
 pub struct UnitDenial {
     unit: String,
     folders: BTreeSet<(PathBuf, &'static str)>,
 }
 
 impl UnitDenial {
-    /// Those of the unit that is installed below `root`; `None` where it denies nothing.
+    /// Returns the denials of the unit that is installed below `root`; `None` if it denies nothing.
     pub fn of_installed(site: &Site, root: &Path) -> Option<UnitDenial> {
         Self::of_unit(site, root, UNIT)
     }
 
-    /// Likewise, where `file` is the configuration of the service: the usual one, or one that its options name.
+    /// Returns the denials if `file` is the configuration of the service: the usual one, or one that its options name.
     pub fn of_configuration(site: &Site, file: &Path) -> Option<UnitDenial> {
         let is_named = || {
             let options = std::fs::read_to_string(OPTIONS).unwrap_or_default();
@@ -49,7 +49,7 @@ impl UnitDenial {
         is_of_service.then(|| Self::of_installed(site, Path::new("/")))?
     }
 
-    /// Those of the unit that this process was started by.
+    /// Returns the denials of the unit that this process was started by.
     pub fn of_this_service(site: &Site) -> Option<UnitDenial> {
         // Set by systemd for each service.
         std::env::var_os("INVOCATION_ID")?;
@@ -154,7 +154,7 @@ fn of_php(site: &Site, root: &Path) -> BTreeSet<PathBuf> {
         for inner in OF_APPLICATIONS {
             let inner = Path::new(&path).join(inner);
             let there = root.join(inner.strip_prefix("/").unwrap_or(&inner));
-            // Debian's WordPress has links to what it writes.
+            // Debian's WordPress has links to the folders that it writes.
             let there = there.canonicalize().unwrap_or(there);
             let owned = std::fs::metadata(&there)
                 .is_ok_and(|it| it.is_dir() && accounts.contains(&it.uid()));

@@ -16,7 +16,7 @@ const CONTROL: &str = "control";
 /// The name of the processes of a server.
 const SERVER: &str = "mayfly";
 
-/// What passes over a socket.
+/// The kind of a Unix socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketKind {
     Stream,
@@ -52,8 +52,8 @@ pub fn all() -> std::io::Result<Vec<ListeningSocket>> {
     Ok(listed(&String::from_utf8_lossy(&list)))
 }
 
-/// The control sockets of servers that this account has started. One whose name does not say it is known by its mode
-/// and by the process that holds it. Another account cannot make a socket that is ours.
+/// The control sockets of servers that this account has started. A socket whose name does not show it is known by its
+/// mode and by the process that holds it. Another account cannot make a socket that is ours.
 pub fn control_sockets() -> Vec<PathBuf> {
     let own = geteuid().as_raw();
     let is_private = |path: &Path| {

@@ -9,7 +9,6 @@ use crate::cli::ServerArgs;
 use crate::commands::running_server::{complain, explained, find, printable};
 use crate::exit::Exit;
 
-/// Does what was typed.
 pub fn run(args: &ServerArgs) -> Exit {
     let event_loop = match crate::processes::event_loop::build() {
         Ok(event_loop) => event_loop,

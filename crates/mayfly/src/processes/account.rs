@@ -1,4 +1,4 @@
-//! Who serves and who runs PHP, when root starts the program.
+//! The accounts that serve and that run PHP, when root starts the program.
 //!
 //! They are two accounts, so that a script can neither signal the server nor look into it,
 //! nor connect to the sockets of the pools. PHP takes the account that sites usually belong
@@ -9,8 +9,8 @@
 //!    exist only while a service runs;
 //! 3. else `nobody`.
 //!
-//! Beside its own group it has the one of PHP's account, since many sites are readable for
-//! that group alone. What `user` names is taken as it is.
+//! Beside its own group it has the one of PHP's account, since many sites are readable for that group alone. An
+//! account named by `user` is taken as it is.
 //!
 //! Names are looked up with `id` and `getent`, which Debian always has, so that
 //! accounts from LDAP and the like count as well.
@@ -38,20 +38,19 @@ pub struct Account {
 
 /// The server's own account, where it was made.
 const SERVER: &str = "mayfly";
-/// Who runs PHP: what Debian keeps for sites, else what nginx takes.
+/// The accounts that run PHP: that of Debian's sites, else that of nginx.
 const PHP_DEFAULTS: [&str; 2] = ["www-data", NOBODY];
 const NOBODY: &str = "nobody";
-/// Of these, nothing on disk and no name ever belongs to an account for long: systemd's
-/// range for `DynamicUser`.
+/// Numbers of accounts that own no file and no name for long: systemd's range for `DynamicUser`.
 pub const NUMBERS: RangeInclusive<u32> = 61184..=65519;
 /// Numbers looked at, each of which another server may have taken.
 const NUMBERS_TRIED_MAX: usize = 256;
 
-/// Of util-linux, which Debian always has.
+/// `setpriv` of util-linux, which Debian always has.
 pub const SETPRIV: &str = "/usr/bin/setpriv";
 
 impl Account {
-    /// What `setpriv` has to be told to become this account.
+    /// Returns the arguments with which `setpriv` becomes this account.
     pub fn setpriv_arguments(&self) -> Vec<String> {
         let groups = self.groups.as_deref().unwrap_or_default();
         let numbers: Vec<String> = groups.iter().map(u32::to_string).collect();
@@ -72,8 +71,7 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether capabilities can be taken away from what is started. In a container, root may
-/// lack the right to.
+/// Whether capabilities can be taken away from started programs. In a container, root may lack the right to.
 pub fn may_drop_capabilities() -> bool {
     rustix::thread::capabilities(None)
         .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SETPCAP))
@@ -96,7 +94,7 @@ pub fn to_serve(user: Option<&User>, former: Option<u32>) -> Result<Option<Accou
     Ok(Some(account).filter(|account| account.uid != 0))
 }
 
-/// Who runs the PHP of a pool when root starts it.
+/// Returns the account that runs the PHP of a pool when root starts it.
 ///
 /// # Errors
 /// nginx's message for an unknown name.
@@ -107,10 +105,11 @@ pub fn to_run_php(pool: &PhpPool) -> Result<Account, String> {
     }
 }
 
-/// Who serves when root starts the program and nothing is said; `former` as in [`to_serve`].
+/// Returns the account that serves when root starts the program and the configuration names none; `former` as
+/// in [`to_serve`].
 ///
 /// # Errors
-/// There is not even `nobody`.
+/// Not even `nobody` exists.
 pub fn server_default(former: Option<u32>) -> Result<Account, String> {
     let php_group = php_default().map(|php| php.gid).ok();
     if let Ok(mut account) = find(SERVER, None) {
@@ -133,10 +132,10 @@ pub fn server_default(former: Option<u32>) -> Result<Account, String> {
     }
 }
 
-/// Who runs PHP when root starts it and nothing is said.
+/// Returns the account that runs PHP when root starts it and the configuration names none.
 ///
 /// # Errors
-/// There is not even `nobody`.
+/// Not even `nobody` exists.
 pub fn php_default() -> Result<Account, String> {
     PHP_DEFAULTS
         .iter()
@@ -144,8 +143,8 @@ pub fn php_default() -> Result<Account, String> {
         .ok_or_else(|| format!("none of the users {PHP_DEFAULTS:?} exists; name one with \"user\""))
 }
 
-/// What is said of pools that run PHP as the account that serves when root starts the
-/// program, one line each.
+/// Returns warnings about pools that run PHP as the account that serves when root starts the program, one line
+/// each.
 pub fn shared_with_php(process: &Process) -> Vec<String> {
     let Some(server) = &process.user else {
         return Vec::new();
@@ -206,8 +205,8 @@ pub fn owner_of_kept_pages(site: &Site) -> Option<u32> {
         .find(|uid| NUMBERS.contains(uid))
 }
 
-/// A number that stands for no account, and as which nothing runs. As `former`, workers may still run that were
-/// killed a moment ago or whose place is taken.
+/// Returns a number that belongs to no account and to no process. Workers that were killed a moment ago, or
+/// whose place is taken, may still run as `former`.
 fn unused_number(former: Option<u32>) -> Option<u32> {
     let maps = ["uid_map", "gid_map"]
         .map(|name| std::fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default());
@@ -224,7 +223,7 @@ fn unused_number(former: Option<u32>) -> Option<u32> {
         })
 }
 
-/// As whom processes of this machine run.
+/// Returns the accounts of this machine's processes.
 fn running() -> BTreeSet<u32> {
     std::fs::read_dir("/proc")
         .into_iter()
@@ -246,16 +245,15 @@ fn is_mapped(map: &str, number: u32) -> bool {
 }
 
 fn has_no_name(base: &str, number: u32) -> bool {
-    // `getent` says with 2 that it does not exist; anything else is not that answer.
+    // `getent` exits with 2 if it does not exist; any other code is not that answer.
     Command::new("getent")
         .args([base, &number.to_string()])
         .output()
         .is_ok_and(|output| output.status.code() == Some(2))
 }
 
-/// Whether an account may open files in a folder, with all that decides it
-/// (folders above, groups, access lists): asked as that account. True where
-/// `getent` cannot tell.
+/// Whether an account may open files in a folder, with all that decides it (folders above, groups, access
+/// lists): asked as that account. True if `getent` gives no answer.
 pub fn may_enter(account: &Account, folder: &Path) -> bool {
     may(account, "-x", folder)
 }
@@ -279,11 +277,11 @@ fn may(account: &Account, right: &str, path: &Path) -> bool {
         .args(["--", "test", right])
         .arg(path)
         .status();
-    // `test` says no with 1; anything else is not its answer.
+    // `test` exits with 1 if it is false; any other code is not its answer.
     !status.is_ok_and(|status| status.code() == Some(1))
 }
 
-/// What a small program prints; `None` if it fails.
+/// Returns the output of a small program; `None` if it fails.
 fn printed(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

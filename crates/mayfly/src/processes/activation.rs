@@ -6,11 +6,11 @@
 //!          logs        sockets          PHP            served
 //! ```
 //!
-//! Each state owns what was acquired so far, and each step consumes the state before it. A
-//! step that fails gives everything back: logs close, new sockets close and lose their
-//! files, new pools stop and changed ones return to their former settings. What is served
-//! meanwhile is not touched. On disk, empty log files and folders for temporary files stay,
-//! as with nginx.
+//! Each state owns the resources acquired so far, and each step consumes the state before it. A
+//! step that fails gives everything back: logs close, new sockets close and lose their files,
+//! new pools stop and changed ones return to their former settings. The configuration in force
+//! is not touched meanwhile. On disk, empty log files and folders for temporary files stay, as
+//! with nginx.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,20 +40,21 @@ const LEAST_TERMINATE: Duration = Duration::from_secs(300);
 /// And this much more than the longest `*_read_timeout`.
 const BEYOND_READING: Duration = Duration::from_secs(60);
 
-/// What does not change from one configuration to the next.
+/// Values that stay the same from one configuration to the next.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     pub invocation: &'a Invocation,
     pub journal: &'a Arc<Journal>,
-    /// Who serves; `None` where it is the account of this process.
+    /// The account that serves; `None` if it is the account of this process.
     pub account: Option<&'a Account>,
     pub workers: usize,
     pub certificates: &'a Certificates,
-    /// Where the control socket is unless the configuration says so; `None`: beside the pid file.
+    /// The path of the control socket if the configuration sets none; `None`: beside the pid
+    /// file.
     pub unnamed_control: Option<&'a Path>,
 }
 
-/// What is held for the configuration that is served; empty before the first. It changes
+/// The resources held for the configuration that is served; empty before the first. They change
 /// only when another one is in force.
 pub struct HeldResources<'a> {
     pub sockets: &'a mut BoundSockets,
@@ -61,7 +62,7 @@ pub struct HeldResources<'a> {
     pub pools: &'a mut Pools,
 }
 
-/// What stays known of a configuration once it is served.
+/// The facts of a configuration that are kept once it is served.
 pub struct Configuration {
     pub process: Process,
     pub sources: Sources,
@@ -130,7 +131,7 @@ impl LogsOpen {
     /// the transaction is over.
     ///
     /// # Errors
-    /// Why it is not in force; nothing of it is left.
+    /// The reason why it is not in force; nothing of it is left.
     pub async fn activate<Workers>(
         self,
         surroundings: Surroundings<'_>,
@@ -263,13 +264,13 @@ pub fn listens_on(site: &Site, address: &ListenAddress) -> bool {
     site.http.listeners.iter().any(|it| it.address == *address)
 }
 
-/// Where a site listens.
+/// Returns the sockets on which a site listens.
 pub fn wanted_sockets(site: &Site) -> WantedSockets {
     let listener = |it: &site::Listener| (it.address.clone(), it.options.clone());
     site.http.listeners.iter().map(listener).collect()
 }
 
-/// How long a request may take a worker of an own pool where the pool does not say: beyond what
+/// How long a request may take a worker of an own pool that sets no limit: beyond the time that
 /// its visitor waits for, and enough for an import or a backup that a script goes on with.
 fn terminate_timeout(site: &Site) -> Duration {
     let locations = site.http.servers.iter().flat_map(|it| &it.locations);
@@ -281,7 +282,7 @@ fn terminate_timeout(site: &Site) -> Duration {
     LEAST_TERMINATE.max(longest.saturating_add(BEYOND_READING))
 }
 
-/// How PHP of a pool hears of the folder in which it may leave purges while no server runs.
+/// The environment variable of a pool's PHP with the folder for purges while no server runs.
 const LEFT_PURGES: &str = "MAYFLY_PURGE_FOLDER";
 
 /// Unless the pool names another one, or php-fpm's configuration cannot carry the path.
@@ -329,7 +330,7 @@ mod tests {
     use super::*;
     use crate::config;
 
-    /// What is held, and a folder for everything that a configuration names.
+    /// The resources held, and a folder for everything that a configuration names.
     struct Machine {
         folder: tempfile::TempDir,
         invocation: Invocation,
@@ -409,7 +410,7 @@ mod tests {
     const BOTH: &str = "server { listen unix:%%/one; listen unix:%%/two; }";
     const MISSING_PHP: &str = "php_pool site { binary /nowhere/php-fpm; workers 1; }";
 
-    /// A step that fails, the configuration that makes it fail, and the message that says so.
+    /// A step that fails, the configuration that makes it fail, and its message.
     struct FailingStep {
         name: &'static str,
         main: &'static str,

@@ -1,5 +1,5 @@
-//! The serving half as the supervisor sees it: in this process, or in one of its own
-//! without root's rights. Both take the same and tell the same.
+//! The serving half as the supervisor sees it: in this process, or in one of its own without
+//! root's rights. Both take the same commands and report the same events.
 
 use std::os::unix::net::UnixListener;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ use crate::processes::serving::{RunningWorkers, ServedSite};
 use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::worker_handle::{WorkerEvent, WorkerProcess};
 
-/// Who serves.
+/// The process that serves.
 #[allow(
     clippy::large_enum_variant,
     reason = "there is one, and it is never moved about"
@@ -106,8 +106,8 @@ impl Handover<'_> {
 }
 
 impl Backend {
-    /// Starts serving, as `account` if there is one. What callers of the control socket tell the
-    /// server goes to `orders`.
+    /// Starts serving, as `account` if there is one. Commands from callers of the control socket
+    /// go to `orders`.
     ///
     /// # Errors
     /// A message for the operator.
@@ -205,7 +205,7 @@ impl Backend {
         }
     }
 
-    /// What issuers of certificates look for from now on.
+    /// Gives the workers new answers for issuers of certificates.
     ///
     /// # Errors
     /// A message for the operator.
@@ -244,7 +244,7 @@ impl Backend {
         }
     }
 
-    /// The next thing the serving half tells by itself.
+    /// Waits for the next event of the serving half.
     pub async fn next_event(&mut self) -> WorkerEvent {
         match self {
             Backend::InProcess(threads) => tokio::select! {

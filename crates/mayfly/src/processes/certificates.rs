@@ -1,6 +1,6 @@
-//! Certificates that come by themselves, as the program has them: who asks for them, what is
-//! served until they are there, and how they come to those who serve. All of it is done by the
-//! process that reads key files.
+//! Certificates that come by themselves, as the program has them: who asks for them, the
+//! certificate that is served until they are there, and how they reach the workers. All of it is
+//! done by the process that reads key files.
 //!
 //! ```text
 //! acme::Renewal, one task each ──► Change ──► supervisor ──► Backend
@@ -32,7 +32,7 @@ use crate::processes::node_certificates::NodeCertificates;
 /// Until an issuer whose folder or files cannot be used is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(600);
 
-/// What the supervisor does next.
+/// The next change for the supervisor to make.
 pub enum Change {
     /// A certificate is new: the configuration in force gets it.
     Certificates,
@@ -54,11 +54,11 @@ struct SharedCertificates {
     journal: Arc<Journal>,
     changes: mpsc::UnboundedSender<Change>,
     answers: Mutex<Vec<ChallengeAnswer>>,
-    /// Those that were issued or made since the start, by the names that servers know them by.
+    /// The certificates issued or made since the start, by the names that servers know them by.
     files: Mutex<HashMap<PathBuf, Vec<u8>>>,
 }
 
-/// What the certificates of an issuer share.
+/// The state that the certificates of an issuer share.
 #[derive(Default)]
 struct IssuerState(tokio::sync::Mutex<Option<Arc<Authority>>>);
 
@@ -109,7 +109,7 @@ impl Certificates {
             .collect()
     }
 
-    /// From now on these are kept valid. What was wanted before goes on as it is.
+    /// Keeps these valid from now on. Certificates that were wanted before go on as they are.
     pub fn keep(&mut self, wanted: &Acme, nodes: Option<&CacheNodes>) {
         let nodes = nodes.filter(|it| it.page_key.is_some());
         if self.nodes.as_ref() != nodes {
@@ -189,7 +189,7 @@ impl Certificates {
         });
     }
 
-    /// What issuers look for now.
+    /// Returns the present answers for issuers.
     pub fn answers(&self) -> AcmeAnswerTexts {
         answer_texts(self.shared.answers.lock().iter().cloned())
     }
@@ -207,7 +207,7 @@ pub fn answer_texts(answers: impl IntoIterator<Item = ChallengeAnswer>) -> AcmeA
     texts
 }
 
-/// The same certificate, whatever number its issuer has.
+/// Whether two certificates are the same, whatever number their issuer has.
 fn is_same(one: &AcmeCertificate, other: &AcmeCertificate) -> bool {
     (&one.names, one.key, &one.file) == (&other.names, other.key, &other.file)
 }
@@ -221,7 +221,7 @@ pub fn files_for_test(site: &Site) -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// What is on the disk, or a certificate that no client trusts.
+/// Returns the certificate on the disk, or one that no client trusts.
 fn first_file(acme: &Acme, certificate: &AcmeCertificate) -> Option<Vec<u8>> {
     let issuer = acme.issuers.get(certificate.issuer)?;
     let stored = issuer.state_path.as_ref().and_then(|folder| {
@@ -229,7 +229,7 @@ fn first_file(acme: &Acme, certificate: &AcmeCertificate) -> Option<Vec<u8>> {
         let pem = store.read(&format!("{}.pem", certificate.file_stem))?;
         acme::usable(&pem, &request_of(certificate)).then_some(pem)
     });
-    // Without it, the reader of the file says that it is missing.
+    // Without it, the reader of the file reports that it is missing.
     stored.or_else(|| acme::self_signed(&certificate.names).ok())
 }
 

@@ -1,7 +1,7 @@
-//! What the privileged parent and the worker process say to each other, over a
-//! pair of connected sockets that keep message boundaries. Open sockets and
-//! log files travel as descriptors (`SCM_RIGHTS`); a configuration, which may
-//! be megabytes, as the descriptor of a file in memory.
+//! Messages between the privileged parent and the worker process, over a pair of connected
+//! sockets that keep message boundaries. Open sockets and log files travel as descriptors
+//! (`SCM_RIGHTS`); a configuration, which may be megabytes, as the descriptor of a file in
+//! memory.
 //!
 //! ```text
 //! parent -> worker   Serve(configuration + descriptors), Pool, Reopen, Answers, Outcome, Stop
@@ -23,18 +23,18 @@ use rustix::net::{
 
 /// Descriptors in one packet: the kernel takes 253.
 const FDS_PER_PACKET: usize = 200;
-/// A message's own bytes; what is longer travels as a file.
+/// A message's own bytes; a longer message travels as a file.
 const PACKET_BYTES: usize = 4096;
 
-/// What one message may bring.
+/// The bounds of one message.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     fds: usize,
     body_bytes: u64,
 }
 
-/// From the parent: a configuration with all its texts (twice what may be read),
-/// and far more sockets and logs than a process may have open by default.
+/// From the parent: a configuration with all its texts (twice the readable size), and far more
+/// sockets and logs than a process may have open by default.
 pub const FROM_PARENT: Limits = Limits {
     fds: 100_000,
     body_bytes: 64 << 20,
@@ -46,7 +46,6 @@ pub const FROM_WORKER: Limits = Limits {
     body_bytes: 1 << 20,
 };
 
-/// One message.
 #[derive(Debug)]
 pub struct Message {
     pub body: Vec<u8>,
@@ -56,7 +55,7 @@ pub struct Message {
 /// The two ends.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
     Ok(rustix::net::socketpair(
@@ -70,7 +69,7 @@ pub fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
 /// Sends one message; blocks while the other side does not read.
 ///
 /// # Errors
-/// What the system says; the other side may be gone.
+/// The error of the system; the other side may be gone.
 pub fn send(channel: BorrowedFd<'_>, body: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     let file = rustix::fs::memfd_create("mayfly", MemfdFlags::CLOEXEC)?;
     // Keys of certificates may be in it.
@@ -106,7 +105,7 @@ fn packet(channel: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::
 /// Waits for a message; `None` when the other side is gone.
 ///
 /// # Errors
-/// What the system says, or a message that makes no sense.
+/// The error of the system, or a message that makes no sense.
 pub fn receive(channel: BorrowedFd<'_>, limits: Limits) -> io::Result<Option<Message>> {
     let (head, mut first) = receive_packet(channel)?;
     if head.is_empty() {
@@ -143,7 +142,7 @@ fn receive_packet(channel: BorrowedFd<'_>) -> io::Result<(Vec<u8>, Vec<OwnedFd>)
         let mut buffers = [IoSliceMut::new(&mut bytes)];
         match rustix::net::recvmsg(channel, &mut buffers, &mut control, RecvFlags::CMSG_CLOEXEC) {
             Err(rustix::io::Errno::INTR) => continue,
-            // What a killed peer leaves behind.
+            // The error after the death of a killed peer.
             Err(rustix::io::Errno::CONNRESET) => return Ok((Vec::new(), Vec::new())),
             result => break result?,
         }

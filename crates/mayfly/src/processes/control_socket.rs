@@ -1,5 +1,5 @@
-//! The control socket: where it is, who makes it, and what is answered on it. It is made by the
-//! process that was started, with its rights, and answered on by the one that serves.
+//! The control socket: its place, its maker, and the answers on it. It is made by the process that was started, with
+//! its rights, and answered on by the one that serves.
 
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ use crate::processes::account;
 use crate::processes::journal::Journal;
 use crate::processes::orders::Orders;
 
-/// Where the control socket of a configuration is; `None`: it has none. `unnamed` is where it is
-/// unless the configuration says so, `None`: beside the pid file.
+/// Returns the path of a configuration's control socket; `None`: it has none. `unnamed` is the path if the
+/// configuration sets none, `None`: beside the pid file.
 pub fn path(process: &Process, unnamed: Option<&Path>) -> Option<PathBuf> {
     match &process.control_socket {
         site::ControlSocket::Off => None,
@@ -48,7 +48,7 @@ pub fn serve_folder() -> Result<PathBuf, String> {
         let path = PathBuf::from(std::env::var_os(name)?);
         path.is_absolute().then_some(path)
     };
-    // systemd's `RuntimeDirectory=` says where.
+    // systemd's `RuntimeDirectory=` names the folder.
     if let Some(folder) = absolute("RUNTIME_DIRECTORY") {
         return Ok(folder);
     }
@@ -89,8 +89,8 @@ pub enum NewControl {
 /// Makes the socket of a configuration, unless it is the one that is `held`.
 ///
 /// # Errors
-/// It was asked for by name and cannot be made. Where it is a default, a line in the log says
-/// so, and the server does without.
+/// It was asked for by name and cannot be made. If a default one cannot be made, the log has a line about it, and
+/// the server does without.
 pub fn bind(
     process: &Process,
     unnamed: Option<&Path>,
@@ -118,7 +118,7 @@ pub fn bind(
 }
 
 /// The folder of the socket of `mayfly serve` and of its other files, for this account alone. In root's, the account
-/// that serves finds what it knows by name, and cannot list it.
+/// that serves finds files that it knows by name, and cannot list it.
 pub fn make_folder(path: &Path) {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
     let Some(folder) = path.parent() else {
@@ -126,7 +126,7 @@ pub fn make_folder(path: &Path) {
     };
     let mode = if account::is_root() { 0o711 } else { 0o700 };
     let mut builder = std::fs::DirBuilder::new();
-    // Where it cannot be made, the socket cannot, which is then said.
+    // If the folder cannot be made, the socket cannot, which is then reported.
     let _ = builder.recursive(true).mode(mode).create(folder);
     let is_closed = |facts: std::fs::Metadata| facts.uid() == 0 && facts.mode() & 0o777 == 0o700;
     if account::is_root() && folder.symlink_metadata().is_ok_and(is_closed) {
@@ -158,7 +158,7 @@ struct ControlHandler {
 }
 
 impl ControlHandler {
-    /// What the workers share, for no longer than a moment.
+    /// Returns the state that the workers share, to be held for a moment only.
     fn shared(&self) -> Result<Arc<WorkersState>, Refusal> {
         let ends = || Refusal::new(503, "the server is about to end");
         let shared = self.shared.upgrade().ok_or_else(ends)?;

@@ -1,9 +1,8 @@
-//! `daemon on`: the program leaves the terminal without forking itself, which
-//! safe Rust has no function for and threads do not survive. It starts its own
-//! image again from the same file, which begins a session of its own and then starts as
-//! usual; what goes wrong is shown on the terminal it still has. The first
-//! process waits on the other's standard input for the word that everything
-//! listens, and ends with the same exit code as if it had started itself.
+//! `daemon on`: the program leaves the terminal without forking itself, which safe Rust has no
+//! function for and threads do not survive. It starts its own image again from the same file, which
+//! begins a session of its own and then starts as usual; failures are shown on the terminal it still
+//! has. The first process waits on the other's standard input for the word that everything listens,
+//! and ends with the same exit code as if it had started itself.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -47,7 +46,7 @@ pub fn detach(flags: &Flags, program: &StartedProgram) -> io::Result<Exit> {
 /// In the detached half, first thing: a session without a terminal.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn begin_session() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(())
@@ -56,8 +55,8 @@ pub fn begin_session() -> io::Result<()> {
 /// In the detached half, when everything listens: lets go of the terminal, and
 /// lets the first process go.
 ///
-/// # Errors
-/// What the system says.
+/// The error of the system.
+/// The error of the system.
 pub fn leave_terminal() -> io::Result<()> {
     let mut waiting = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let left = close_standard_streams();
@@ -70,7 +69,7 @@ pub fn leave_terminal() -> io::Result<()> {
 /// and error lead nowhere, so that a caller who reads them does not wait for the end of the program.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn close_standard_streams() -> io::Result<()> {
     let null = OpenOptions::new()
         .read(true)

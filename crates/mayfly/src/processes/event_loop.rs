@@ -4,7 +4,7 @@
 use std::io;
 
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn build() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

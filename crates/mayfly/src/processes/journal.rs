@@ -1,6 +1,6 @@
-//! What the program itself says while it starts, reloads and stops: to the
-//! error logs of the main context, and to stderr until the start is over.
-//! Requests are logged by `server`.
+//! The program's own messages while it starts, reloads and stops: to the error
+//! logs of the main context, and to stderr until the start is over. Requests
+//! are logged by `server`.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -15,11 +15,12 @@ use site::{ErrorLog, LogLevel, LogTarget};
 
 use crate::processes::logs::{self, LogFiles};
 
-/// Where the program's own lines go. Shared with the tasks that watch PHP.
+/// The log of the program's own lines. Shared with the tasks that watch PHP.
 #[derive(Default)]
 pub struct Journal {
     logs: Mutex<(ErrorLogs, Vec<ErrorLog>)>,
-    /// The start is over: stderr hears only what an `error_log` sends there.
+    /// The start is over: stderr gets only the lines that an `error_log` sends
+    /// there.
     has_started: AtomicBool,
 }
 
@@ -63,7 +64,8 @@ impl Journal {
         self.has_started.store(true, Ordering::Relaxed);
     }
 
-    /// Writes one line. During the start what is wrong also goes to stderr.
+    /// Writes one line. During the start, warnings and errors also go to
+    /// stderr.
     pub fn line(&self, level: LogLevel, message: impl Display) {
         let is_shown = level <= LogLevel::Warn && !self.has_started.load(Ordering::Relaxed);
         if is_shown {
@@ -73,7 +75,7 @@ impl Journal {
         self.write(level, message, is_shown);
     }
 
-    /// Writes one line about what the terminal has been shown already.
+    /// Writes one line that the terminal has shown already.
     pub fn record(&self, level: LogLevel, message: impl Display) {
         self.write(level, message, !self.has_started.load(Ordering::Relaxed));
     }

@@ -1,5 +1,5 @@
-//! Huge pages for a large store (crate `huge-pages`): looks at how much the zones hold, once a
-//! second while there are requests. A server at rest gives back what its first thread keeps at hand as well.
+//! Huge pages for a large store (crate `huge-pages`): looks at how much the zones hold, once a second while there
+//! are requests. A server at rest also gives back the memory that its first thread keeps at hand.
 
 use std::sync::Weak;
 

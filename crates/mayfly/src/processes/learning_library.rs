@@ -14,7 +14,8 @@ use crate::processes::journal::Journal;
 /// systems.
 const FOLDER: &str = "library";
 
-/// How PHP of a pool is started. Where it cannot load the library, the log says why, and nothing is learned.
+/// Returns how PHP of a pool is started. If it cannot load the library, the log has the reason, and no page is
+/// learned.
 pub fn spec(pool: &PhpPool, journal: &Journal) -> LearningSpec {
     let library = installed(pool, journal).inspect_err(|why| {
         journal.warn(format_args!(
@@ -38,7 +39,7 @@ fn installed(pool: &PhpPool, journal: &Journal) -> Result<PathBuf, String> {
             folder.display()
         )
     };
-    // Where it cannot be made, the one below it cannot, which is then said.
+    // If this folder cannot be made, the one below it cannot, which is then reported.
     let _ = trusted_path::make_open_folder(&paths::cache());
     trusted_path::make_open_folder(&folder).map_err(cannot)?;
     let installed = preload::install(library, &folder).map_err(cannot)?;

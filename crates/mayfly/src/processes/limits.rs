@@ -1,4 +1,4 @@
-//! What the process may use: open files, and the folder of its pid file.
+//! The limits of the process: open files, and the folder of its pid file.
 
 use std::io;
 use std::path::Path;
@@ -10,15 +10,15 @@ use crate::processes::control_socket;
 use crate::processes::journal::Journal;
 use system_error::SystemError;
 
-/// Raises the number of files that may be open: to what the configuration says,
-/// else as far as the system lets us. Each connection is one.
+/// Raises the number of files that may be open: to that of the configuration, else as far as the system lets
+/// us. Each connection is one.
 pub fn raise_open_files(wanted: Option<u64>, journal: &Journal) {
     let mut limit = getrlimit(Resource::Nofile);
     match wanted {
         None => limit.current = limit.maximum,
         Some(wanted) => {
             limit.current = Some(wanted);
-            // Only root may go higher; others are told so below.
+            // Only root may go higher; others get a warning below.
             limit.maximum = limit.maximum.map(|maximum| maximum.max(wanted));
         }
     }

@@ -1,6 +1,6 @@
 //! The messages between parent and worker process, as values. serde writes them in the form of
 //! `postcard`; [`channel`] carries the bytes, and beside them the descriptors in the order in which
-//! the message names what they are.
+//! the message names them.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -26,7 +26,7 @@ use crate::processes::pools::{LearningSockets, PoolStatus};
 use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::socket_name::{SocketName, listening};
 
-/// A configuration with what belongs to it, as the worker gets it.
+/// A configuration with its descriptors, as the worker gets it.
 #[derive(Debug)]
 pub struct ReceivedConfiguration {
     /// Reads from texts.
@@ -50,19 +50,18 @@ pub enum ToWorker {
     Serve(Box<ReceivedConfiguration>),
     Pool(PoolStatus),
     Reopen(LogFiles),
-    /// What issuers of certificates look for.
+    /// The answers for issuers of certificates.
     Answers(AcmeAnswerTexts),
     /// The program beside this one has ended, with all that it had started.
     Alone,
     /// Whether all workers still serve.
     LifeSign,
-    /// What came of an order.
+    /// The outcome of an order.
     Outcome(u64, Outcome),
     /// Graceful: requests under way are finished.
     Stop(Patience),
 }
 
-/// From the worker.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromWorker {
     /// The last configuration is in force, or the last answers are.
@@ -73,7 +72,7 @@ pub enum FromWorker {
     Served,
     /// No request uses this configuration any more.
     Released(u64),
-    /// A caller of the control socket tells the server something.
+    /// A caller of the control socket sends the server a command.
     Order {
         number: u64,
         command: Command,
@@ -119,7 +118,7 @@ struct ConfigurationTexts {
 #[derive(Serialize, Deserialize)]
 struct LogNames(Vec<OsString>);
 
-/// What the parent sends of a configuration; borrowed, since it keeps all of it.
+/// The parts of a configuration that the parent sends; borrowed, since it keeps all of it.
 #[derive(Clone, Copy)]
 pub struct SentConfiguration<'a> {
     pub invocation: &'a Invocation,
@@ -135,7 +134,7 @@ pub struct SentConfiguration<'a> {
 }
 
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) -> io::Result<()> {
     let invocation = sent.invocation;
     let mut fds = Vec::new();
@@ -184,13 +183,13 @@ pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) 
 }
 
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn send_pool(channel: BorrowedFd<'_>, pool: &PoolStatus) -> io::Result<()> {
     send(channel, &ParentMessage::Pool(pool.clone()), &[])
 }
 
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn send_logs(channel: BorrowedFd<'_>, logs: &LogFiles) -> io::Result<()> {
     let mut fds = Vec::new();
     let names = log_names(logs, &mut fds);
@@ -198,25 +197,25 @@ pub fn send_logs(channel: BorrowedFd<'_>, logs: &LogFiles) -> io::Result<()> {
 }
 
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn send_answers(channel: BorrowedFd<'_>, answers: &AcmeAnswerTexts) -> io::Result<()> {
     send(channel, &ParentMessage::Answers(answers.clone()), &[])
 }
 
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn send_alone(channel: BorrowedFd<'_>) -> io::Result<()> {
     send(channel, &ParentMessage::Alone, &[])
 }
 
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn ask_for_life_sign(channel: BorrowedFd<'_>) -> io::Result<()> {
     send(channel, &ParentMessage::LifeSign, &[])
 }
 
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn send_outcome(channel: BorrowedFd<'_>, number: u64, outcome: &Outcome) -> io::Result<()> {
     send(
         channel,
@@ -226,7 +225,7 @@ pub fn send_outcome(channel: BorrowedFd<'_>, number: u64, outcome: &Outcome) -> 
 }
 
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn send_stop(channel: BorrowedFd<'_>, patience: Patience) -> io::Result<()> {
     let awaits_next_requests = patience == Patience::ForNextRequests;
     send(
@@ -239,7 +238,7 @@ pub fn send_stop(channel: BorrowedFd<'_>, patience: Patience) -> io::Result<()> 
 }
 
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn reply(channel: BorrowedFd<'_>, reply: &FromWorker) -> io::Result<()> {
     send(channel, reply, &[])
 }
@@ -256,7 +255,7 @@ fn send(
 /// The worker's next message; `None` at the end of the channel.
 ///
 /// # Errors
-/// What the system says, or a message that makes no sense.
+/// The error of the system, or a message that makes no sense.
 pub fn receive_reply(channel: BorrowedFd<'_>) -> io::Result<Option<FromWorker>> {
     let message = channel::receive(channel, channel::FROM_WORKER)?;
     message.map(|message| decode(&message.body)).transpose()
@@ -265,7 +264,7 @@ pub fn receive_reply(channel: BorrowedFd<'_>) -> io::Result<Option<FromWorker>> 
 /// The parent's next message; `None` at the end of the channel.
 ///
 /// # Errors
-/// What the system says, or a message that makes no sense.
+/// The error of the system, or a message that makes no sense.
 pub fn receive(channel: BorrowedFd<'_>) -> io::Result<Option<ToWorker>> {
     let message = channel::receive(channel, channel::FROM_PARENT)?;
     message.map(to_worker).transpose()
@@ -295,7 +294,7 @@ fn to_worker(message: Message) -> io::Result<ToWorker> {
     with_fds.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-/// `None` where descriptors are missing.
+/// `None` if descriptors are missing.
 fn received(
     sent: ConfigurationTexts,
     fds: &mut impl Iterator<Item = OwnedFd>,
@@ -359,7 +358,7 @@ fn log_names<'a>(logs: &'a LogFiles, fds: &mut Vec<BorrowedFd<'a>>) -> LogNames 
     LogNames(names.collect())
 }
 
-/// `None` where descriptors are missing.
+/// `None` if descriptors are missing.
 fn log_files(names: LogNames, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<LogFiles> {
     let names = names.0.into_iter();
     let files = names.map(|name| Some((name.into(), Arc::new(File::from(fds.next()?)))));

@@ -1,5 +1,5 @@
 //! Certificates that several machines have in common (`cache_nodes` with a key file): one of them asks the issuer, all
-//! show the issuer what it wants to see, and all get the certificate. The engine keeps it sealed.
+//! give the issuer the challenge answers, and all get the certificate. The engine keeps it sealed.
 
 use std::time::{Duration, SystemTime};
 
@@ -29,7 +29,7 @@ impl NodeCertificates {
     /// All nodes give this answer for a while.
     ///
     /// # Errors
-    /// That one of them does not, or may not.
+    /// One of them does not present it, or may not.
     pub async fn present(&self, answer: ChallengeAnswer) -> Result<(), String> {
         let texts = answer_texts([answer]);
         match self.nodes.tell_answers(&texts, PRESENTED_WITHIN).await {

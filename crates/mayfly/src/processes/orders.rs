@@ -1,12 +1,12 @@
-//! What callers of the control socket tell the server itself (`-s`), on its way to the supervisor. The
-//! process that answers on the socket may be the worker, which passes it on:
+//! Commands for the server itself (`-s`) from callers of the control socket, on their way to the
+//! supervisor. The process that answers on the socket may be the worker, which passes them on:
 //!
 //! ```text
 //! control socket ─► Order ────────────────────────────────────────► supervisor
 //!              └──► Order ─► Waiting ── channel ──► Order (its number) ──┘
 //! ```
 //!
-//! The caller is told when it is done, or why it was not.
+//! The caller gets an answer when the command is carried out, or the reason why it was not.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,10 +20,10 @@ use crate::processes::messages::{self, FromWorker};
 /// Orders that wait for the supervisor; more than callers that are answered at a time.
 const WAITING_ORDERS: usize = 64;
 
-/// What came of an order; the reasons why nothing did, a line for each.
+/// The outcome of an order; if it failed, the reasons, a line for each.
 pub type Outcome = Result<(), String>;
 
-/// What the server was told to do.
+/// A command for the server, with its caller.
 #[derive(Debug)]
 pub struct Order {
     pub command: Command,
@@ -31,7 +31,7 @@ pub struct Order {
     asker: Asker,
 }
 
-/// Who waits for the outcome.
+/// The receiver of the outcome.
 #[derive(Debug)]
 enum Asker {
     /// A caller of this process.
@@ -46,7 +46,7 @@ pub fn way() -> (Orders, mpsc::Receiver<Order>) {
     (Orders(sender), receiver)
 }
 
-/// Where orders go.
+/// The channel of orders to the supervisor.
 #[derive(Debug, Clone)]
 pub struct Orders(mpsc::Sender<Order>);
 
@@ -54,7 +54,7 @@ impl Orders {
     /// Gives an order of a caller of this process; over when it is carried out.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason why it is not.
     pub async fn give(&self, command: Command, caller: Caller) -> Result<(), Refusal> {
         let (sender, outcome) = oneshot::channel();
         let order = Order {
@@ -70,8 +70,8 @@ impl Orders {
         outcome.map_err(|reasons| Refusal::new(control::command::FAILED, reasons))
     }
 
-    /// Takes an order from the worker's channel. Of a worker that asks for more than callers can,
-    /// the rest is dropped.
+    /// Takes an order from the worker's channel. If a worker asks for more than callers can, the
+    /// rest is dropped.
     pub fn pass(&self, command: Command, caller: Caller, number: u64, channel: &Arc<OwnedFd>) {
         let channel = channel.clone();
         let _ = self.0.try_send(Order {
@@ -87,7 +87,7 @@ fn ends() -> Refusal {
 }
 
 impl Order {
-    /// Tells the caller what came of it.
+    /// Sends the outcome to the caller.
     pub fn tell(self, outcome: Outcome) {
         // The caller may have gone away.
         match self.asker {
@@ -99,7 +99,7 @@ impl Order {
     }
 }
 
-/// Callers of the worker, which wait for what its parent does.
+/// Callers of the worker, which wait for the outcome at its parent.
 #[derive(Default)]
 pub struct WaitingOrders {
     by_number: HashMap<u64, Order>,
@@ -122,7 +122,7 @@ impl WaitingOrders {
         }
     }
 
-    /// The parent says what came of the order of this number.
+    /// Takes the parent's outcome of the order of this number.
     pub fn told(&mut self, number: u64, outcome: Outcome) {
         if let Some(order) = self.by_number.remove(&number) {
             order.tell(outcome);
@@ -131,7 +131,7 @@ impl WaitingOrders {
 }
 
 impl Order {
-    /// Did the caller go away?
+    /// Whether the caller went away.
     fn is_forgotten(&self) -> bool {
         matches!(&self.asker, Asker::Here(asker) if asker.is_closed())
     }

@@ -1,8 +1,8 @@
 //! Sockets that a service manager has bound and passes at the start (`sd_listen_fds(3)`): a port below
 //! 1024 needs no rights here then, and connections wait while the server restarts.
 //!
-//! A `listen` of the same address takes such a socket instead of binding one. What no `listen` asks for
-//! is named in the log, by the name that the manager gave it, and closed.
+//! A `listen` of the same address takes such a socket instead of binding one. A socket that no `listen`
+//! asks for is named in the log, by the name that the manager gave it, and closed.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,7 +27,7 @@ pub struct PassedSocket {
     name: String,
 }
 
-/// Takes what the environment says was passed to this process.
+/// Takes the sockets that the environment declares as passed to this process.
 pub fn take(inherited: &mut InheritedFiles, journal: &Journal) -> Vec<PassedSocket> {
     let number = |name: &str| std::env::var(name).ok()?.parse::<usize>().ok();
     let is_ours = number("LISTEN_PID") == usize::try_from(std::process::id()).ok();
@@ -56,7 +56,7 @@ pub fn take(inherited: &mut InheritedFiles, journal: &Journal) -> Vec<PassedSock
     passed.collect()
 }
 
-/// Says which of them the configuration does not have.
+/// Logs the passed sockets that the configuration does not have.
 pub fn name_unwanted(
     passed: &[PassedSocket],
     is_wanted: impl Fn(&ListenAddress) -> bool,
@@ -71,7 +71,7 @@ pub fn name_unwanted(
     }
 }
 
-/// The address of a socket, and the socket as workers want it; `None` where it does not listen.
+/// The address of a socket, and the socket as workers want it; `None` if it does not listen.
 fn listening(file: OwnedFd) -> Option<(ListenAddress, Listening)> {
     let kind = rustix::net::sockopt::socket_type(file.as_fd()).ok()?;
     let accepts = rustix::net::sockopt::socket_acceptconn(file.as_fd()).unwrap_or(false);

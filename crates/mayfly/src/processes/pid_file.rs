@@ -44,7 +44,8 @@ impl PidFile {
     }
 }
 
-/// Where the pid of a program is while another one takes its place: nginx's `nginx.pid.oldbin`.
+/// Returns the pid file of a program while another one takes its place: nginx's
+/// `nginx.pid.oldbin`.
 pub fn of_predecessor(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".oldbin");

@@ -1,7 +1,6 @@
 //! PHP pools of the configuration in force: started before the first request,
 //! kept, reloaded or replaced at a reload, and stopped when no request asks them
-//! any more. What they tell goes to the journal; changes that the requests'
-//! side must know go to all listeners.
+//! any more. Their events go to the journal; changes that the requests' side must know go to all listeners.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
@@ -31,13 +30,13 @@ pub struct PoolStatus {
     pub generation: u64,
 }
 
-/// Where libraries in PHP connect, by the names of pools.
+/// The sockets to which libraries in PHP connect, by the names of pools.
 pub type LearningSockets = HashMap<String, OwnedFd>;
 
 /// The running pools, by name.
 pub struct Pools {
     running: BTreeMap<String, RunningPool>,
-    /// Those of the program whose place we take, until one of ours is found to be the same.
+    /// The pools of the program whose place we take, until one of ours is found to be the same.
     inherited: BTreeMap<String, PoolEstate>,
     journal: Arc<Journal>,
     changes: mpsc::UnboundedSender<PoolStatus>,
@@ -55,7 +54,7 @@ struct RunningPool {
 #[derive(Default)]
 pub struct RetiredPools(Vec<Pool>);
 
-/// What was started and changed for a configuration that is not in force yet.
+/// The pools started and changed for a configuration that is not in force yet.
 #[derive(Default)]
 #[must_use = "what was started runs until the change is undone"]
 pub struct PoolChange {
@@ -65,8 +64,8 @@ pub struct PoolChange {
 }
 
 impl Pools {
-    /// None yet. Changes of their state go to `changes`: one for each new
-    /// master, so the channel stays short.
+    /// Makes a list of no pools yet. Changes of their state go to `changes`: one for each new master, so
+    /// the channel stays short.
     pub fn new(journal: Arc<Journal>, changes: mpsc::UnboundedSender<PoolStatus>) -> Pools {
         Pools {
             running: BTreeMap::new(),
@@ -76,8 +75,8 @@ impl Pools {
         }
     }
 
-    /// Pools of the program whose place this one takes. Those that the configuration has as well stay as
-    /// they are.
+    /// Takes the pools of the program whose place this one takes. Pools that the configuration has as well
+    /// stay as they are.
     pub fn inherit(&mut self, estates: Vec<(String, PoolEstate)>) {
         self.inherited = estates.into_iter().collect();
     }
@@ -93,7 +92,7 @@ impl Pools {
         estates
     }
 
-    /// Whether what php-fpm logs is read here.
+    /// Sets whether php-fpm's log is read here.
     pub fn relay(&self, is_relayed: bool) {
         for running in self.running.values() {
             running.pool.relay(is_relayed);
@@ -114,17 +113,17 @@ impl Pools {
         }
     }
 
-    /// Those that came from another program and that the configuration has as well.
+    /// Returns the names of pools that came from another program and that the configuration has as well.
     pub fn inherited_names(&self) -> Vec<String> {
         let inherited = self.running.iter().filter(|(_, it)| it.is_inherited);
         inherited.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Brings what runs in line with `specs`, except for stopping: pools that
-    /// are new start, pools that changed get a new master.
+    /// Brings the running pools in line with `specs`, except for stopping: pools that are new start, pools
+    /// that changed get a new master.
     ///
     /// # Errors
-    /// Why a pool could not start; everything is as before then.
+    /// The reason why a pool could not start; everything is as before then.
     pub async fn change(&mut self, specs: Vec<PoolSpec>) -> Result<PoolChange, String> {
         let mut change = PoolChange::default();
         for spec in specs {
@@ -170,7 +169,7 @@ impl Pools {
         Ok(())
     }
 
-    /// The pool of the program whose place we take, if it is what we want. Any other goes on there for as
+    /// The pool of the program whose place we take, if it has the same spec. Any other goes on there for as
     /// long as that program needs it.
     fn goes_on_with(&mut self, spec: &PoolSpec) -> Option<Pool> {
         let estate = self.inherited.remove(&spec.name)?;
@@ -297,8 +296,7 @@ impl RetiredPools {
     }
 }
 
-/// The status where there is a master; a pool between two masters keeps what
-/// was last said of it.
+/// Returns the status if there is a master; a pool between two masters keeps its last status.
 fn status(name: &str, pool: &Pool, state: PoolState) -> Option<PoolStatus> {
     let (workers, generation) = match state {
         PoolState::Ready {
@@ -318,7 +316,7 @@ fn status(name: &str, pool: &Pool, state: PoolState) -> Option<PoolStatus> {
     })
 }
 
-/// Tells of each new master until the pool ends.
+/// Reports each new master until the pool ends.
 fn watch(
     name: String,
     pool: &Pool,
@@ -393,8 +391,8 @@ fn report(journal: &Journal, name: &str, event: &Event) {
     journal.line(level, format_args!("php_pool \"{name}\": {message}"));
 }
 
-/// php-fpm's levels in ours. Its `alert` is what made it give up; our log keeps
-/// that word for what is wrong with the server itself.
+/// php-fpm's levels in ours. Its `alert` is the reason why it gave up; our log keeps that word for faults
+/// of the server itself.
 fn php_level(level: php_pool::LogLevel) -> LogLevel {
     match level {
         php_pool::LogLevel::Debug => LogLevel::Debug,
@@ -404,11 +402,10 @@ fn php_level(level: php_pool::LogLevel) -> LogLevel {
     }
 }
 
-/// What the configuration says of a pool, as `php_pool` wants it. `server` is
-/// the account that serves, `php` the one that runs PHP; `None` where it is that
-/// of this process.
+/// Returns the specification of a pool for `php_pool`, from the configuration. `server` is the account that
+/// serves, `php` the one that runs PHP; `None` if it is that of this process.
 ///
-/// `terminate_after` is the `request_terminate_timeout` of a pool that has none; `learning` is set where pages
+/// `terminate_after` is the `request_terminate_timeout` of a pool that has none; `learning` is set if pages
 /// are learned.
 pub fn spec(
     pool: &PhpPool,

@@ -1,6 +1,6 @@
-//! What a service manager such as systemd is told: that the start is over, that a reload or the end has
-//! begun, which process goes on after an upgrade, and that the server still serves. The protocol is
-//! `sd_notify(3)`: lines of text in one datagram to the socket that `NOTIFY_SOCKET` names.
+//! Notices to a service manager such as systemd: that the start is over, that a reload or the end has begun,
+//! which process goes on after an upgrade, and that the server still serves. The protocol is `sd_notify(3)`:
+//! lines of text in one datagram to the socket that `NOTIFY_SOCKET` names.
 //!
 //! Without such a socket nothing is sent, and nothing wakes up. A manager that does not read holds nothing up:
 //! a few messages fill its socket, signs of life are left out from then on, and other messages wait for a moment.
@@ -12,7 +12,7 @@ use rustix::net::{SendFlags, SocketAddrUnix, sendto};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
-/// Where messages go.
+/// The environment variable with the manager's socket.
 const SOCKET: &str = "NOTIFY_SOCKET";
 /// After how many microseconds without a sign of life the manager ends the server.
 const WATCHDOG: &str = "WATCHDOG_USEC";
@@ -29,13 +29,13 @@ pub struct ServiceManager {
     next_sign: Option<Instant>,
 }
 
-/// Was this program started by a service manager that wants to hear of it?
+/// Whether this program was started by a service manager that wants notices.
 pub fn is_there() -> bool {
     std::env::var_os(SOCKET).is_some_and(|name| !name.is_empty())
 }
 
 impl ServiceManager {
-    /// As the environment says.
+    /// Returns the service manager that the environment names.
     pub fn of_environment() -> ServiceManager {
         let socket = std::env::var(SOCKET).ok();
         let socket = socket.and_then(|name| {
@@ -85,7 +85,7 @@ impl ServiceManager {
 
     /// Workers serve.
     pub fn is_served(&self) {
-        // Where this one is lost, others wait to be read.
+        // If this message is lost, others wait to be read.
         self.send("WATCHDOG=1", SendFlags::DONTWAIT);
     }
 

@@ -40,7 +40,6 @@ pub struct ServedSite {
     pub sibling: Option<SiblingSocket>,
 }
 
-/// Running workers.
 pub struct RunningWorkers {
     shared: Arc<WorkersState>,
     pools: Vec<PoolStatus>,
@@ -56,15 +55,15 @@ pub struct Former(Weak<ActiveConfiguration>);
 /// How often it is tried to open a folder for pages that another process has.
 const OPEN_AGAIN: Duration = Duration::from_secs(5);
 
-/// The folder of a process that has just ended is tried so often, with this pause.
+/// The folder of a process that has just ended is tried this number of times, with this pause.
 const LEFT_FOLDER_TRIES: usize = 50;
 const OPEN_LEFT_AGAIN: Duration = Duration::from_millis(20);
 
-/// What waits of traces is sent at the end, if the collector takes it so soon.
+/// The longest time at the end in which waiting traces are sent to the collector.
 const SEND_TRACES_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long a client with an idle connection may take for a next request while another program takes the place of
-/// this one: the request may be on its way. It is told that the connection ends with the response.
+/// How long a client with an idle connection may take for a next request while another program takes the place of this
+/// one: the request may be on its way. Its response announces the end of the connection.
 const NEXT_REQUEST_WITHIN: Duration = Duration::from_secs(5);
 
 /// Between two looks at whether something has ended: no caller waits for it. The longer it takes,
@@ -84,8 +83,7 @@ impl Former {
 }
 
 impl RunningWorkers {
-    /// Starts the workers, as many as the configuration says. What callers of the control socket
-    /// tell the server goes to `orders`.
+    /// Starts the workers, in the configured number. Commands from callers of the control socket go to `orders`.
     ///
     /// # Errors
     /// A message for the operator.
@@ -157,7 +155,7 @@ impl RunningWorkers {
         self.workers.set_accepting(count);
         self.shared.replace(configuration, sockets);
         open_waiting_folders(&self.shared);
-        // Who waits on the same socket is accepted by the next who looks there.
+        // Connections that wait on the same socket are accepted by the next task that looks there.
         let begin = |listener| ControlTask::begin(listener, &self.shared, self.orders.clone());
         self.answers = control.map(begin);
         // Pools that stayed may have a new master.
@@ -173,8 +171,8 @@ impl RunningWorkers {
         Ok(Former(Arc::downgrade(&former)))
     }
 
-    /// The program beside this one has ended. So has its PHP, which wrote what was not told here: pages may be kept again
-    /// by what is known of them.
+    /// The program beside this one has ended. So has its PHP, whose writes were not reported here: pages may be kept
+    /// again by the facts known of them.
     pub fn is_alone(&self) {
         let zones = self.shared.configuration().live.alive_zones.zones();
         zones.iter().for_each(|zone| zone.trust_guards());
@@ -196,7 +194,7 @@ impl RunningWorkers {
         let workers = usize::try_from(status.workers).unwrap_or(usize::MAX);
         let groups = configuration.live.groups.groups().iter();
         for (group, model) in groups.zip(&configuration.site.http.groups) {
-            // Those that names stand for come behind the others.
+            // The servers of names come behind the others.
             let written = model.servers.iter().filter(|server| !server.is_name());
             for (index, server) in written.enumerate() {
                 let is_pool = matches!(&server.endpoint, UpstreamEndpoint::PhpPool(name) if *name == status.name);
@@ -211,7 +209,7 @@ impl RunningWorkers {
         }
     }
 
-    /// What issuers of certificates look for from now on.
+    /// Sets the answers for issuers of certificates.
     pub fn answer_issuers(&self, answers: AcmeAnswerTexts) {
         let configuration = self.shared.configuration();
         configuration.live.acme_answers.replace(answers);
@@ -227,7 +225,7 @@ impl RunningWorkers {
         }
     }
 
-    /// Takes no new connections, closes the idle ones as soon as `patience` says, and lets requests end.
+    /// Takes no new connections, closes the idle ones after `patience`, and lets requests end.
     pub fn stop_gracefully(&mut self, patience: Patience) {
         self.answers = None;
         self.shared
@@ -257,14 +255,14 @@ impl RunningWorkers {
         }
     }
 
-    /// Writes what only memory has to the disk, for a bounded time. Nothing more is kept there.
+    /// Writes pages that only memory has to the disk, for a bounded time. Nothing more is kept there.
     pub async fn close_disk_pages(&self) {
         let configuration = self.shared.configuration();
         let close = move || {
             let logs = &configuration.site.process.error_logs;
             configuration.live.close_disk_pages(logs);
         };
-        // A panic there has said so.
+        // A panic there has printed its message.
         let _ = tokio::task::spawn_blocking(close).await;
     }
 
@@ -284,8 +282,8 @@ fn no_workers(error: std::io::Error) -> String {
     format!("could not start workers: {error}")
 }
 
-/// Opens the folders of zones of the configuration in force that another process or a full disk keeps from them, as soon as
-/// that is over; no task where there are none.
+/// Opens the folders of zones of the configuration in force that another process or a full disk keeps from them, as
+/// soon as that is over; starts no task if there are no such zones.
 fn open_waiting_folders(shared: &Arc<WorkersState>) {
     let configuration = shared.configuration();
     if !configuration.live.waits_for_disk() {
@@ -308,7 +306,7 @@ fn open_waiting_folders(shared: &Arc<WorkersState>) {
                 let logs = &configuration.site.process.error_logs;
                 configuration.live.open_disk_pages(logs);
             };
-            // A panic there has said so, and the next try comes.
+            // A panic there has printed its message, and the next try comes.
             let _ = tokio::task::spawn_blocking(open).await;
         }
     });
@@ -347,7 +345,8 @@ fn begin_with_others(
     begun.map_err(|error| format!("purges cannot be shared with other nodes: {error}"))
 }
 
-/// Goes on beside another process. Up to where the purges of other machines are applied to the pages that came from it.
+/// Goes on beside another process. Returns the position up to which the purges of other machines are applied to the
+/// pages that came from it.
 fn begin_beside(
     configuration: &Arc<ActiveConfiguration>,
     sibling: Option<SiblingSocket>,

@@ -3,10 +3,10 @@
 
 use std::os::fd::OwnedFd;
 
-/// Where the process listens that serves beside this one.
+/// The socket of the process that serves beside this one.
 #[derive(Debug)]
 pub struct SiblingSocket {
     pub socket: OwnedFd,
-    /// That process takes the place of this one.
+    /// Whether that process takes the place of this one.
     pub is_successor: bool,
 }

@@ -1,6 +1,6 @@
-//! What the program is told to do: by signals, with nginx's meanings, and by callers of the control
-//! socket. PIPE is ignored by the standard library. WINCH (nginx's "let the workers go") only means something
-//! beside a program that takes the place of this one, since a terminal sends it when its window changes.
+//! Instructions to the program: by signals, with nginx's meanings, and by callers of the control socket. PIPE
+//! is ignored by the standard library. WINCH (nginx's "let the workers go") only means something beside a
+//! program that takes the place of this one, since a terminal sends it when its window changes.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Display};
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::processes::orders::{Order, Outcome};
 
-/// What a signal or a caller tells us to do.
+/// An instruction by a signal or a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instruction {
     /// HUP
@@ -38,12 +38,12 @@ pub struct ReceivedInstruction {
 }
 
 impl ReceivedInstruction {
-    /// Does a caller wait for what comes of it?
+    /// Whether a caller waits for the outcome.
     pub fn is_order(&self) -> bool {
         self.order.is_some()
     }
 
-    /// Tells the caller that waits for it what came of it.
+    /// Sends the outcome to the caller that waits for it.
     pub fn tell(self, outcome: Outcome) {
         if let Some(order) = self.order {
             order.tell(outcome);
@@ -75,7 +75,8 @@ impl From<Order> for ReceivedInstruction {
     }
 }
 
-/// `signal HUP received`, `told by uid=0 pid=5 over the control socket`.
+/// Writes the text for the log: `signal HUP received`, or the caller of the control socket with its uid and
+/// pid.
 impl Display for ReceivedInstruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(order) = &self.order else {
@@ -97,7 +98,7 @@ impl Display for ReceivedInstruction {
     }
 }
 
-/// The signals this program listens to, and what callers of the control socket tell it.
+/// The signals this program listens to, and the commands of the control socket's callers.
 pub struct Signals {
     hup: Signal,
     usr1: Signal,
@@ -113,7 +114,7 @@ pub struct Signals {
 
 impl Signals {
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn new(orders: mpsc::Receiver<Order>) -> io::Result<Signals> {
         Ok(Signals {
             hup: signal(SignalKind::hangup())?,

@@ -27,11 +27,11 @@ struct WantedFolder {
 }
 
 enum FolderUsage {
-    /// Large bodies, as in nginx: one level is made. A request that needs the folder says that it is missing.
+    /// Large bodies, as in nginx: one level is made. A request that needs the folder reports that it is missing.
     TemporaryFiles,
-    /// Pages of a zone. Without the folder the zone works in memory, and the server says so.
+    /// Pages of a zone. Without the folder the zone works in memory, and the server reports it.
     Pages,
-    /// Purges of this pool. Without the folder such a purge fails, and PHP says so.
+    /// Purges of this pool. Without the folder such a purge fails, and PHP reports it.
     LeftPurges(Box<PhpPool>),
 }
 
@@ -51,7 +51,7 @@ pub fn make(
 ) -> Result<FolderRetries, String> {
     let usual = OwnFiles::of(prefix).state;
     if usual != prefix && !usual.exists() {
-        // Where it cannot be made, the folders in it cannot, which is then said.
+        // If this folder cannot be made, the folders in it cannot, which is then reported.
         let _ = trusted_path::make_open_folder(&usual);
     }
     let mut missing = Vec::new();
@@ -96,7 +96,7 @@ async fn make_again(
         });
         match tried.await {
             Ok(left) => missing = left,
-            // A panic there has said so.
+            // A panic there has printed its message.
             Err(_) => return,
         }
     }
@@ -124,7 +124,7 @@ impl WantedFolder {
                 }
             }
             (FolderUsage::Pages, Some(account)) => make_for_pages(&self.path, account),
-            // Those who serve make it themselves.
+            // The account that serves makes it itself.
             (FolderUsage::Pages, None) => Ok(()),
             (FolderUsage::LeftPurges(pool), _) if is_root() => {
                 make_for_purges(&self.path, pool, account)
@@ -137,7 +137,7 @@ impl WantedFolder {
         }
     }
 
-    /// Says that the folder is there now; `false`, as it needs no further try.
+    /// Logs that the folder is there now; returns `false`, as it needs no further try.
     fn say(&self, journal: &Journal) -> bool {
         journal.notice(format_args!(
             "\"{}\" could be made now",
@@ -182,8 +182,9 @@ fn make_for_purges(
     trusted_path::make_folder_for_group(folder, php.uid, group).map_err(own)
 }
 
-/// Makes the folder of a zone and what is missing above it. What is there stays whose it is: nginx has left files
-/// there, or all accounts use it. Only what a server under another number without a name has left is given to this one.
+/// Makes the folder of a zone and the missing ones above it. Existing files keep their owner: nginx has left files
+/// there, or all accounts use it. Only files that a server under another number without a name has left are given to
+/// this one.
 fn make_for_pages(folder: &Path, account: &Account) -> Result<(), (PathBuf, io::Error)> {
     make_missing_above(folder)?;
     if disk_tier::is_in_use(folder, &*disk_tier::SystemStorage::new()) {

@@ -1,5 +1,5 @@
-//! Which process listens where we want to: `/proc` tells root, and others about their own
-//! processes. Used for one line of an error message.
+//! Finds the process that listens where we want to: root can read this in `/proc`, and
+//! others for their own processes. Used for one line of an error message.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ const LISTEN: &str = "0A";
 /// The state of a socket in `/proc/net/udp` that takes packets of all senders.
 const UNCONNECTED: &str = "07";
 
-/// `nginx (process 123)`; `None` where `/proc` does not tell.
+/// Returns `nginx (process 123)`; `None` if `/proc` does not show it.
 pub fn holder(address: &ListenAddress) -> Option<String> {
     let inodes = match address {
         ListenAddress::Tcp(wanted) => ["/proc/net/tcp", "/proc/net/tcp6"]
@@ -48,7 +48,7 @@ fn inodes_of(table: &str, wanted: SocketAddr, wanted_state: &str) -> Vec<String>
         .collect()
 }
 
-/// Do both want what comes to one address?
+/// Whether both take connections to one address.
 fn meets(held: IpAddr, wanted: IpAddr) -> bool {
     held == wanted || held.is_unspecified() || wanted.is_unspecified()
 }
@@ -85,7 +85,7 @@ fn process_with(inode: &str) -> Option<String> {
         .ok()?
         .filter_map(|it| Some(it.ok()?.path()));
     let has_it = |process: &Path| {
-        // Those of other accounts cannot be looked into.
+        // Processes of other accounts cannot be looked into.
         let open = fs::read_dir(process.join("fd")).into_iter().flatten();
         open.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok())
             .any(|target| target == Path::new(&wanted))

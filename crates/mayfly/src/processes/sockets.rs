@@ -1,9 +1,9 @@
 //! Listening sockets: bound by the first process, kept over reloads, and
 //! closed when no configuration names them any more.
 //!
-//! As in nginx, a unix socket whose file is in the way is an error, and the
-//! file is removed at the end; a port that is still taken is tried again for a
-//! moment, since the server before us may be about to leave.
+//! Like nginx, we treat a unix socket whose file is in the way as an error, and remove the file at the
+//! end. A port that is still taken is tried again for a moment, since the server before us may be
+//! about to leave.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -25,12 +25,12 @@ use system_error::SystemError;
 const BACKLOG: i32 = 511;
 /// Packets of all clients wait here: some hundred kilobytes come in one turn of a worker.
 const UDP_BUFFER_BYTES: usize = 2 * 1024 * 1024;
-/// A taken port is tried so often ...
+/// How often a taken port is tried ...
 const TRIES: u32 = 5;
 /// ... with this pause: nginx's 2.5 seconds in all.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What to listen on.
+/// The sockets to listen on.
 pub type WantedSockets = Vec<WantedSocket>;
 type WantedSocket = (ListenAddress, ListenOptions);
 
@@ -51,7 +51,7 @@ pub struct NewSockets {
 }
 
 impl BoundSockets {
-    /// Those that the service manager has bound.
+    /// Takes the sockets that the service manager has bound.
     pub fn passed(sockets: Vec<PassedSocket>) -> BoundSockets {
         let mut bound = BoundSockets::default();
         for PassedSocket {
@@ -75,10 +75,10 @@ impl BoundSockets {
         self.open.iter().map(group).collect()
     }
 
-    /// Binds what is wanted; what is open already stays the same socket.
+    /// Binds the wanted sockets; one that is open already stays as it is.
     ///
     /// # Errors
-    /// nginx's messages; what was newly bound is closed again.
+    /// nginx's messages; newly bound sockets are closed again.
     pub async fn bind(
         &self,
         wanted: &WantedSockets,
@@ -108,7 +108,7 @@ impl BoundSockets {
         Err(vec![format!("still could not bind() to {addresses}")])
     }
 
-    /// Those that are open already, and what is missing.
+    /// Returns the wanted sockets that are open already, and the missing ones.
     fn keep<'w>(&self, wanted: &'w WantedSockets) -> (NewSockets, Vec<&'w WantedSocket>) {
         let mut kept = BoundSockets {
             open: HashMap::new(),
@@ -133,10 +133,11 @@ impl BoundSockets {
         (sockets, missing)
     }
 
-    /// Those of another process, which goes on with them for a while.
+    /// Takes the sockets of another process, which goes on with them for a while.
     pub fn inherited(sockets: Sockets) -> BoundSockets {
         let open = sockets.into_iter().map(|(address, group)| {
-            // As they were asked for there: what a reload cannot change, an upgrade cannot either.
+            // Their options are those of the other process: a reload cannot change them, and neither
+            // can an upgrade.
             (address, (ListenOptions::default(), group))
         });
         BoundSockets {
@@ -233,8 +234,8 @@ impl Drop for NewSockets {
     }
 }
 
-/// `listen *:80` takes what comes to `listen 10.0.0.1:80`: one socket, as in
-/// nginx; the server is chosen by the address the connection came to.
+/// `listen *:80` takes connections to `listen 10.0.0.1:80`: one socket, as in nginx; the server is
+/// chosen by the address the connection came to.
 fn is_covered(address: &ListenAddress, wanted: &WantedSockets) -> bool {
     wanted.iter().any(|(other, _)| match (address, other) {
         (ListenAddress::Tcp(address), ListenAddress::Tcp(other))
@@ -356,7 +357,7 @@ fn listen_udp(address: SocketAddr, options: &ListenOptions) -> Result<Listening,
         if address.is_ipv6() {
             socket.set_only_v6(options.ipv6only.unwrap_or(true))?;
         }
-        // Where the kernel allows less, it takes what it allows.
+        // If the kernel allows less, it sets the most that it allows.
         let _ = socket.set_recv_buffer_size(UDP_BUFFER_BYTES);
         let _ = socket.set_send_buffer_size(UDP_BUFFER_BYTES);
         set_common(&socket, options)
@@ -373,7 +374,7 @@ fn listen_unix(path: &Path, options: &ListenOptions) -> Result<Listening, Failur
     set_common(&socket, options).map_err(Failure::of("setsockopt()"))?;
     let address = SockAddr::unix(path).map_err(Failure::of("bind()"))?;
     socket.bind(&address).map_err(Failure::of("bind()"))?;
-    // nginx lets everybody connect: the folder says who may.
+    // nginx lets everybody connect: the folder decides who may.
     let opened = trusted_path::set_socket_mode(path, 0o666)
         .map_err(Failure::of("chmod()"))
         .and_then(|()| {
@@ -381,7 +382,7 @@ fn listen_unix(path: &Path, options: &ListenOptions) -> Result<Listening, Failur
             listens.map_err(Failure::of("listen()"))
         });
     if let Err(failure) = opened {
-        // What is bound has a file by now.
+        // The socket is bound, so that its file exists by now.
         let _ = trusted_path::remove(path);
         return Err(failure);
     }

@@ -8,8 +8,7 @@
 //! QUIT:    no new connections -> requests end -> PHP ends -> files removed
 //! ```
 //!
-//! What signals say, callers of the control socket may say as well (`-s`); they are told what comes of
-//! it.
+//! Callers of the control socket may give the orders of signals as well (`-s`); they get the outcome.
 
 mod upgrading;
 
@@ -60,19 +59,18 @@ pub struct Plan {
     pub invocation: Invocation,
     /// `mayfly serve` is watched by who typed it and needs no pid file.
     pub writes_pid_file: bool,
-    /// Where the control socket is unless the configuration says so; `None`: beside the pid file.
+    /// The path of the control socket if the configuration sets none; `None`: beside the pid file.
     pub control_socket: Option<PathBuf>,
     /// Called when everything listens, with the account that serves; `None`: this process.
     pub when_ready: ReadyCallback,
     /// How it was started.
     pub program: StartedProgram,
-    /// The program whose place it takes, and what that one gives.
+    /// The program whose place it takes, and the resources that one gives.
     pub predecessor: Option<(Predecessor, InheritedResources)>,
     /// Sockets that the service manager has bound.
     pub passed: Vec<PassedSocket>,
 }
 
-/// A line for the log, and its level.
 type LogLine = (LogLevel, String);
 
 /// [`Plan::when_ready`]
@@ -108,7 +106,7 @@ struct Supervisor {
     service_manager: ServiceManager,
 }
 
-/// Does this program serve?
+/// Whether this program serves.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Service {
     Serving,
@@ -191,7 +189,7 @@ pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: AcceptedConfigurat
     }
 }
 
-/// What a start needs to know, beside the configuration.
+/// The inputs of a start, beside the configuration.
 struct Beginning {
     invocation: Invocation,
     writes_pid_file: bool,
@@ -333,7 +331,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Does what signals and callers say, until one says stop.
+    /// Obeys signals and callers, until one asks for the end.
     async fn serve(&mut self, signals: &mut Signals) -> Shutdown {
         loop {
             let next_end = self.retired.iter().map(|retired| retired.until).min();
@@ -370,7 +368,7 @@ impl Supervisor {
         }
     }
 
-    /// Does what it was told; answers how to end where that is so.
+    /// Obeys an instruction; returns how to end if the instruction asks for it.
     async fn obey(&mut self, told: ReceivedInstruction, signals: &mut Signals) -> Option<Shutdown> {
         match told.instruction {
             Instruction::Reload if self.service != Service::Serving => {
@@ -497,7 +495,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// What a reload cannot change.
+    /// Logs the settings that a reload cannot change.
     fn say_what_needs_a_restart(&self, process: &Process) {
         let old = &self.configuration.process;
         let changed = [
@@ -532,7 +530,7 @@ impl Supervisor {
         told.tell(opened.map(drop).map_err(|messages| messages.join("\n")));
     }
 
-    /// Starts the worker process again, with what is in force.
+    /// Starts the worker process again, with the configuration in force.
     async fn worker_ended(&mut self, how: &str) -> Result<(), ()> {
         self.journal.error(format_args!(
             "worker process ended ({how}), starting another"
@@ -600,7 +598,7 @@ impl Supervisor {
         }
     }
 
-    /// The configuration in force goes on with the certificates there are now, and with what it has of the
+    /// The configuration in force goes on with the certificates there are now, and with its part of the
     /// control socket.
     async fn serve_current(&mut self, sibling: Option<&SiblingSocket>) -> Result<(), String> {
         let (site, invocation) = self.current()?;
@@ -623,7 +621,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Those who serve get what issuers look for.
+    /// Gives the workers the answers for issuers.
     async fn give_answers(&mut self, waiting: Option<oneshot::Sender<()>>) {
         match self
             .backend
@@ -640,7 +638,7 @@ impl Supervisor {
         }
     }
 
-    /// Ends what runs, in the order in which one needs the other.
+    /// Ends the running parts, in the order in which one needs the other.
     async fn end(mut self, shutdown: Shutdown, signals: &mut Signals) -> Exit {
         let mut shutdown = shutdown;
         match &self.role {
@@ -650,7 +648,7 @@ impl Supervisor {
         }
         self.give_back().await;
         if shutdown == Shutdown::Graceful && self.service != Service::Drained {
-            // A caller that comes now is told so at once instead of waiting for nothing.
+            // A caller that comes now is refused at once instead of waiting for nothing.
             self.sockets.close(&self.held_by_other);
             self.control = None;
             self.backend.stop_gracefully(match self.role {
@@ -725,21 +723,21 @@ impl Supervisor {
     }
 }
 
-/// Where commands come, if they are answered here.
+/// Returns the socket of commands, if they are answered here.
 fn commands(control: Option<&ControlSocket>, are_answered: bool) -> Option<&UnixListener> {
     control
         .filter(|_| are_answered)
         .map(ControlSocket::listener)
 }
 
-/// What a caller is told of a reload that failed; warnings are in the log.
+/// Returns the text about a failed reload for a caller; warnings are in the log.
 fn errors_of(lines: &[LogLine]) -> String {
     let errors = lines.iter().filter(|(level, _)| *level <= LogLevel::Error);
     let texts: Vec<&str> = errors.map(|(_, line)| line.as_str()).collect();
     texts.join("\n")
 }
 
-/// What the cache may take where the configuration does not say.
+/// Returns a notice about the memory that the cache may take if the configuration sets none.
 fn default_memory_notice(site: &Site) -> Option<String> {
     let memory = DefaultMemory::of(site)?;
     let total = memory.bytes_each.saturating_mul(memory.zones as u64) >> 20;
@@ -752,14 +750,14 @@ fn default_memory_notice(site: &Site) -> Option<String> {
     ))
 }
 
-/// Says which zones may take more memory than there is.
+/// Logs the zones that may take more memory than there is.
 fn warn_of_memory(site: &Site, journal: &Journal) {
     if let Some(excess) = ExcessiveMemory::of(site) {
         journal.warn(format_args!("{excess}; {}", excess.advice()));
     }
 }
 
-/// Says which pools run as the account that serves.
+/// Logs the pools that run as the account that serves.
 fn warn_of_shared_accounts(process: &Process, journal: &Journal) {
     if account::is_root() {
         for message in account::shared_with_php(process) {

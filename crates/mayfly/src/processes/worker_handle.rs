@@ -5,11 +5,10 @@
 //! particular nothing read with root's rights, is in it. `setpriv` (util-linux,
 //! essential on Debian) changes user, group and supplementary groups before it
 //! becomes the worker, and takes away every way to more rights: `no_new_privs`
-//! and an empty bounding set. Where it is missing the standard library changes
-//! user and group and drops all supplementary groups, and the worker itself
-//! gives up new rights. The program is started
-//! through an open descriptor of its own file, so that the user needs no way to
-//! the folder it is in, and an upgrade on disk does not mix two versions.
+//! and an empty bounding set. If `setpriv` is missing, the standard library changes user and
+//! group and drops all supplementary groups, and the worker itself gives up new rights. The
+//! program is started through an open descriptor of its own file, so that the user needs no
+//! way to the folder it is in, and an upgrade on disk does not mix two versions.
 
 use std::fs::File;
 use std::io;
@@ -35,7 +34,7 @@ use crate::processes::messages::{self, FromWorker, SentConfiguration};
 use crate::processes::orders::Orders;
 use crate::processes::pools::PoolStatus;
 
-/// How long it may take to end, once it is told to: longer than it writes for.
+/// The longest time that the worker takes to end on request: longer than it writes for.
 const END_WITHIN: Duration = Duration::from_secs(4);
 /// A configuration of the largest size is in force within a second or two.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -44,7 +43,6 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 /// Replies that wait for the parent: one for each configuration.
 const WAITING_REPLIES: usize = 64;
 
-/// The worker process.
 pub struct WorkerProcess {
     channel: Arc<OwnedFd>,
     replies: mpsc::Receiver<FromWorker>,
@@ -55,7 +53,7 @@ pub struct WorkerProcess {
     awaits_life_sign: bool,
 }
 
-/// What the worker process tells by itself.
+/// An event that the worker process reports by itself.
 #[derive(Debug)]
 pub enum WorkerEvent {
     Released(u64),
@@ -66,11 +64,11 @@ pub enum WorkerEvent {
 }
 
 impl WorkerProcess {
-    /// Starts it, without anything to serve yet. What callers of its control socket tell the
-    /// server goes to `orders`.
+    /// Starts it, without anything to serve yet. Commands from callers of its control socket
+    /// go to `orders`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn spawn(
         account: &Account,
         env: &[(String, Option<String>)],
@@ -90,7 +88,7 @@ impl WorkerProcess {
             .envs(environment(env))
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null());
-        // Ctrl-C is for the parent; it tells the worker.
+        // Ctrl-C is for the parent, which stops the worker.
         command.process_group(0);
         let child = huge_pages::as_given(|| Child::spawn(&mut command))?;
         drop(program);
@@ -105,7 +103,8 @@ impl WorkerProcess {
                     caller,
                 } = reply
                 {
-                    // Whatever the supervisor waits for: it may be told to end.
+                    // The order is passed on whatever the supervisor waits for: it may be
+                    // the order to end.
                     orders.pass(command, caller, number, &reader);
                 } else if sender.blocking_send(reply).is_err() {
                     return;
@@ -126,7 +125,7 @@ impl WorkerProcess {
     /// Puts a configuration in force there.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason why it is not.
     pub async fn serve(&mut self, sent: SentConfiguration<'_>) -> Result<(), String> {
         let gone =
             |error: io::Error| format!("the worker process does not take a configuration: {error}");
@@ -134,17 +133,17 @@ impl WorkerProcess {
         self.answer().await
     }
 
-    /// Tells it what issuers of certificates look for; over when that is in force.
+    /// Sends it the answers for issuers of certificates; over when they are in force.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason why they are not.
     pub async fn answer_issuers(&mut self, answers: &AcmeAnswerTexts) -> Result<(), String> {
         let gone = |error: io::Error| format!("the worker process does not listen: {error}");
         messages::send_answers(self.channel.as_fd(), answers).map_err(gone)?;
         self.answer().await
     }
 
-    /// Waits until it has done what it was told.
+    /// Waits until the worker has carried out the last message.
     async fn answer(&mut self) -> Result<(), String> {
         loop {
             match tokio::time::timeout(ANSWER_TIMEOUT, self.replies.recv()).await {
@@ -183,7 +182,7 @@ impl WorkerProcess {
         let _ = messages::send_stop(self.channel.as_fd(), patience);
     }
 
-    /// The next thing it tells.
+    /// Waits for its next event.
     pub async fn next_event(&mut self) -> WorkerEvent {
         if let Some(serial) = self.released.pop() {
             return WorkerEvent::Released(serial);
@@ -210,7 +209,8 @@ impl WorkerProcess {
         }
     }
 
-    /// Ends it now, once it has written what pages on disk need. It may have ended already.
+    /// Ends it now, once it has written the data of pages on disk. It may have ended
+    /// already.
     pub async fn end(mut self) {
         let _ = rustix::net::shutdown(&*self.channel, rustix::net::Shutdown::Both);
         if tokio::time::timeout(END_WITHIN, self.child.wait())
@@ -246,7 +246,7 @@ fn command(account: &Account, program: &str) -> Command {
     command
 }
 
-/// As nginx: only the time zone and what `env` names.
+/// Returns the environment that nginx would give: only the time zone and the names in `env`.
 fn environment(env: &[(String, Option<String>)]) -> Vec<(String, std::ffi::OsString)> {
     let kept = |name: &str| Some((name.to_owned(), std::env::var_os(name)?));
     let mut environment: Vec<_> = kept("TZ").into_iter().collect();

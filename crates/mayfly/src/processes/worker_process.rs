@@ -1,6 +1,5 @@
-//! The unprivileged process: gets everything from its parent over the channel
-//! that is its standard input, and serves. It ends when told to, and when the
-//! parent is gone.
+//! The unprivileged process: gets everything from its parent over the channel that is its
+//! standard input, and serves. It ends at the parent's request, and when the parent is gone.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -52,7 +51,7 @@ pub fn run() -> Exit {
     exit
 }
 
-/// What process lists show in the place of a command line.
+/// The text that process lists show in the place of a command line.
 const SHOWN: &str = "mayfly: serving process";
 
 /// The image was started through a descriptor, and process lists would show its number. So it
@@ -62,7 +61,8 @@ fn set_process_name() {
         .next()
         .is_some_and(|shown| shown == SHOWN);
     if !is_named {
-        // The same file, whatever lies in its place by now. Where this fails the number it is.
+        // Starts the same file, whatever lies in its place by now. If this fails, process
+        // lists show the number.
         let mut again = Command::new("/proc/self/exe");
         again.arg0(SHOWN).arg(crate::cli::WORKER);
         let _ = huge_pages::as_given(|| again.exec());
@@ -75,7 +75,7 @@ fn set_process_name() {
 /// root looks into its memory: pages of many visitors are there. Other processes of the same
 /// account could otherwise, PHP's where one account is all there is.
 fn give_up_rights() {
-    // Where the system refuses either, the accounts are what protects.
+    // If the system refuses either, the separate accounts remain as protection.
     let _ = rustix::thread::set_no_new_privs(true);
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
@@ -156,7 +156,7 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
     }
 }
 
-/// Tells the parent that all workers serve, once they have answered.
+/// Reports to the parent that all workers serve, once they have answered.
 fn give_life_sign(channel: &Arc<OwnedFd>, serving: &RunningWorkers) {
     let (answered, channel) = (serving.all_answer(), channel.clone());
     tokio::spawn(async move {
@@ -182,7 +182,7 @@ async fn drain(serving: &mut RunningWorkers, messages: &mut mpsc::Receiver<ToWor
     }
 }
 
-/// Reads the texts as the parent did, and serves what they say.
+/// Reads the texts as the parent did, and serves their configuration.
 fn serve_configuration(
     channel: &Arc<OwnedFd>,
     serving: &mut Option<RunningWorkers>,
@@ -220,7 +220,7 @@ fn serve_configuration(
         None => {
             *serving = Some(RunningWorkers::start(served, orders.clone())?);
             if is_detached {
-                // Where there is no /dev/null, the streams stay.
+                // If there is no /dev/null, the streams stay.
                 let _ = daemon::close_standard_streams();
             }
         }

@@ -96,7 +96,7 @@ impl Scene {
         RunningServer::start(program(), "", &self.http(issuer, server)).await
     }
 
-    /// Waits until the log says that this number of certificates were issued.
+    /// Waits until the log reports this number of issued certificates.
     async fn issued(&self, server: &StartedProcess, count: usize) {
         let is_so = || server.error_log().matches("has been issued").count() >= count;
         until_or(is_so, || {
@@ -114,7 +114,8 @@ impl Scene {
             .collect()
     }
 
-    /// Makes a handshake, trusting what is stored only; gives the response to a request.
+    /// Makes a handshake, trusting only the stored certificate; returns the response to a
+    /// request.
     async fn visit(&self) -> std::io::Result<String> {
         let mut roots = RootCertStore::empty();
         for pem in self.stored() {
@@ -233,7 +234,7 @@ async fn serve_with_a_domain_serves_it_over_https_and_redirects_to_that() {
     let authorities = scene.pebble.authority_file();
     let issuer = directory.strip_prefix("https://").unwrap();
     let issuer = issuer.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
-    // Where the scene looks for certificates.
+    // The folder in which the scene looks for certificates.
     std::os::unix::fs::symlink(scene.state.path().join(issuer), scene.state()).unwrap();
     let arguments = [
         "--domain",

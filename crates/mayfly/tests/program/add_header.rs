@@ -12,8 +12,8 @@ async fn added_fields_with_line_breaks_are_sent_on_one_line() {
     assert_eq!(split.field("x-a"), "one: /a  X-B: c two");
 }
 
-/// Roots Trellis and h5bp decide how long browsers keep a response by its type: what a map of the type said
-/// was not seen by `expires`, and no field was sent.
+/// Roots Trellis and h5bp decide how long browsers keep a response by its type: `expires` did not see the
+/// value that a map made of the type, and no field was sent.
 #[tokio::test]
 async fn expires_and_charset_see_the_type_of_the_response() {
     let server = site_with(
@@ -274,7 +274,7 @@ async fn filters_that_change_a_body_remove_validators_that_were_added() {
     assert!(!server.target().get("/ssi").await.has("etag"));
 }
 
-/// As in headers-more, a space ends the name as a colon does.
+/// A space ends the name as a colon does, like in headers-more.
 #[tokio::test]
 async fn more_set_headers_needs_no_colon() {
     let server = site(

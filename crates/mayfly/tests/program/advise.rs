@@ -1,4 +1,4 @@
-//! `mayfly advise`, and whether its predictions are what happens.
+//! `mayfly advise`, and whether its predictions come true.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use crate::start;
 
 /// 23 November 2026.
 const BEGIN_MS: u64 = 1_795_392_000_000;
-/// Of one replay.
+/// The length of one replay.
 const SECONDS: u64 = 4;
 
 async fn run(arguments: &[&str]) -> Output {
@@ -60,7 +60,7 @@ fn predicted(advice: &serde_json::Value, lifetime_ms: u64) -> f64 {
 }
 
 /// The traffic is replayed against Mayfly by `mayfly bench`, and PHP counts how often it runs. Advice from
-/// the log that Mayfly writes of it says the same, also on a machine that is too busy to be on time.
+/// Mayfly's log of it predicts the same, also on a machine that is too busy to be on time.
 #[tokio::test]
 async fn the_predicted_hit_ratio_is_that_of_a_replay() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -4,7 +4,7 @@ use testkit::fake_php::{FakePhp, Script};
 
 use crate::{site, start};
 
-/// PHP that answers with what `answer` makes of each request's URI.
+/// PHP whose answer is the result of `answer` for each request's URI.
 async fn php(answer: fn(&str) -> &'static str) -> FakePhp {
     FakePhp::tcp(move |request| Script::page(answer(request.param("REQUEST_URI")), "INVISIBLE"))
         .await

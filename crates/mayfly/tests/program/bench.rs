@@ -1,4 +1,4 @@
-//! `mayfly bench`: what the program adds to the crate that does the work.
+//! `mayfly bench`: the program's part beside the crate that does the work.
 
 use std::process::{Command, Output};
 

@@ -36,7 +36,7 @@ fn median(page: &Value, kind: &str, figure: &str) -> f64 {
         .unwrap_or_else(|| panic!("no {figure}: {page}"))
 }
 
-/// What a theme of WordPress sends, in short.
+/// The page of a WordPress theme, in short.
 const PAGE: &str = r#"<!DOCTYPE html><html><head>
 <link rel="stylesheet" href="/wp-includes/block.css?ver=6">
 <link rel="stylesheet" media="print" href="/print.css">

@@ -66,8 +66,8 @@ fn plain(reply: &Reply) -> String {
     text
 }
 
-/// What is sent from a form that is kept has a length; what is compressed on its
-/// way is sent in chunks.
+/// Whether a response was sent from a stored form: it has a length then. A response that is
+/// compressed on its way is sent in chunks.
 fn is_from_form(reply: &Reply) -> bool {
     let length = reply.field("content-length");
     !reply.has("transfer-encoding") && length == reply.body.len().to_string()
@@ -345,7 +345,7 @@ async fn a_stored_page_with_commands_is_compressed_after_they_ran() {
     assert_eq!(php.requests(), 1);
 }
 
-/// Asks for `/page.html` until its form in this coding is stored: that has a length, what is
+/// Asks for `/page.html` until its form in this coding is stored: that one has a length, one
 /// compressed on its way has none.
 async fn stored_form(target: &Target, coding: &str, run: usize) -> Reply {
     let fields = format!("Accept-Encoding: {coding}\r\n");

@@ -1,4 +1,4 @@
-//! Waiting for the numbers of a running server: what has happened is counted before it is judged.
+//! Waiting for the numbers of a running server: events are counted before a test judges them.
 
 use std::path::Path;
 use std::time::Duration;

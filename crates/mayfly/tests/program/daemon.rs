@@ -76,8 +76,8 @@ fn daemon_that_cannot_start_says_so_and_fails() {
     );
 }
 
-/// What `mayfly -c x.conf 2>&1 | cat`, `ssh HOST mayfly` and scripts of packages wait for: the end of
-/// the streams that they gave it. Started by root, the server has a process with another account.
+/// `mayfly -c x.conf 2>&1 | cat`, `ssh HOST mayfly` and scripts of packages wait for the end of the
+/// streams that they gave it. Started by root, the server has a process with another account.
 #[tokio::test]
 async fn a_background_start_keeps_no_stream_of_its_caller() {
     let folder = folder(&[("test.conf", &SMALL.replace("daemon off;", ""))]);

@@ -1,4 +1,4 @@
-//! `mayfly doctor`: what it finds in a configuration and in a document root. Faults of machines are
+//! `mayfly doctor`: its findings in a configuration and in a document root. Faults of machines are
 //! tested where they are looked for, in `machine-check`.
 
 use std::path::Path;
@@ -19,7 +19,7 @@ const SOUND: &str = "php_pool site { workers 2; max_requests 1000; slow_log /tmp
     location ~ \\.php$ { fastcgi_pass php:site; fastcgi_cache pages; cache_shared on;\n\
     fastcgi_cache_valid 200 1s; } } }\n";
 
-/// What lies about in a document root.
+/// Files that lie about in a document root.
 const FILES: [(&str, &str); 7] = [
     ("srv/site/index.php", ""),
     ("srv/site/.env", "SECRET=1"),

@@ -147,7 +147,7 @@ async fn msie_refresh_leads_on_with_a_page() {
     assert_eq!(server.target().get("/").await.status, 301);
 }
 
-/// As in nginx, `recursive_error_pages` counts where the first error is, which the manual of TYPO3's static file
+/// In nginx, `recursive_error_pages` counts at the first error's place, which the manual of TYPO3's static file
 /// cache relies on.
 #[tokio::test]
 async fn recursive_error_pages_of_the_first_location_lets_the_second_have_a_page() {

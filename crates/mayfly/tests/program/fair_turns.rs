@@ -1,5 +1,5 @@
 //! `php_concurrency` and `crawler_share`: who is served first while PHP is busy. PHP waits for a gate at each
-//! request, and notes what it was asked for, so that the order is seen without a clock.
+//! request, and notes the requests, so that the order is seen without a clock.
 
 use std::sync::{Arc, Mutex};
 

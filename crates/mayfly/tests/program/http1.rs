@@ -15,7 +15,7 @@ async fn plain(directives: &str) -> RunningServer {
     start(&http).await
 }
 
-/// PHP that tells how many bytes it was sent.
+/// PHP that answers with the number of bytes it got.
 async fn measuring() -> (FakePhp, RunningServer) {
     measuring_with("").await
 }
@@ -56,7 +56,7 @@ async fn requests_follow_each_other_on_one_connection() {
     }
 }
 
-/// What `stub_status` says, once it is `wanted`, and at the latest after a thousand times.
+/// Returns the text of `stub_status`, once it is `wanted`, and at the latest after a thousand times.
 async fn status_when(asking: &mut testkit::client::Client, wanted: &str) -> String {
     let mut said = String::new();
     for _ in 0..1000 {
@@ -90,7 +90,7 @@ async fn stub_status_tells_what_connections_are_doing() {
     drop(waiting);
     let said = status_when(&mut asking, "Reading: 0 Writing: 1 Waiting: 1 \n").await;
     assert!(said.starts_with("Active connections: 2 \n"), "{said}");
-    // Those two, and every time it was asked.
+    // The two requests, and every time it was asked.
     let requests: u64 = said.split_whitespace().nth(9).unwrap().parse().unwrap();
     assert!(requests >= 4, "{said}");
 }
@@ -289,7 +289,7 @@ async fn broken_chunks_are_refused_where_no_handler_reads_the_body() {
     }
 }
 
-/// Sends a POST with these framing fields and body; what PHP has measured of it.
+/// Sends a POST with these framing fields and body; returns PHP's measurements.
 async fn measured(client: &mut Client, fields: &str, body: &str) -> String {
     let head = format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
     client.send(format!("{head}{body}")).await;

@@ -7,10 +7,10 @@ use testkit::wait::TIMEOUT;
 
 use crate::program;
 
-/// Pages of 1 MB that are more than what counts as a small store.
+/// Pages of 1 MB that are more than a small store.
 const PAGES: usize = 33;
 
-/// What the kernel says of a process: may it have huge pages?
+/// Reads in `/proc` whether a process may have huge pages.
 fn may_have_them(process: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let word = status

@@ -1,5 +1,5 @@
 //! The program with a library of `scripts/faults/` between it and the system: a file with a number, which the test
-//! sets, says what the library does.
+//! sets, selects the library's behaviour.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -16,7 +16,8 @@ pub struct LentLibrary {
 }
 
 impl LentLibrary {
-    /// Of a file of `scripts/faults/`, which finds its number by a variable. `None` where there is no C compiler.
+    /// Makes the library from a file of `scripts/faults/`, which finds its number by a variable. `None` if there
+    /// is no C compiler.
     pub fn make(source: &str, variable: &str) -> Option<LentLibrary> {
         let folder = tempfile::tempdir().unwrap();
         let faults = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/faults");
@@ -49,7 +50,6 @@ impl LentLibrary {
         self.folder.path().join("mayfly").display().to_string()
     }
 
-    /// Sets the number.
     pub fn set(&self, number: i64) {
         // In its place: a program that has mapped the file must not find it empty meanwhile.
         let file = File::options()

@@ -42,7 +42,7 @@ async fn limit_rate_holds_back_what_comes_after_the_free_part() {
         assert_eq!(server.target().get(path).await.body.len(), 3000, "{path}");
         begun.elapsed().as_millis()
     };
-    // As in nginx, the second that has begun is paid for: some 1500 bytes are not.
+    // The second that has begun is paid for, as in nginx: some 1500 bytes are not.
     let held_back = took("/").await;
     assert!(held_back >= 500, "{held_back} ms");
     // At a byte a second they would take fifty minutes.

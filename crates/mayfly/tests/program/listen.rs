@@ -1,4 +1,4 @@
-//! `listen`: sockets, who shares them, and what is said of one that is taken.
+//! `listen`: sockets, who shares them, and the message about one that is taken.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -101,7 +101,7 @@ async fn site(directives: &str) -> RunningServer {
     site_with("", directives).await
 }
 
-/// The same with more in the http block.
+/// Like [`site`], with more in the http block.
 async fn site_with(http: &str, directives: &str) -> RunningServer {
     start(&one_server(http, directives)).await
 }
@@ -111,7 +111,7 @@ fn one_server(http: &str, directives: &str) -> String {
     format!("{http}\nserver {{ listen unix:%%/http; server_name site.test;\n{directives}\n}}")
 }
 
-/// Whether PHP-FPM is installed; says so where it is not.
+/// Whether PHP-FPM is installed; prints a line if it is not.
 fn has_php_fpm() -> bool {
     let found = ::php_pool::find_php_fpm(None).is_ok();
     if !found {
@@ -120,7 +120,7 @@ fn has_php_fpm() -> bool {
     found
 }
 
-/// The names of what lies in a folder, sorted.
+/// Returns the names of a folder's files, sorted.
 fn file_names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut names: Vec<String> = entries

@@ -25,7 +25,7 @@ async fn set_overrides_a_map_or_geo_variable_from_its_line_on() {
     }
 }
 
-/// As in nginx: `set` in one location leaves the variable of a field as it is in others.
+/// `set` in one location leaves the variable of a field as it is in others, like in nginx.
 #[tokio::test]
 async fn set_overrides_a_variable_of_a_field_from_its_line_on() {
     let server = start(
@@ -41,7 +41,8 @@ async fn set_overrides_a_variable_of_a_field_from_its_line_on() {
     }
 }
 
-/// As in nginx. Friendica's sample gives a request without a field an identifier in this way.
+/// No pattern matches an empty value, like in nginx. Friendica's sample gives a request
+/// without a field an identifier in this way.
 #[tokio::test]
 async fn no_pattern_of_a_map_matches_an_empty_value() {
     let server = start(

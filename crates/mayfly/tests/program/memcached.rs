@@ -21,7 +21,7 @@ struct Memcached {
 }
 
 impl Memcached {
-    /// `None` where there is no memcached on this machine.
+    /// `None` if there is no memcached on this machine.
     async fn start(server: &RunningServer, name: &str) -> Option<Memcached> {
         if !std::path::Path::new(MEMCACHED).exists() {
             eprintln!("skipped: no {MEMCACHED}");
@@ -282,7 +282,7 @@ async fn invalid_answers_are_an_error_or_truncated() {
     let reply = server.target().get("/?peer=short").await;
     assert_eq!((reply.status, reply.is_complete), (200, false));
     assert!(server.error_log().contains("after 3 of 8 bytes"));
-    // All of the value is there: what stands behind it concerns the connection.
+    // All of the value is there: bytes behind it concern the connection.
     invalid(
         &server,
         "extra",

@@ -63,7 +63,8 @@ async fn mirrored_requests_go_elsewhere_and_nobody_waits_for_them() {
     );
     assert_eq!(target.ask("PUT", "/bare", "", "body").await.status, 200);
     assert_eq!(next().await, "PUT /copy? ");
-    // What answers before the content is not mirrored, nor what says `off`.
+    // A request that is answered before the content is not mirrored, nor one
+    // with `off`.
     assert_eq!(target.get("/").await.status, 200);
     assert_eq!(target.get("/page/off").await.status, 200);
     assert_eq!(target.get("/page/off").await.status, 200);

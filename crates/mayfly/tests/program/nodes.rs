@@ -19,8 +19,7 @@ use tokio::task::JoinSet;
 
 use crate::start;
 
-/// Servers in front of one PHP, whose pages say how often one was made and carry the tag `all`, but
-/// `/untagged`.
+/// Servers in front of one PHP, whose pages have the number of their run and carry the tag `all`, but `/untagged`.
 struct Cluster {
     _folder: tempfile::TempDir,
     redis: RedisServer,
@@ -112,7 +111,7 @@ impl Cluster {
         until_hit(&self.servers[server], path).await;
     }
 
-    /// The value of a number in `/metrics`; `None` where it is missing.
+    /// The value of a number in `/metrics`; `None` if it is missing.
     async fn number(&self, server: usize, name: &str) -> Option<f64> {
         metric(&self.servers[server], name).await
     }
@@ -122,7 +121,7 @@ impl Cluster {
         until_numbers(&self.servers[server], wanted).await;
     }
 
-    /// Waits until so many requests are under way, beside the one that asks for the number.
+    /// Waits until this number of requests is under way, beside the one that asks for the number.
     async fn until_asked(&self, server: usize, requests: usize) {
         let name = "mayfly_open_connections{state=\"writing\"}";
         let wanted = Some(requests as f64 + 1.0);
@@ -185,7 +184,7 @@ async fn until_hit(server: &RunningServer, path: &str) {
     panic!("no answer from memory: {}", server.error_log());
 }
 
-/// What a page says: how often one was made.
+/// Returns the number on a page: how often one was made.
 fn number(reply: &Reply) -> u64 {
     let last = reply.text().rsplit(' ').next().map(str::to_owned);
     last.and_then(|last| last.parse().ok()).expect("a number")
@@ -281,7 +280,7 @@ async fn an_engine_that_lost_its_data_or_its_log_makes_nothing_old_appear() {
         }
         let purged = cluster.purge(0).await;
         if purged.status == 503 {
-            // Its connection was lost; what is not confirmed is asked for again.
+            // Its connection was lost; unconfirmed purges are asked for again.
             assert_eq!(cluster.purge(0).await.status, 200, "{fault}");
         }
         assert!(number(&cluster.get(1, "/warm").await) > old, "{fault}");
@@ -315,7 +314,7 @@ async fn metrics_tell_how_a_node_stands_with_the_others() {
     assert!(renewal.is_some_and(|renewal| renewal > 0.0), "{renewal:?}");
 
     cluster.redis.stop();
-    // What was known last stays.
+    // The last known values stay.
     let gone = [("connected", Some(0.0)), ("lease_held", Some(0.0)), members];
     cluster.until_numbers(0, &gone).await;
     assert_eq!(cluster.purge(0).await.status, 503);
@@ -429,7 +428,7 @@ async fn a_cold_page_is_made_once_for_all_nodes_that_share_pages_and_each_of_the
     };
     let first = ask_all().await;
     assert_eq!(first.len(), 1, "{first:?}");
-    // What is in the engine is older than the purge.
+    // The page in the engine is older than the purge.
     for from in 0..3 {
         assert_eq!(cluster.purge(from).await.status, 200);
         let made = ask_all().await;

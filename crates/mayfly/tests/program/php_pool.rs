@@ -38,7 +38,7 @@ async fn ask(target: Target, path: &str) -> u16 {
         .map_or(0, |reply| reply.status)
 }
 
-/// As after `apt upgrade`: the words of the configuration are the same, and their php-fpm is not.
+/// After `apt upgrade` the words of the configuration are the same, and their php-fpm is not.
 #[tokio::test]
 async fn reload_starts_workers_of_a_php_that_was_upgraded() {
     let folder = testkit::serving::FolderServer::folder();

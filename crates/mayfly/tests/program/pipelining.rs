@@ -1,5 +1,5 @@
-//! Requests sent without waiting for answers. Those that memory answers leave
-//! together; what a client sees must not tell the difference.
+//! Requests sent without waiting for answers. Answers from memory leave together;
+//! for the client this must make no difference.
 
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ async fn what_is_ready_does_not_wait_for_a_slow_answer_behind_it() {
             get("/b")
         ))
         .await;
-    // PHP says nothing until these have arrived.
+    // PHP answers only when these have arrived.
     expect(&mut client, "/a", "page /a").await;
     expect(&mut client, "/text/1", "/text/1").await;
     site.gate.add_permits(1);

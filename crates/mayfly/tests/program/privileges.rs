@@ -30,7 +30,7 @@ pub fn privileged(folder: &TempDir) -> Option<KilledOnDrop> {
     Some(KilledOnDrop(child))
 }
 
-/// Which process serves, where the page is `$pid`.
+/// Returns the process that serves; the page is `$pid`.
 async fn serving_process(target: &Target) -> u32 {
     target.get("/").await.text().parse().expect("a number")
 }
@@ -83,7 +83,7 @@ async fn root_binds_and_somebody_else_serves() {
     let nobody = Command::new("id").args(["-u", "nobody"]).output();
     let nobody = String::from_utf8(nobody.expect("a program").stdout).expect("a number");
     assert_eq!(uid(worker), nobody.trim().parse().ok());
-    // The log was opened by root; nobody could not have.
+    // The log was opened by root; the account `nobody` could not have.
     let log = || std::fs::read_to_string(folder.path().join("error.log")).unwrap_or_default();
 
     let changed = text.replace("return 200 $pid", "return 200 again");

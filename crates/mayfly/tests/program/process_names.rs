@@ -7,8 +7,8 @@ use testkit::wait::until;
 
 use crate::{has_php_fpm, program};
 
-/// By which names the processes and their threads are found; `None` where a thread is too young
-/// to have one.
+/// By which names the processes and their threads are found; `None` if a thread is too young to
+/// have one.
 fn names(pid: u32) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for pid in descendants(pid) {

@@ -2,7 +2,7 @@
 
 use crate::start;
 
-/// What a proxy says about 192.0.2.1:123, with extras behind it.
+/// A PROXY header about 192.0.2.1:123, with extras behind it.
 fn proxy_header(extras: &[u8]) -> Vec<u8> {
     let mut header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11".to_vec();
     header.extend(

@@ -29,7 +29,7 @@ async fn bad_reload_leaves_the_running_server_untouched() {
     })
     .await;
     assert_eq!(server.target().get("/").await.text(), "one");
-    // What cannot be bound is no better.
+    // A configuration whose address cannot be bound is no better.
     server.rewrite("", "server { listen unix:%%/none/http; return 200 three; }");
     server.signal(Signal::HUP);
     until("the complaint", || {
@@ -37,7 +37,7 @@ async fn bad_reload_leaves_the_running_server_untouched() {
     })
     .await;
     assert_eq!(server.target().get("/").await.text(), "one");
-    // Nor is a key that is not the certificate's.
+    // A key that is not the certificate's is refused as well.
     let authority = Authority::new("ca");
     let (certificate, key) = (authority.identity("a.test"), authority.identity("a.test"));
     for (name, pem) in [
@@ -123,7 +123,8 @@ async fn request_under_way_is_finished_with_the_configuration_it_began_with() {
     assert_eq!(request.await.expect("a response").field("x-which"), "one");
 }
 
-/// What the server has open (files below its folder, sockets) and the processes that it started.
+/// Returns the open files of the server (files below its folder, sockets) and the processes that
+/// it started.
 fn acquired(server: &RunningServer) -> (Vec<String>, Vec<u32>) {
     let folder = server.path("").display().to_string();
     let descriptors = std::fs::read_dir(format!("/proc/{}/fd", server.pid())).expect("it runs");
@@ -186,7 +187,7 @@ async fn a_reload_that_fails_leaves_no_log_socket_or_php_behind() {
     assert_eq!(Target(server.path("new")).get("/").await.text(), "two");
 }
 
-/// Until it listens no process removes what a start has made.
+/// Until it listens no process removes the files that a start has made.
 #[tokio::test]
 async fn a_start_that_fails_leaves_no_socket() {
     let folder = folder(&[(
@@ -202,8 +203,8 @@ async fn a_start_that_fails_leaves_no_socket() {
     assert!(!folder.path().join("pid").exists());
 }
 
-/// What of the configuration cannot be served is one thing, what is only odd another. Both are
-/// written where the configuration in force logs, be it in `http` alone.
+/// A part of the configuration that cannot be served is one thing, an odd part another. Both are
+/// written to the log of the configuration in force, be it in `http` alone.
 #[tokio::test]
 async fn a_refused_reload_logs_each_line_at_its_level_in_the_log_in_force() {
     let text = SMALL

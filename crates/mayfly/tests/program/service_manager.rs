@@ -1,4 +1,5 @@
-//! What a service manager such as systemd is told, and the sockets that it passes. The manager is the test.
+//! The notices to a service manager such as systemd, and the sockets that it passes. The manager is the
+//! test.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
@@ -43,7 +44,7 @@ impl Service {
             .set_read_timeout(Some(TIMEOUT))
             .expect("a limit");
         let count = usize::from(passed.first.is_some()) + usize::from(passed.second.is_some());
-        // Descriptors behind the standard streams, and the number of the process as systemd tells it.
+        // Descriptors behind the standard streams, and the number of the process in systemd's variable.
         let script = "exec 3<&0 4<&1 </dev/null >/dev/null; LISTEN_PID=$$ exec \"$@\"";
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh", program(), "-p"]);
@@ -160,7 +161,7 @@ async fn only_workers_that_answer_give_signs_of_life() {
         panic!("one worker process: {worker:?}")
     };
     send_signal(worker, Signal::STOP);
-    // What was on its way, and then none for as long as the manager would wait.
+    // Signs that were on their way may come, and then none for as long as the manager would wait.
     let silence = service.notifications.set_read_timeout(Some(WATCHDOG * 2));
     silence.expect("a limit");
     let mut on_their_way = 0;
@@ -281,7 +282,7 @@ async fn service_manager_hears_which_process_goes_on_after_an_upgrade() {
     let mut upgrade = Command::new(program());
     upgrade.arg("upgrade").arg("--socket");
     let upgrade = upgrade.arg(service.server.path("pid.control")).spawn();
-    // The new program says that it is ready, which a manager does not hear from it yet.
+    // The new program reports that it is ready, which a manager does not hear from it yet.
     let main = loop {
         let message = service.next_state();
         assert!(!message.contains("STOPPING=1"), "the service goes on");
@@ -296,7 +297,7 @@ async fn service_manager_hears_which_process_goes_on_after_an_upgrade() {
     assert!(service.server.ended().await.success());
     assert_eq!(service.server.target().get("/").await.text(), "one");
     service.forget_what_came();
-    // The new one says that it is ready only now where it is slower than the end of the old one.
+    // The new one reports that it is ready only now if it is slower than the end of the old one.
     let ready = "READY=1\nSTATUS=Serving";
     let sign = std::iter::repeat_with(|| service.next()).find(|message| message != ready);
     assert_eq!(

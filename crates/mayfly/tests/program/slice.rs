@@ -5,8 +5,8 @@ use testkit::running::RunningServer;
 
 use crate::{site, start};
 
-/// What a PHP script does that serves `whole` in parts; `/odd/...` does it wrong
-/// from its second slice on.
+/// A PHP script that serves `whole` in parts; `/odd/...` does it wrong from its
+/// second slice on.
 fn part_of(whole: &str, request: &testkit::fake_php::Request) -> Script {
     let range = request.param("HTTP_RANGE").to_owned();
     let (uri, total) = (request.param("URI"), whole.len());
@@ -154,7 +154,7 @@ async fn a_response_that_changed_is_truncated_once_and_then_the_new_one_comes() 
     );
     let server = start(&http).await;
     let target = server.target();
-    // Of the first version all but the third slice.
+    // The stored slices of the first version: all but the third.
     assert_eq!(
         target.get_with("/", "Range: bytes=0-7\r\n").await.text(),
         "01234567"

@@ -1,4 +1,5 @@
-//! `gunzip on` in parts of a page: what is compressed must not land in it as it is.
+//! `gunzip on` in parts of a page: compressed bytes must not land in the page as
+//! they are.
 
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::RunningServer;

@@ -1,5 +1,5 @@
-//! Responses kept as files, in both spellings of the directives: what is kept,
-//! where and with which rights, and what never is.
+//! Responses kept as files, in both spellings of the directives: which responses
+//! are kept, where and with which rights, and which never are.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -216,7 +216,7 @@ async fn a_truncated_or_invalid_response_is_not_kept() {
         .await;
         let targets = match spelling {
             Spelling::FastCgi => &["/cut", "/short", "/open", "/nothing", "/more"][..],
-            // Over a kept connection what is missing would still have to come.
+            // Over a kept connection the missing bytes would still have to come.
             Spelling::Proxy => &["/cut", "/open", "/nothing", "/more"][..],
         };
         for target in targets {

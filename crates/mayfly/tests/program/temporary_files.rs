@@ -62,7 +62,7 @@ const BYTES: usize = 16 << 20;
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    /// `None` where nothing may be mounted.
+    /// `None` if nothing may be mounted.
     fn mount() -> Option<SmallDisk> {
         let folder = tempfile::tempdir().unwrap();
         if !is_root()

@@ -1,5 +1,5 @@
-//! `-s`: what came of it is said by the server itself, over its control socket; without one, by a
-//! signal, as with nginx.
+//! `-s`: the server itself reports the result, over its control socket; without one, a signal is
+//! sent, as with nginx.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
@@ -51,7 +51,7 @@ async fn a_reload_that_fails_says_why_and_ends_with_a_status() {
     assert!(said.contains("none/http failed"), "{said}");
     assert_eq!(server.target().get("/").await.text(), "one");
 
-    // What the command sees itself is said as ever, and the server is not asked.
+    // Mistakes that the command sees itself are reported as ever, and the server is not asked.
     server.rewrite("", "server { listen unix:%%/http; retrun 200; }");
     let output = tell(&server.path(""), "reload");
     assert_eq!(code(&output), 1);
@@ -77,7 +77,7 @@ async fn the_server_ends_when_it_is_told_to() {
         assert!(server.ended().await.success(), "{word}");
         assert!(!server.path("pid").exists(), "{word}");
         assert!(!server.error_log().contains("signal"), "{word}");
-        // The server is gone, which is said in nginx's words.
+        // The server is gone, which is reported in nginx's words.
         let output = tell(&server.path(""), word);
         assert_eq!(code(&output), 1);
         assert!(stderr(&output).contains("mayfly: [error]"), "{word}");
@@ -96,7 +96,7 @@ async fn without_a_control_socket_a_signal_is_sent() {
             .contains("signal HUP received, reloading")
     );
 
-    // Nor is there one that the running server has: its configuration names another now.
+    // The socket of the running server is another one: its configuration names another now.
     server.rewrite("control_socket %%/other;", ONE);
     assert_eq!(code(&tell(&server.path(""), "stop")), 0);
     assert!(server.ended().await.success());

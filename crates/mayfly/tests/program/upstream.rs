@@ -215,7 +215,7 @@ async fn mandatory_servers_are_checked_before_they_are_asked() {
     until_status(&server, "/", 200).await;
 }
 
-/// An HTTP origin: what it was sent, and the answer it gives to everything.
+/// An HTTP origin: its requests so far, and its answer to all of them.
 fn origin(answer: Arc<Mutex<String>>) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener
@@ -236,7 +236,7 @@ fn origin(answer: Arc<Mutex<String>>) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
                 .unwrap()
                 .push(String::from_utf8_lossy(&head).into_owned());
             let answer = answer.lock().unwrap().clone();
-            // Who hangs up early does not want it.
+            // A client that hangs up early does not want it.
             let _ = stream.write_all(answer.as_bytes());
         }
     });

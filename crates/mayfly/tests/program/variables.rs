@@ -1,4 +1,4 @@
-//! Variables that tell what the client sent.
+//! Variables with parts of the client's request.
 
 use crate::site;
 

@@ -31,7 +31,7 @@ async fn wake_ups(server: u32) -> u64 {
     wake_ups_of(&descendants(server), "").await
 }
 
-/// The same for these processes, and for threads whose names begin so.
+/// Counts wake-ups of these processes, and of threads whose names begin so.
 async fn wake_ups_of(processes: &[u32], names: &str) -> u64 {
     // The pauses grow for half a minute.
     let rest = Duration::from_secs(40);
@@ -51,13 +51,13 @@ const HTTP: &str = "fastcgi_cache_path %%/cache keys_zone=zone:1m;\n\
 async fn a_server_without_visitors_does_not_wake_up() {
     let server = RunningServer::start(program(), "worker_processes 2;", HTTP).await;
     assert_eq!(server.target().get("/").await.status, 204);
-    // One is for what a busy machine may delay.
+    // One is for work that a busy machine may delay.
     assert!(wake_ups(server.pid()).await <= 1);
     // And it is awake at once when a client comes.
     assert_eq!(server.target().get("/").await.status, 204);
 }
 
-/// Where a pool keeps no page. (PHP is looked after all the same.)
+/// Measures a pool that keeps no page. (PHP is looked after all the same.)
 #[tokio::test]
 async fn nor_does_the_thread_that_learns() {
     let folder = testkit::serving::FolderServer::folder();
@@ -77,7 +77,8 @@ async fn nor_does_the_thread_that_learns() {
     let server = RunningServer::start(program(), &main, &http).await;
     assert_eq!(server.target().get("/").await.status, 200);
     assert!(sleeps(server.pid(), "learn-") > 0, "it is there");
-    // Another test may run a command, which tells all servers of the machine what it writes (`mayfly run`).
+    // Another test may run a command, which reports its writes to all servers of the machine (`mayfly
+    // run`).
     let mut wake_ups = wake_ups_of(&[server.pid()], "learn-").await;
     if wake_ups > 1 {
         wake_ups = wake_ups_of(&[server.pid()], "learn-").await;
@@ -86,7 +87,7 @@ async fn nor_does_the_thread_that_learns() {
     assert_eq!(server.target().get("/").await.status, 200);
 }
 
-/// The parent has nothing to do with what the worker does.
+/// The parent has no part in the worker's requests.
 #[tokio::test]
 async fn nor_do_a_parent_and_its_worker() {
     if !is_root() {

@@ -1,4 +1,4 @@
-//! The wall clock is set while the server runs: what is shown follows, in both directions, and
+//! The wall clock is set while the server runs: shown times follow, in both directions, and
 //! stored pages neither become stale nor stay fresh by it. The program sees a clock of the
 //! test's (`scripts/faults/wall_clock.c`); the machine's stays as it is.
 

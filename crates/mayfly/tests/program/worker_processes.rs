@@ -12,8 +12,8 @@ use tokio::net::TcpStream;
 
 use crate::program;
 
-/// What a process waits for: the descriptors of each of its epoll instances, as
-/// `/proc` tells them. Workers have one each.
+/// Returns the descriptors that a process waits for, of each of its epoll
+/// instances, from `/proc`. Workers have one each.
 fn awaited(process: &Path) -> BTreeSet<Vec<String>> {
     let descriptors = std::fs::read_dir(process.join("fd")).unwrap();
     let polls = descriptors.filter_map(|entry| {
@@ -45,7 +45,7 @@ fn open(process: &Path) -> BTreeMap<String, PathBuf> {
     open.collect()
 }
 
-/// A server, what it had open before its clients came, and these.
+/// A server, its open files before its clients came, and its clients.
 struct Scene {
     server: RunningServer,
     before: BTreeSet<PathBuf>,
@@ -143,7 +143,7 @@ async fn a_reload_changes_how_many_workers_take_connections() {
         scene.connect().await;
     }
     assert_eq!(scene.shares(), [1, 2, 2, 7]);
-    // Those that were there before have stayed with their workers.
+    // The connections that were there before have stayed with their workers.
     for client in &mut scene.clients {
         ask(client).await;
     }

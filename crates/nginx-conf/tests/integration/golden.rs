@@ -1,6 +1,6 @@
 //! Golden files: `conf/NAME.conf` holds a configuration, a rule line, and the
-//! expected diagnostics and tree below it. `MAYFLY_BLESS=1` writes what came
-//! out; read the diff before committing it.
+//! expected diagnostics and tree below it. `MAYFLY_BLESS=1` writes the results;
+//! read the diff before committing it.
 //!
 //! A line `=== PATH` in the upper part begins another file, for `include`.
 

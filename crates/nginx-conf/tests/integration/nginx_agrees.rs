@@ -1,4 +1,4 @@
-//! What nginx 1.22 said (`nginx -t`) about odd texts, and that we say the same.
+//! The answers of nginx 1.22 (`nginx -t`) to odd texts, which ours must equal.
 
 use nginx_conf::{MemoryLoader, load_with_globals, parse};
 

@@ -6,7 +6,7 @@ use nginx_conf::{
 };
 use proptest::prelude::*;
 
-/// Texts made of what matters to the grammar.
+/// Texts made of parts that matter to the grammar.
 fn configuration_like() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just(" ".to_owned()),

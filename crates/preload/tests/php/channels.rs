@@ -1,4 +1,4 @@
-//! Whatever becomes of the channel, PHP answers as without the library.
+//! PHP answers as without the library, whatever becomes of the channel.
 
 use std::time::{Duration, Instant};
 
@@ -132,7 +132,7 @@ fn a_mayfly_in_the_place_of_another_is_told_of_a_write_before_php_knows_its_end(
     assert_eq!(mayfly.record().fetch, 1);
 }
 
-/// It says for how many milliseconds PHP waited for the end of its write.
+/// Answers for how many milliseconds PHP waited for the end of its write.
 fn timed_write() -> String {
     pdo("")
         + "$begun = hrtime(true); $db->exec('UPDATE t SET n = n WHERE id = 97');

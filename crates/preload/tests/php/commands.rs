@@ -1,5 +1,5 @@
-//! The library within PHP's command line, as `mayfly run` starts it: what it writes is told to all servers that it was
-//! given, also where descriptors are closed that only seem to be those of its connections.
+//! The library within PHP's command line, as `mayfly run` starts it: its writes are reported to all servers that it
+//! was given, also if descriptors are closed that only seem to be those of its connections.
 
 use std::process::Command;
 
@@ -24,7 +24,7 @@ fn connect() -> String {
     )
 }
 
-/// Runs a command that is to tell these servers; `CODE` is in its environment.
+/// Runs a command that should report to these servers; `CODE` is in its environment.
 fn run(servers: &[&Mayfly], command: &[&str], code: &str) {
     let folder = tempfile::tempdir().unwrap();
     let library = preload::install(preload::library().unwrap(), folder.path()).unwrap();
@@ -45,7 +45,7 @@ fn run(servers: &[&Mayfly], command: &[&str], code: &str) {
     );
 }
 
-/// What one process tells until it ends.
+/// Returns the messages of one process until it ends.
 fn told(mayfly: &Mayfly) -> Vec<ToldMessage> {
     let mut told = Vec::new();
     while told.last() != Some(&ToldMessage::End) {
@@ -54,7 +54,7 @@ fn told(mayfly: &Mayfly) -> Vec<ToldMessage> {
     told
 }
 
-/// One process says hello, and tells of this number of writes and of their ends, and of nothing else.
+/// Asserts that one process greets, and reports this number of writes and their ends, and nothing else.
 fn are_told(mayfly: &Mayfly, writes: u64) {
     let told = told(mayfly);
     let mut told = told.iter();
@@ -94,7 +94,7 @@ fn all_servers_are_told_of_what_a_command_and_the_programs_that_it_starts_write(
     }
 }
 
-/// Runs a script of PHP's command line, and tells one server.
+/// Runs a script of PHP's command line, which reports to one server.
 fn is_told(code: &str, writes: u64) {
     let mayfly = Mayfly::listen(Manner::Acknowledges);
     run(
@@ -111,7 +111,7 @@ fn descriptors_that_are_to_be_closed_at_exec_are_still_followed() {
     is_told(&format!("{mark} {UPDATE} {mark} {UPDATE}"), 2);
 }
 
-/// Python's subprocess and others close in such a child what is not the child's.
+/// Python's subprocess and others close in such a child the files that are not the child's.
 #[test]
 fn what_a_child_closes_in_the_memory_of_its_parent_stays_open_in_the_parent() {
     let close = "

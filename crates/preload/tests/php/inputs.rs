@@ -1,4 +1,4 @@
-//! What else a page is made from is named.
+//! The other inputs of a page are named.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -69,7 +69,7 @@ fn other_servers_are_named_by_their_address() {
             address.ip(),
             address.port()
         ),
-        // The same connection, which was opened by the request before.
+        // The connection that was opened by the request before.
         format!(
             "$s = pfsockopen('{}', {}); fwrite($s, 'x'); echo fread($s, 100);",
             address.ip(),
@@ -127,7 +127,7 @@ fn files_are_named_with_what_was_done_and_whether_they_are_there() {
         .to_string();
     std::fs::write(php.path("site").join("theme.json"), "{}").unwrap();
     std::fs::create_dir(php.path("site").join("folder")).unwrap();
-    // A link is told as what it leads to.
+    // A link is reported as its target.
     std::os::unix::fs::symlink("folder", php.path("site").join("link")).unwrap();
     std::os::unix::fs::symlink("nowhere", php.path("site").join("lost")).unwrap();
     let code = "file_get_contents('theme.json'); file_exists(__DIR__ . '/missing'); scandir(__DIR__ . '/folder');
@@ -236,7 +236,8 @@ fn each_of_many_files_is_told_once_as_it_was_first() {
     );
 }
 
-/// PHP asks next what it has opened, and the library takes its answer. This program does not ask.
+/// PHP asks next about the file it has opened, and the library takes its answer. This program
+/// does not ask.
 #[test]
 fn file_that_is_opened_and_not_looked_at_is_told() {
     let mayfly = Mayfly::listen(Manner::Acknowledges);
@@ -273,7 +274,7 @@ fn file_that_is_opened_and_not_looked_at_is_told() {
     assert_eq!(record.sqlite, [format!("{site}/a"), format!("{site}/b")]);
 }
 
-/// What is known to be no database is not looked into again, but when it changes.
+/// A file that is known to be no database is not looked into again, but when it changes.
 #[test]
 fn file_that_becomes_a_database_in_its_place_is_named() {
     let mayfly = Mayfly::listen(Manner::Acknowledges);

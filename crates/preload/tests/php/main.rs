@@ -1,4 +1,4 @@
-//! The library within Debian's PHP-FPM, beside a MariaDB: what it tells, and that PHP does not notice.
+//! The library within Debian's PHP-FPM, beside a MariaDB: its messages, and that PHP does not notice.
 //!
 //! `PRELOAD_ROUNDS=3000` asks for more requests than a plain run where growth and cost are looked at, and
 //! for all pages of WordPress.

@@ -171,7 +171,7 @@ fn statements_of_mediawiki_are_those_of_the_general_log() {
             record.statements
         );
         // Work that MediaWiki leaves until it has answered is in no page. It has two connections, and the library
-        // reads what it may read later for each of them together.
+        // reads the parts that it may read later for both together.
         let logged = database().log_of(&record.connections);
         let is_later = |it: &&str| *it == "COMMIT /* MediaWiki::restInPeace  */";
         let sorted = |texts: &[String]| {

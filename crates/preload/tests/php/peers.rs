@@ -1,4 +1,4 @@
-//! A MariaDB, a PHP-FPM that has loaded the library, and a Mayfly that writes down what it is told.
+//! A MariaDB, a PHP-FPM that has loaded the library, and a Mayfly that writes down the messages.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use socket2::{Domain, SockAddr, Socket, Type};
 use testkit::mariadb::MariaDb;
 
-/// Something that is waited for is late, and the test fails.
+/// The longest wait, after which a test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub const PASSWORD: &str = "secret";
@@ -68,7 +68,7 @@ impl Database {
         self.0.run(script)
     }
 
-    /// What the server wrote down of these connections, statement by statement.
+    /// Returns the server's log of these connections, statement by statement.
     pub fn log_of(&self, connections: &[u32]) -> Vec<String> {
         let numbers: Vec<_> = connections.iter().map(u32::to_string).collect();
         let rows = self.run(&format!(
@@ -124,7 +124,7 @@ pub fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
     }
 }
 
-/// What the library said, in own values.
+/// A message of the library, in own values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToldMessage {
     Hello {
@@ -160,7 +160,7 @@ pub struct ToldRecord {
     pub settings: Vec<Vec<String>>,
     /// `kind detail`.
     pub inputs: Vec<String>,
-    /// `use path`, with `-` before what is not there.
+    /// `use path`, with `-` before a file that is not there.
     pub files: Vec<String>,
     /// SQLite databases that were open, with `before` after those that an earlier request opened.
     pub sqlite: Vec<String>,
@@ -186,13 +186,13 @@ pub enum Manner {
     Ends,
     /// Accepts and never reads.
     Deaf,
-    /// Has other machines to tell, for which it takes longer than PHP waits otherwise.
+    /// Has other machines to inform, for which it takes longer than PHP waits otherwise.
     TellsNodes,
-    /// The same, but it takes note of announcements alone, and listens no more.
+    /// Like [`Manner::TellsNodes`], but takes note of announcements alone, and listens no more.
     LosesNodes,
 }
 
-/// What those with other machines say.
+/// The time that a server with other machines demands.
 pub const HOLD_MILLISECONDS: u32 = 2500;
 
 pub struct Mayfly {
@@ -236,12 +236,12 @@ impl Mayfly {
         self.folder.path().join("learn")
     }
 
-    /// The next thing that is told.
+    /// Receives the next message.
     pub fn next(&self) -> ToldMessage {
         self.told.recv_timeout(PATIENCE).expect("something is told")
     }
 
-    /// What is told up to the next record, and that record.
+    /// Receives the messages up to the next record, and that record.
     pub fn until_record(&self) -> (Vec<ToldMessage>, ToldRecord) {
         let mut before = Vec::new();
         loop {
@@ -334,7 +334,7 @@ fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
     }
 }
 
-/// Answers a write; false: the connection is to be closed.
+/// Answers a write; false: the caller closes the connection.
 fn answer(mut connection: &Socket, manner: Manner, number: u64) -> bool {
     match manner {
         Manner::Acknowledges | Manner::Slow => acknowledge(connection, number, 0),
@@ -410,7 +410,7 @@ fn told_record(fetch: u64, parts: &RecordParts) -> ToldRecord {
     told
 }
 
-/// As the server's log writes an execution.
+/// Returns an execution in the form of the server's log.
 fn with_parameters(text: &str, parameters: &[Value<'_>]) -> String {
     let mut parameters = parameters.iter();
     let mut whole = String::new();

@@ -1,4 +1,4 @@
-//! The statements that are told are those that the server writes into its general log.
+//! The reported statements are those that the server writes into its general log.
 
 use crate::peers::{Manner, Mayfly, Php, ToldMessage, ToldRecord, database, mysqli, pdo};
 
@@ -247,7 +247,7 @@ fn encrypted_and_compressed_connections_are_named_and_not_read() {
             database().socket()
         )
     };
-    // It may have written anything, which is told before the answer.
+    // It may have written anything, which is reported before the answer.
     let is_told = |before: &[ToldMessage]| {
         let all = before.iter().map(|it| match it {
             ToldMessage::Write { text, .. } => text == "a connection that is not read",

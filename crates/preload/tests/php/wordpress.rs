@@ -108,7 +108,7 @@ fn statements_of_wordpress_are_those_of_the_general_log_and_its_pages_are_the_sa
     let has_all = std::env::var_os("PRELOAD_ROUNDS").is_some();
     let step = if has_all { 1 } else { 6 };
     for (fetch, query) in addresses().iter().step_by(step).enumerate() {
-        // What WordPress does once (transients, template parts) is done before.
+        // Work that WordPress does once (transients, template parts) is done before.
         get(&without, 1, query);
         let page = get(&with, fetch + 1, query);
         let record = mayfly.record();

@@ -14,7 +14,7 @@ fn rounds() -> usize {
         .unwrap_or(300)
 }
 
-/// As many reads as a page of WordPress has.
+/// A page with as many reads as a page of WordPress.
 fn page() -> String {
     pdo("") + "$db->exec(\"SET sql_log_off = 1\");
         for ($i = 0; $i < 37; $i++) { $db->query(\"SELECT t.*, '$i' AS x FROM t WHERE n IN (1, 2, 3) AND (name = 'one' OR name LIKE '%t%') LIMIT 10\")->fetchAll(); }

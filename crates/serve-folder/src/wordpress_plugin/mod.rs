@@ -1,4 +1,4 @@
-//! The WordPress plug-in (`php/wordpress`), which this program carries with it, and what is of it in a site:
+//! The WordPress plug-in (`php/wordpress`), which this program carries with it, and its installation in a site:
 //! `serve --wordpress-plugin` puts it into the folder of must-use plug-ins.
 //!
 //! ```text
@@ -6,7 +6,7 @@
 //! mu-plugins/mayfly/         mayfly.php, classes.php, uninstall.php
 //! ```
 //!
-//! Nothing is written over that Mayfly has not put there. Files of root's stay root's, so that no script changes
+//! Only files that Mayfly has put there are written over. Files of root's stay root's, so that no script changes
 //! them, and everybody may read them. Root follows no link that another account made ([`trusted_path`]).
 
 mod sources;
@@ -19,24 +19,24 @@ use sources::{MAIN, SOURCES, UNINSTALL};
 use crate::begin_of_text;
 use system_error::SystemError;
 
-/// What tells the plug-in's main file, whatever its version.
+/// The line by which the plug-in's main file is recognized, whatever its version.
 const SIGN: &str = "* Plugin Name: Mayfly\n";
-/// As `php/wordpress/build.sh --must-use` writes it.
+/// The loader that `php/wordpress/build.sh --must-use` writes.
 const LOADER: &str = "<?php\n\n// WordPress loads the files of this folder, but not those of the folders in it.\n\
     require __DIR__ . '/mayfly/mayfly.php';\n";
-/// As the head of the main file says that it may be written by hand.
+/// The loader in the form that the head of the main file allows to write by hand.
 const LOADER_BY_HAND: &str = "<?php require __DIR__ . '/mayfly/mayfly.php';";
 /// More than any of its files has.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 const MODE: u32 = 0o644;
 
-/// What is of the plug-in in a folder of must-use plug-ins.
+/// The plug-in's state in a folder of must-use plug-ins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     Absent,
-    /// Of this program's version.
+    /// This program's version is there.
     Current,
-    /// Of another version, or a part of it.
+    /// Another version is there, or a part of one.
     Other,
     /// This has one of its names, and is not Mayfly's.
     Foreign(PathBuf),
@@ -89,10 +89,10 @@ impl MustUse {
         }
     }
 
-    /// Puts the plug-in there, or this version of it in the place of another. What is there already stays.
+    /// Puts the plug-in there, or this version of it in the place of another. Other files there stay.
     ///
     /// # Errors
-    /// Why it is not there now.
+    /// The reason why it is not there now.
     pub fn install(&self) -> Result<(), String> {
         match self.state() {
             State::Current => return Ok(()),
@@ -162,7 +162,7 @@ enum PluginFile {
     Unreadable,
 }
 
-/// A file's text. Root follows a link that root made; another account's may lead to what is not its own.
+/// A file's text. Root follows a link that root made; another account's may lead to a file that is not its own.
 fn text_of(path: &Path) -> PluginFile {
     match begin_of_text(path, TEXT_BYTES_MAX) {
         Ok(text) => PluginFile::Text(text),

@@ -1,5 +1,5 @@
-//! The files that the plug-in's `classes.php` is made of: those of the library that it needs, then its own. In the
-//! order of `php/wordpress/build.sh`, beside whose result a test holds what comes of them.
+//! The files that the plug-in's `classes.php` is made of: those of the library that it needs, then its own. Their
+//! order is that of `php/wordpress/build.sh`; a test compares the results of both.
 
 macro_rules! sources {
     ($($path:literal),* $(,)?) => {

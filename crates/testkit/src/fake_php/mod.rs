@@ -1,10 +1,10 @@
-//! A FastCGI responder that says exactly what a test tells it to.
+//! A FastCGI responder that sends exactly the bytes of a test.
 //!
 //! A test gives a handler, which turns each [`Request`] into a [`Script`]:
 //! a list of steps played one after the other. So an answer can be cut at
 //! any byte, stopped until the test lets it go on, truncated or made
 //! invalid. Connections are served at once, like a PHP-FPM with workers without
-//! bound; [`FakePhp::most_at_once`] tells how many were ever needed.
+//! bound; [`FakePhp::most_at_once`] returns how many were ever needed.
 //!
 //! Runs on the caller's tokio runtime and stops when dropped. It is
 //! strict: requests that break the protocol are dropped and counted by
@@ -62,8 +62,8 @@ struct FakePhpState {
 }
 
 impl FakePhp {
-    /// The http block of a site with one location, cached in front of this PHP. It
-    /// listens on `unix:%%/http`; what a request came to is in the field `X-Cache`.
+    /// The http block of a site with one location, cached in front of this PHP. It listens on
+    /// `unix:%%/http`; the field `X-Cache` has the cache status.
     pub fn cached_site(&self, directives: &str) -> String {
         format!(
             "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
@@ -151,7 +151,7 @@ impl FakePhp {
         }
     }
 
-    /// As `fastcgi_pass` takes it: `127.0.0.1:PORT` or `unix:PATH`.
+    /// Returns the address as an argument of `fastcgi_pass`: `127.0.0.1:PORT` or `unix:PATH`.
     pub fn address(&self) -> String {
         match &self.address {
             Address::Tcp(address) => address.to_string(),
@@ -230,7 +230,7 @@ async fn accept(listener: Listener, shared: Arc<FakePhpState>) {
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// What a script leaves behind.
+/// The state of the connection after a script.
 #[derive(PartialEq)]
 enum Outcome {
     Kept,

@@ -8,10 +8,10 @@ use fastcgi::params::decode_pairs;
 use fastcgi::record::{self, HEADER_BYTES, RecordHeader, kind};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// What the client asked.
+/// A client's request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Of params sent twice the last, as in PHP.
+    /// The params; a param that was sent twice has its last value, as in PHP.
     pub params: BTreeMap<String, String>,
     /// Empty with [`tcp_answering_early`](super::FakePhp::tcp_answering_early).
     pub body: Bytes,

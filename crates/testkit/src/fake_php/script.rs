@@ -1,4 +1,4 @@
-//! What a fake PHP answers, step by step.
+//! The answer of a fake PHP, step by step.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Script {
         self
     }
 
-    /// What was to be sent one after the other until here goes out in one write.
+    /// Joins the sends at the end of the script into one write.
     pub fn at_once(mut self) -> Script {
         let mut together = BytesMut::new();
         let sends = |step: &Step| matches!(step, Step::Send(_));
@@ -92,7 +92,7 @@ impl Script {
         self
     }
 
-    /// Reads what is left of the request body and drops it.
+    /// Reads the rest of the request body and drops it.
     pub fn read_body(mut self) -> Script {
         self.steps.push(Step::ReadBody);
         self

@@ -46,12 +46,12 @@ pub struct FrameClient {
     decoder: Decoder,
 }
 
-/// What a stream came to.
+/// The result of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// `None` where there was no head.
+    /// `None` if there was no head.
     pub reply: Option<Reply>,
-    /// Why the server reset it, or ended the connection.
+    /// The error with which the server reset it, or ended the connection.
     pub error: Option<ErrorCode>,
 }
 
@@ -67,7 +67,8 @@ impl FrameClient {
         client
     }
 
-    /// The same with a window for each stream, and the usual one for the connection.
+    /// Begins a connection with a window for each stream, and the usual one for the
+    /// connection.
     ///
     /// # Panics
     /// When nothing listens there.
@@ -86,12 +87,12 @@ impl FrameClient {
         client
     }
 
-    /// Sends bytes as they are. What the server does not take any more is lost.
+    /// Sends bytes as they are. Bytes that the server does not take any more are lost.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.try_send(bytes).await;
     }
 
-    /// The same.
+    /// Like [`Self::send`], and reports a failure.
     ///
     /// # Errors
     /// The server takes no more.

@@ -1,6 +1,6 @@
 //! Clients that speak HTTP/2 with prior knowledge: one over the crate `h2`, an independent
-//! implementation, for whole requests, and one that writes frame by frame what no library
-//! would send.
+//! implementation, for whole requests, and one that writes frame by frame bytes that no
+//! library would send.
 
 mod client;
 mod frames;

@@ -1,4 +1,4 @@
-//! What an exchange costs in reads, writes and times that its task is polled, for each
+//! The cost of an exchange in reads, writes and times that its task is polled, for each
 //! protocol: more of any than here is a step back.
 
 use std::future::Future;
@@ -10,7 +10,7 @@ use crate::scripted::{Calls, ScriptedStream, Step};
 use bytes::Bytes;
 use upstream_exchange::{BodySource, NoBody};
 
-/// What was counted.
+/// The counts of an exchange.
 #[derive(Debug, PartialEq, Eq)]
 struct Cost {
     reads: usize,

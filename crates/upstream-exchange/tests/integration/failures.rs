@@ -6,7 +6,7 @@ use crate::scripted::{ScriptedStream, Step};
 use bytes::Bytes;
 use upstream_exchange::{NoBody, Side, StreamError};
 
-/// What came of an exchange.
+/// The outcome of an exchange.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     /// A whole response; was the connection given back?

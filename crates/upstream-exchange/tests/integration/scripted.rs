@@ -1,4 +1,4 @@
-//! A stream that does what a script says, and counts what it is asked.
+//! A stream that follows a script, and counts its calls.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,12 +8,12 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What a read or a write meets, in order.
+/// An event that a read or a write meets, in order.
 #[derive(Debug)]
 pub enum Step {
     /// These bytes arrive, in as many reads as they take.
     Arrives(Bytes),
-    /// Nothing is there yet: the task is woken at once to ask again.
+    /// There are no bytes yet: the task is woken at once to ask again.
     Waits,
     /// The read fails.
     Fails(io::ErrorKind),
@@ -30,7 +30,7 @@ pub struct Calls {
 #[derive(Debug, Default)]
 pub struct ScriptedStream {
     pub script: VecDeque<Step>,
-    /// What one write takes at most; 0: all of it.
+    /// Bytes that one write takes at most; 0: all of it.
     pub write_bytes: usize,
     /// This many writes are taken, and those that follow fail.
     pub broken_after: Option<usize>,

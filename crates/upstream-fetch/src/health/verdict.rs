@@ -1,4 +1,4 @@
-//! What an answer to a health check says: the rules of `match`, as plain
+//! The verdict on an answer to a health check: the rules of `match`, as plain
 //! functions.
 
 use bytes::Bytes;
@@ -85,7 +85,7 @@ mod tests {
 
     use super::*;
 
-    /// The rules of a `match` block, as a configuration says them.
+    /// The rules of a `match` block, parsed from configuration text.
     fn rules(block: &str) -> MatchRules {
         let text = format!("http {{ match m {{ {block} }} }}");
         let loader: nginx_conf::MemoryLoader =

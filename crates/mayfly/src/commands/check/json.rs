@@ -64,7 +64,7 @@ pub fn report(report: &CheckReport) -> Value {
     })
 }
 
-/// What a line that works is for.
+/// Returns the purpose of a line that works.
 fn works(line: &ExplainedDirective) -> Option<String> {
     match line.verdict {
         Verdict::Works(what) => Some(what.to_owned()),

@@ -1,4 +1,4 @@
-//! `check --fix`: writes what has one right answer.
+//! `check --fix`: corrects the lines that have one right form.
 //!
 //! `FILE.fixed` beside the file; beside an included one, its name begins with a dot as well, so that no
 //! `include sites-enabled/*;` reads it.

@@ -1,5 +1,5 @@
-//! `-t`, `-T`, `check`: reads a configuration as a start would, says everything
-//! that is wrong with it, and starts nothing. `check` also reports what is unsafe.
+//! `-t`, `-T`, `check`: reads a configuration as a start would, reports all its mistakes, and starts
+//! nothing. `check` also reports unsafe parts.
 
 mod json;
 mod mend;
@@ -62,8 +62,8 @@ pub fn test(flags: &Flags, dump: bool) -> Exit {
     Exit::Done
 }
 
-/// What the system makes of the configuration: who would serve and run PHP if root started the server,
-/// whether the zones fit into the memory, and what the unit of the service denies.
+/// Prints warnings about the configuration on this machine: who would serve and run PHP if root
+/// started the server, whether the zones fit into the memory, and what the unit of the service denies.
 fn say_warnings(accepted: &AcceptedConfiguration, file: &Path) {
     let excess = ExcessiveMemory::of(&accepted.site);
     let excess = excess.map(|excess| format!("{excess}; {}", excess.advice()));
@@ -75,7 +75,8 @@ fn say_warnings(accepted: &AcceptedConfiguration, file: &Path) {
     }
 }
 
-/// What only the system can tell: logs that cannot be opened, unknown users, bad certificates.
+/// Returns the problems that only the system shows: logs that cannot be opened, unknown users, bad
+/// certificates.
 fn problems(accepted: &AcceptedConfiguration, invocation: &Invocation) -> Vec<String> {
     let mut paths = logs::paths(&accepted.site);
     paths.extend(invocation.error_log_file());
@@ -85,7 +86,8 @@ fn problems(accepted: &AcceptedConfiguration, invocation: &Invocation) -> Vec<St
     problems
 }
 
-/// Certificates that cannot be used. Those that are still to be issued are no problem.
+/// Returns the certificates that cannot be used. A certificate that is still to be issued is no
+/// problem.
 fn tls_problems(site: &site::Site) -> Vec<String> {
     let files = TlsFiles::default().with(certificates::files_for_test(site));
     server_tls::problems(site, &files)
@@ -180,7 +182,7 @@ fn document(json: &serde_json::Value) -> String {
     format!("{json:#}\n")
 }
 
-/// What becomes of each directive, one line each.
+/// Prints the effect of each directive, one line each.
 fn explain(reading: &site::ReadConfiguration) {
     let mut stdout = io::stdout().lock();
     for line in site::explain(&reading.ast, &reading.sources, &reading.complaints) {

@@ -1,5 +1,5 @@
-//! The report of `check`: what runs as it is, what has no meaning here, what is missing and what to write
-//! instead, and what is unsafe.
+//! The report of `check`: lines that run as they are, lines without a meaning here, missing directives
+//! with their replacements, and unsafe parts.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -16,11 +16,11 @@ pub struct CheckReport {
     pub sources: Sources,
     pub directives: Vec<ExplainedDirective>,
     pub hazards: Vec<Hazard>,
-    /// What is wrong with the text, but for warnings that are told as hazards.
+    /// The mistakes in the text, except for warnings that are reported as hazards.
     pub complaints: Vec<Diagnostic>,
     /// Certificates and files of tokens that cannot be used.
     pub problems: Vec<String>,
-    /// What is sent to applications and not in the cache key.
+    /// The parts of requests that are sent to applications and are not in the cache key.
     pub notes: Vec<UnkeyedInputs>,
     pub is_refused: bool,
 }
@@ -54,7 +54,7 @@ impl CheckReport {
         }
     }
 
-    /// What keeps the configuration from being served.
+    /// Returns the number of mistakes that keep the configuration from being served.
     fn mistakes(&self) -> usize {
         let errors = self.complaints.iter().filter(|it| it.is_error()).count();
         (errors + self.problems.len()).max(usize::from(self.is_refused))
@@ -166,7 +166,7 @@ pub fn severity(severity: HazardSeverity) -> &'static str {
     }
 }
 
-/// What a line that Mayfly does not have needs instead.
+/// Returns the need of a line that Mayfly does not have.
 pub fn missing(line: &ExplainedDirective) -> Option<String> {
     let hint = line.hint.as_deref();
     match &line.verdict {
@@ -182,7 +182,7 @@ pub fn missing(line: &ExplainedDirective) -> Option<String> {
     }
 }
 
-/// Why a line may stay and does nothing.
+/// Returns the reason why a line may stay and does nothing.
 pub fn without_meaning(line: &ExplainedDirective) -> Option<String> {
     match &line.verdict {
         Verdict::Ignored(why) => Some(format!("because: {why}")),

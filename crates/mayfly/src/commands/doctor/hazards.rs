@@ -1,4 +1,4 @@
-//! What lets intruders in: uploads that run, secrets that are sent, keys of the cache that lack something.
+//! Openings for intruders: uploads that run, secrets that are sent, cache keys that lack a part.
 
 use std::path::{Path, PathBuf};
 
@@ -172,7 +172,7 @@ fn is_secret(name: &str) -> bool {
     is_environment || is_copy || ends(&dumps) || ends(&keys) || names.contains(&&*name)
 }
 
-/// What `mayfly check` says as a note is here a finding, since the user asked for faults.
+/// Returns a finding for a note of `mayfly check`, since the user asked for faults.
 fn unkeyed(gap: &site::UnkeyedInputs) -> Finding {
     let has = |what: &str| gap.inputs.iter().any(|input| input == what);
     let name = match () {

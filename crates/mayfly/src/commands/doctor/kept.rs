@@ -39,7 +39,7 @@ fn look(zone: &str, disk: &CacheDisk, root: &Path) -> Option<Finding> {
     )
 }
 
-/// What is wrong with so many free bytes.
+/// Returns the fault if too few bytes are free.
 fn lack(free: u64, min_free: u64) -> Option<String> {
     (free <= min_free).then(|| {
         format!(

@@ -17,7 +17,6 @@ use crate::commands::unit_writes::UnitDenial;
 use crate::config::{self, Invocation};
 use crate::exit::Exit;
 
-/// Does what was typed.
 pub fn run(args: &DoctorArgs) -> Exit {
     let flags = Flags::of_configuration(args.conf.as_ref(), args.prefix_folder.as_ref());
     let root = args.root.as_deref().unwrap_or(Path::new("/"));

@@ -1,4 +1,5 @@
-//! What keeps several machines from sharing purges (`cache_nodes`): the engine, and this machine's clock.
+//! Faults that keep several machines from sharing purges (`cache_nodes`): the engine, and this machine's
+//! clock.
 
 use std::time::Duration;
 
@@ -7,9 +8,9 @@ use machine_check::Finding;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use site::Site;
 
-/// Two clocks of this machine are compared for so long.
+/// How long two clocks of this machine are compared.
 const COMPARED_FOR: Duration = Duration::from_millis(400);
-/// Within so many seconds two readings are of the same moment; so often it is tried.
+/// Two readings within this many seconds are of the same moment.
 const SAME_MOMENT_SECONDS: f64 = 1e-4;
 const MOST_READINGS: usize = 1000;
 /// Clocks of two nodes may differ in speed by less than a hundredth: each by half of that.

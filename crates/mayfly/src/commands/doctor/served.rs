@@ -1,12 +1,11 @@
-//! What a server would do with the path of a file that is there: run it, send it, or refuse.
+//! How a server would treat the path of a file that is there: run it, send it, or refuse.
 //!
-//! Locations are chosen as the server chooses them. Of rewriting, what can be said without a request
-//! counts: `return`, and conditions on the file, which is there. Other conditions count as false, so
-//! that a site which refuses a file only to some visitors is told of it.
+//! Locations are chosen as the server chooses them. Rewriting counts as far as it needs no request:
+//! `return`, and conditions on the file, which is there. Other conditions count as false, so that a
+//! site which refuses a file only to some visitors gets a finding.
 
 use site::{Condition, Content, FileTest, Location, LocationId, Locations, RewriteOp, Server};
 
-/// What becomes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileTreatment {
     /// PHP runs it.
@@ -50,7 +49,7 @@ fn of_location(location: &Location) -> FileTreatment {
     }
 }
 
-/// Does a request for a file that is there end in `return`?
+/// Whether a request for a file that is there ends in `return`.
 fn returns(program: &[RewriteOp]) -> bool {
     for step in program {
         match step {

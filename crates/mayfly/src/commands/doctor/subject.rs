@@ -1,4 +1,4 @@
-//! What a configuration wants of the machine.
+//! The needs of a configuration towards the machine.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use site::{
 
 use crate::processes::account;
 
-/// Where nothing is configured yet.
+/// The needs of a server without a configuration yet.
 pub fn without_configuration() -> Subject {
     Subject {
         is_root: account::is_root(),
@@ -63,7 +63,7 @@ pub fn of(site: &Site, root: &Path) -> Subject {
     }
 }
 
-/// Does it pass requests to PHP?
+/// Whether it passes requests to PHP.
 pub fn is_php(settings: &Settings) -> bool {
     matches!(&settings.content, Content::Pass(pass) if pass.fastcgi().is_some())
 }
@@ -99,7 +99,7 @@ fn pool(pool: &PhpPool, root: &Path) -> Pool {
     }
 }
 
-/// What `workers auto` would choose at a start.
+/// Returns the number of workers that `workers auto` would choose at a start.
 fn auto_workers(root: &Path) -> Workers {
     let machine = php_pool::Machine::observe_below(root);
     let bytes_each = php_pool::WORKER_BYTES_ASSUMED;
@@ -109,7 +109,7 @@ fn auto_workers(root: &Path) -> Workers {
     }
 }
 
-/// Is the process that the pid file names alive?
+/// Whether the process that the pid file names is alive.
 fn is_running(process: &Process, root: &Path) -> bool {
     let pid = std::fs::read_to_string(&process.pid_file).ok();
     let pid = pid.and_then(|text| text.trim().parse::<u32>().ok());

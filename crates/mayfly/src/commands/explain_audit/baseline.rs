@@ -1,8 +1,8 @@
 //! The page as usual visitors get it, made of several clean responses, and how a response differs from it.
 //!
-//! Only what all clean responses have in common counts. A body is cut into parts at `<` and at line ends, so
-//! that a nonce or a timer takes out the part that it is in and no more. The cache buster and numbers are
-//! masked: a page may print its own address, and counters move.
+//! Only parts that all clean responses have in common count. A body is cut into parts at `<` and at line
+//! ends, so that a nonce or a timer takes out the part that it is in and no more. The cache buster and
+//! numbers are masked: a page may print its own address, and counters move.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -40,7 +40,7 @@ const VOLATILE_FIELDS: [&str; 27] = [
     "x-varnish",
 ];
 
-/// What clean responses have in common.
+/// The common properties of clean responses.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
     responses: usize,

@@ -1,7 +1,7 @@
 //! Judgement of a response that a clean visitor got after another visitor's altered request.
 //!
-//! A [`Sign`] is what the response shows. It becomes a finding once `page_audit.rs` has seen it again with
-//! another cache buster, while control requests without a variation do not show it.
+//! A [`Sign`] is a trace of the alteration in the response. It becomes a finding once `page_audit.rs` has
+//! seen it again with another cache buster, while control requests without a variation do not show it.
 
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ impl Kind {
     }
 }
 
-/// What a response shows.
+/// A sign of an alteration in a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sign {
     /// A value of the altered request, with the text around it.
@@ -293,7 +293,7 @@ mod tests {
                 visits("b", &["s=1", "s=2"], false),
                 visits("c", &["s=3", "s=4"], false),
             ],
-            // The server adds it to what comes from memory.
+            // The server adds it to responses from memory.
             [
                 visits("b", &["s=1", "s=2"], true),
                 visits("c", &["s=3", "s=4"], true),

@@ -1,15 +1,15 @@
-//! `mayfly explain --audit`: requests pages of a running server as strangers do, and says whose part of a
-//! request could change what other visitors are shown.
+//! `mayfly explain --audit`: requests pages of a running server as strangers do, and reports the parts of a
+//! request that could change the pages of other visitors.
 //!
 //! ```text
 //! URLs, sitemaps ─► pages ─► page_audit: requests and their order ─► report
-//!                              ├ variations, request    what is sent
-//!                              ├ visitor                how it is sent
-//!                              └ response, baseline, judge   what came back, and what that means
+//!                              ├ variations, request    the requests
+//!                              ├ visitor                how they are sent
+//!                              └ response, baseline, judge   the responses, and what they mean
 //! ```
 //!
-//! Pages are requested with an argument of a random value, so that other visitors do not meet what an audit
-//! leaves in the cache.
+//! Pages are requested with an argument of a random value, so that other visitors do not meet pages that an
+//! audit leaves in the cache.
 
 mod baseline;
 mod judge;
@@ -42,7 +42,6 @@ const MAX_REQUESTS: u32 = 60_000;
 /// Sitemaps of one call.
 const MAX_SITEMAPS: usize = 20;
 
-/// Does what was typed.
 pub fn run(args: &ExplainArgs, fields: Vec<(String, String)>) -> Exit {
     if fields
         .iter()

@@ -19,8 +19,8 @@ use super::visitor::{AskError, Budget, Visitor};
 const BASELINE_ADDRESSES: usize = 4;
 /// Altered requests to one address: a server may store a page only once a second or third visitor asks for it.
 const ALTERED_REQUESTS: usize = 3;
-/// Altered requests to an address that cannot be made cold, with a pause between them in which what is stored may get stale.
-/// Clean requests to one address, until a response comes from memory.
+/// Altered requests to an address that cannot be made cold, with a pause between them in which the stored page may get
+/// stale. Clean requests to one address, until a response comes from memory.
 const CLEAN_REQUESTS: usize = 4;
 /// Control series before a sign is believed. With them, a page that shows one of two texts by chance is taken
 /// for a poisoned one about once in 1,000 audits.
@@ -28,7 +28,6 @@ const CONTROLS: usize = 5;
 /// Requests without a response after which a page is given up.
 const MAX_FAILURES: u32 = 5;
 
-/// The audit of one page.
 pub struct PageAudit<'a> {
     page: &'a Page,
     stranger: Visitor,
@@ -43,7 +42,7 @@ pub struct PageAudit<'a> {
     failures: u32,
 }
 
-/// Why an audit ends before its end.
+/// The reason why an audit stops early.
 enum EarlyEnd {
     Stopped,
     NotAudited(String),
@@ -171,7 +170,7 @@ impl<'a> PageAudit<'a> {
         Ok(())
     }
 
-    /// Tries a variation, and makes sure of what it shows.
+    /// Tries a variation, and repeats it to be sure of its sign.
     async fn finding(
         &mut self,
         variation: &Variation,
@@ -279,7 +278,7 @@ impl<'a> PageAudit<'a> {
     }
 
     /// Whether requests without a variation do not show the sign. Their responses join the baseline, so that
-    /// what differs between them does not count any more.
+    /// differences between them do not count any more.
     async fn controls_are_usual(&mut self, sign: &Sign) -> Result<bool, EarlyEnd> {
         for _ in 0..CONTROLS {
             let buster = self.buster()?;

@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::judge::{Kind, Sign};
 use crate::commands::running_server::printable;
 
-/// What an altered request has shown twice or more, with the last requests that show it.
+/// A fault that an altered request has shown twice or more, with the last requests that
+/// show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub kind: Kind,
@@ -29,11 +30,11 @@ impl Finding {
     }
 }
 
-/// A page, and what was found.
+/// A page, and the findings about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PageReport {
     pub url: String,
-    /// Why not all variations were tried, if so.
+    /// The reason why not all variations were tried, if so.
     pub incomplete: Option<String>,
     /// A usual visitor was answered from memory.
     pub is_stored: bool,

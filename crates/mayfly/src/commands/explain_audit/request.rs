@@ -69,7 +69,7 @@ pub struct AuditRequest {
     pub is_head: bool,
 }
 
-/// A request of a variation, with what it may leave behind.
+/// A request of a variation, with the evidence that it may leave behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlteredRequest {
     pub request: AuditRequest,
@@ -99,7 +99,7 @@ impl Page {
         Draft::of(self, buster).finish()
     }
 
-    /// The request of a variation; `None` where the page does not have the part that it changes.
+    /// The request of a variation; `None` if the page does not have the part that it changes.
     pub fn altered(
         &self,
         variation: &Variation,
@@ -136,7 +136,7 @@ impl Page {
         })
     }
 
-    /// Fills in a template; `None` where the page lacks a part that the template needs.
+    /// Fills in a template; `None` if the page lacks a part that the template needs.
     fn fill(&self, template: &str, values: &Values) -> Option<String> {
         let authority = &self.target.authority;
         let usual_port = if self.target.is_tls { 443 } else { 80 };

@@ -1,4 +1,4 @@
-//! A response as a visitor gets it, with what tells that it came from a cache's memory.
+//! A response as a visitor gets it, with the signs that it came from a cache's memory.
 
 use load_test::answer::CacheWord;
 
@@ -12,12 +12,12 @@ pub struct PageResponse {
     pub body: Vec<u8>,
 }
 
-/// Bytes of a body that are compared. Pages are smaller; what follows is not read.
+/// Bytes of a body that are compared. Pages are smaller; the rest is not read.
 pub const MAX_BODY_BYTES: usize = 2 << 20;
 
 impl PageResponse {
-    /// Whether the response says that it was stored: by a field of a cache, or by an `Age`, which only
-    /// caches add (RFC 9111 §5.1).
+    /// Whether the response shows that it was stored: by a field of a cache, or by an `Age`, which
+    /// only caches add (RFC 9111 §5.1).
     pub fn is_from_memory(&self) -> bool {
         let fields = self.fields.iter();
         let said = CacheWord::of_fields(fields.map(|(name, value)| (&**name, &**value)));

@@ -143,7 +143,7 @@ pub const VARIATIONS: &[Variation] = &[
     ),
     field("Save-Data", "Save-Data: on"),
     field("X-WAP-Profile", "X-WAP-Profile: http://{word}.test/"),
-    // Where the request comes from, and for what.
+    // Fields about the origin and the purpose of the request.
     field("Referer", "Referer: http://{word}.test/"),
     field("Origin", "Origin: http://{word}.test"),
     field("X-Requested-With", "X-Requested-With: XMLHttpRequest"),

@@ -20,7 +20,7 @@ use super::response::{MAX_BODY_BYTES, PageResponse};
 /// Longest head of a response.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Where the server listens.
+/// The address of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     Tcp(SocketAddr),
@@ -60,7 +60,7 @@ impl Place {
     }
 }
 
-/// What all requests of an audit may take together.
+/// The bounds of all requests of an audit together.
 #[derive(Debug)]
 pub struct Budget {
     pub requests_left: u32,
@@ -69,7 +69,7 @@ pub struct Budget {
     pub timeout: Duration,
 }
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Debug, PartialEq, Eq)]
 pub enum AskError {
     /// The budget is used up.
@@ -147,7 +147,7 @@ impl Visitor {
         request: &AuditRequest,
     ) -> Result<PageResponse, http_client::Error> {
         let spec = RequestSpec {
-            // A body stands behind the head, which says how long it is.
+            // The head has the length of the body that stands behind it.
             head: Bytes::copy_from_slice(request.bytes.as_bytes()),
             body: BodyFraming::None,
             head_request: request.is_head,

@@ -1,4 +1,5 @@
-//! The processes of a command: who has not loaded the library is named, for what it writes is not told.
+//! The processes of a command: those that have not loaded the library are named, for their writes are not
+//! reported.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,7 +18,7 @@ const MOST_PROCESSES: usize = 256;
 /// Processes that are named.
 const MOST_NAMED: usize = 8;
 
-/// What was found so far.
+/// The findings so far.
 pub struct Watch {
     library: PathBuf,
     servers: ToldServers,
@@ -44,7 +45,8 @@ impl Watch {
     }
 
     fn has_loaded(&self, pid: u32) -> bool {
-        // This program writes to no database, and may be linked statically. What it starts is looked at as well.
+        // This program writes to no database, and may be linked statically. The programs that it starts are
+        // looked at as well.
         if self.program.is_some() && program(pid) == self.program {
             return true;
         }
@@ -100,13 +102,13 @@ fn program(pid: u32) -> Option<(u64, u64)> {
     Some((facts.dev(), facts.ino()))
 }
 
-/// What `/proc/PID/stat` says.
+/// The fields of `/proc/PID/stat`.
 struct ProcessStat {
     pid: u32,
     name: String,
     is_over: bool,
     parent: u32,
-    /// Ticks since the system started: tells it from another with its number.
+    /// Ticks since the system started: they distinguish it from another with its number.
     started: u64,
 }
 
@@ -130,7 +132,8 @@ impl ProcessStat {
     }
 }
 
-/// Looks at the processes below this one, and reaps those that have ended. What is to be said of them.
+/// Looks at the processes below this one, and reaps those that have ended. Returns the lines to print about
+/// them.
 pub fn look(watch: &mut Option<Watch>, command: Option<Pid>) -> Vec<String> {
     let own = std::process::id();
     let mut processes = Vec::new();

@@ -31,7 +31,6 @@ struct ToldServer {
     connection: Socket,
 }
 
-/// The socket of a pool.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PoolSocket {
     /// The process of its server.
@@ -41,7 +40,7 @@ pub struct PoolSocket {
 
 impl ToldServers {
     /// # Errors
-    /// Why there is none, for people.
+    /// The reason why there is none, for people.
     pub fn find() -> Result<Vec<PoolSocket>, String> {
         let all = unix_sockets::all().map_err(|error| format!("/proc/net/unix: {error}"))?;
         let own = geteuid();
@@ -70,7 +69,7 @@ impl ToldServers {
         as_many_as_are_told(found.into_iter().map(|(_, socket)| socket).collect())
     }
 
-    /// Speaks with each of them. Those that do not listen to this program are left out, and why is said.
+    /// Greets each of them. A server that does not listen to this program is left out, and the reason is printed.
     pub fn greet(found: Vec<PoolSocket>, mut complain: impl FnMut(String)) -> Option<ToldServers> {
         let greeted =
             found
@@ -92,7 +91,7 @@ impl ToldServers {
         paths.collect::<Vec<_>>().join(":".as_ref())
     }
 
-    /// Is one of them gone?
+    /// Whether one of them is gone.
     pub fn has_gone(&self) -> bool {
         self.0.iter().any(|server| !server.path.exists())
     }
@@ -101,7 +100,7 @@ impl ToldServers {
     pub fn tell_doubt(&mut self) {
         for server in &mut self.0 {
             let told = doubt(&server.connection);
-            // Another process may serve now; one that does not listen any more shows no page by what it knew.
+            // Another process may serve now; one that does not listen any more shows no page by its old knowledge.
             if told.is_err()
                 && let Ok(connection) = greet(&server.path)
                 && doubt(&connection).is_ok()
@@ -159,7 +158,8 @@ fn send(socket: &Socket, message: &Message<'_>) -> io::Result<()> {
     socket.send(&packet).map(drop)
 }
 
-/// A process tells no more servers than these. A part of them would show what the others do not.
+/// Returns the sockets, or an error if they are too many: a process reports to [`MOST_SERVERS`] at most. A part of them
+/// would show pages that the others do not.
 fn as_many_as_are_told(found: Vec<PoolSocket>) -> Result<Vec<PoolSocket>, String> {
     let count = found.len();
     if count <= MOST_SERVERS {
@@ -171,7 +171,7 @@ fn as_many_as_are_told(found: Vec<PoolSocket>) -> Result<Vec<PoolSocket>, String
     ))
 }
 
-/// Can nobody but this account and root put something else there?
+/// Whether only this account and root can replace the file at `path`.
 pub fn is_own(path: &Path) -> bool {
     let own = Changer::Account(geteuid().as_raw());
     let is_itself = path.canonicalize().is_ok_and(|resolved| resolved == path);

@@ -31,7 +31,6 @@ use shown::ProgressView;
 /// seconds each time.
 const MAX_BUSY: u32 = 60;
 
-/// Does what was typed.
 pub fn run(args: &WarmArgs) -> Exit {
     let event_loop = match crate::processes::event_loop::build() {
         Ok(event_loop) => event_loop,
@@ -59,7 +58,7 @@ struct Page {
     busy: u32,
 }
 
-/// What became of all pages.
+/// The sum of the results of all pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 struct Sum {
     pages: usize,
@@ -96,7 +95,7 @@ impl Sum {
     }
 }
 
-/// Is it a page that visitors do not get, or that no request could name?
+/// Whether it is a page that visitors do not get, or that no request could name.
 fn is_failed(report: &WarmReport) -> bool {
     let is_error = report.status.is_some_and(|status| status >= 400);
     is_error || matches!(report.result, WarmResult::Busy | WarmResult::Refused)

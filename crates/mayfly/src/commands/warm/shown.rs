@@ -1,5 +1,5 @@
-//! What is shown while pages are asked for: a bar on a terminal, with the pages that were not stored above
-//! it; a line for each page elsewhere; JSON where that is asked for.
+//! Progress while pages are asked for: a bar on a terminal, with the pages that were not stored above it;
+//! a line for each page elsewhere; JSON if that is asked for.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -10,7 +10,7 @@ use super::{Sum, is_failed};
 use crate::commands::running_server::printable;
 use crate::commands::terminal;
 
-/// Where it is shown, and how.
+/// The place and form of the progress.
 pub enum ProgressView {
     Bar(ProgressBar),
     Lines,
@@ -57,7 +57,7 @@ impl ProgressView {
         }
     }
 
-    /// Nothing more is asked for.
+    /// Ends the progress: no more pages are asked for.
     pub fn end(&self, sum: &Sum) {
         if let ProgressView::Bar(bar) = self {
             bar.finish_and_clear();

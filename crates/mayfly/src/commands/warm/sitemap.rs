@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 32;
 /// A longer address is invalid: the protocol allows 2048 characters.
 const MAX_URL_BYTES: usize = 8 << 10;
 
-/// What a sitemap names, in its order.
+/// The URLs in a sitemap, in its order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Sitemap {
     pub pages: Vec<String>,
@@ -20,7 +20,7 @@ pub struct Sitemap {
 /// Reads a sitemap.
 ///
 /// # Errors
-/// Why it is no sitemap, one clause for people.
+/// The reason why it is no sitemap, one clause for people.
 pub fn parse(xml: &[u8]) -> Result<Sitemap, String> {
     let mut reader = Reader::from_reader(xml);
     let mut sitemap = Sitemap::default();

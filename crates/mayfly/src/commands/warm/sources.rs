@@ -1,4 +1,4 @@
-//! Which pages are meant: URLs, sitemaps by their URLs, files and standard input.
+//! Sources of the pages to warm: URLs, sitemaps by their URLs, files and standard input.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
@@ -22,14 +22,14 @@ const MAX_SITEMAPS: usize = 50_000;
 /// Indexes within each other. The protocol allows none.
 const MAX_DEPTH: usize = 3;
 
-/// How the command ends, and what it says.
+/// The exit code of the command, and its message.
 pub type Failure = (Exit, String);
 
 /// The URLs of all pages, each once, in the order of the command line. Sitemaps are read by the server
 /// whose control socket is given.
 ///
 /// # Errors
-/// How the command ends, and what it says.
+/// The exit code of the command, and its message.
 pub async fn pages(args: &WarmArgs, socket: &Path) -> Result<Vec<String>, Failure> {
     let mut found = FoundPages::default();
     for url in &args.sitemap {
@@ -68,7 +68,7 @@ pub async fn pages(args: &WarmArgs, socket: &Path) -> Result<Vec<String>, Failur
     }
 }
 
-/// The URLs that were typed, which tell which of several servers is meant.
+/// Returns the typed URLs, by which one of several servers is chosen.
 pub fn urls(args: &WarmArgs) -> Vec<String> {
     let typed = args.sitemap.iter().chain(&args.sources);
     typed.filter(|source| is_url(source)).cloned().collect()
@@ -79,7 +79,7 @@ pub fn urls(args: &WarmArgs) -> Vec<String> {
 pub struct FoundPages {
     pub pages: Vec<String>,
     known: HashSet<String>,
-    /// Those that are still to be read, each with how many indexes it is in.
+    /// The sitemaps that are still to be read, each with how many indexes it is in.
     pub sitemaps: VecDeque<(String, usize)>,
 }
 
@@ -137,7 +137,7 @@ fn is_url(source: &str) -> bool {
     is("http://") || is("https://")
 }
 
-/// Does the path of the URL end as those of sitemaps do?
+/// Whether the path of the URL ends as those of sitemaps do.
 fn is_sitemap(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let path = path.to_ascii_lowercase();
@@ -166,7 +166,7 @@ async fn from_file(source: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// What was compressed; `None` where it was not.
+/// Returns the decompressed bytes; `None` if they were not compressed.
 fn unpacked(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
     if !bytes.starts_with(b"\x1f\x8b") {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! USR2, and what follows: this program beside the one that takes its place, and beside the one whose place it
-//! has taken. What the two say to each other is in [`crate::processes::upgrade`].
+//! USR2 and its consequences: this program beside the one that takes its place, and beside the one whose place it has
+//! taken. The messages between the two are in [`crate::processes::upgrade`].
 //!
 //! ```text
 //!            USR2                  WINCH               QUIT
@@ -57,9 +57,9 @@ pub(super) struct NextUpgrade {
 /// How long an upgrade waits for the end of the program before, which lets requests under way end.
 const WAITS_FOR_PREDECESSOR: Duration = Duration::from_secs(45);
 
-/// What the other program tells.
+/// An event from the other program.
 pub(super) enum RoleEvent {
-    /// The successor is about to end: it waits until we have what it had.
+    /// The successor is about to end: it waits until we have its resources.
     GivesBack,
     SuccessorGone,
     PredecessorGone,
@@ -67,12 +67,12 @@ pub(super) enum RoleEvent {
     PredecessorStays,
     /// Another process serves beside this one.
     Sibling(Option<SiblingSocket>),
-    /// Those who serve in the new program have ended: this one ends, since it hears of no purges any more.
+    /// The workers of the new program have ended: this one ends, since it gets no purges any more.
     EndAtOnce,
 }
 
 impl Role {
-    /// The next thing that the other program tells; never, where there is none.
+    /// Waits for the next event of the other program; for ever, if there is none.
     pub(super) async fn next_event(&mut self) -> RoleEvent {
         match self {
             Role::Alone => std::future::pending().await,
@@ -116,8 +116,8 @@ impl Supervisor {
         }
     }
 
-    /// Starts another program in the place of this one. Told by a signal, this one goes on beside it, as
-    /// nginx does; told over the control socket, it ends once the other one serves. A caller of the control socket
+    /// Starts another program in the place of this one. After a signal, this one goes on beside it, as nginx does;
+    /// after a command over the control socket, it ends once the other one serves. A caller of the control socket
     /// waits for the end of the program whose place this one has just taken.
     pub(super) async fn upgrade(
         &mut self,
@@ -218,7 +218,7 @@ impl Supervisor {
             self.take_back().await;
             return Err(why);
         }
-        // What the new one does not go on with is needed here for as long as this one serves.
+        // The pools that the new one does not take are needed here for as long as this one serves.
         self.pools.reclaim(&successor.pools).await;
         self.journal.notice(format_args!(
             "process {} (version {}) serves in the place of this program; WINCH, then QUIT to process {} ends \
@@ -236,8 +236,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Gives away what only one of the two may have. Answers the pid file of this one
-    /// from now on, and the socket on which those who serve hear of purges.
+    /// Gives away the things that only one of the two may have. Returns the pid file of this one from now on, and the
+    /// socket on which the workers get purges.
     async fn let_go(&mut self) -> Result<(Option<PidFile>, OwnedFd), String> {
         let pid_file = match &self.pid_file {
             Some(file) => Some(PidFile::write(&pid_file::of_predecessor(&file.path))?),
@@ -254,7 +254,7 @@ impl Supervisor {
         Ok((pid_file, theirs))
     }
 
-    /// Takes back what [`Supervisor::let_go`] gave away.
+    /// Takes back the resources that [`Supervisor::let_go`] gave away.
     async fn take_back(&mut self) {
         self.pools.reclaim(&[]).await;
         self.answers_commands = true;
@@ -308,7 +308,7 @@ impl Supervisor {
         }
     }
 
-    /// What another program has told.
+    /// Handles an event from the other program.
     pub(super) async fn other_program(
         &mut self,
         event: RoleEvent,
@@ -361,8 +361,8 @@ impl Supervisor {
         None
     }
 
-    /// WINCH: no new connections; what is under way ends. HUP and the end of the new program undo it. Without
-    /// a successor it means nothing, since a terminal sends it when its window changes.
+    /// WINCH: no new connections; requests under way end. HUP and the end of the new program undo it. Without a
+    /// successor it means nothing, since a terminal sends it when its window changes.
     pub(super) fn drain_for_successor(&mut self, told: &ReceivedInstruction) {
         if matches!(self.role, Role::Outgoing { .. }) && self.service == Service::Serving {
             self.journal

@@ -16,7 +16,7 @@ use crate::processes::channel::{self, Message};
 
 /// How long a part of a message may wait for the other side to read.
 const SEND_TIMEOUT: Duration = Duration::from_secs(2);
-/// Messages that wait to be looked at: each side says a handful.
+/// Messages that wait to be looked at: each side sends a handful.
 const WAITING_MESSAGES: usize = 16;
 
 /// The other side, which sends messages of the type `In`.
@@ -28,7 +28,7 @@ pub struct Peer<In> {
 
 impl<In: DeserializeOwned> Peer<In> {
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn new(channel: OwnedFd) -> io::Result<Peer<In>> {
         rustix::net::sockopt::set_socket_timeout(&channel, Timeout::Send, Some(SEND_TIMEOUT))?;
         let channel = Arc::new(channel);
@@ -51,13 +51,13 @@ impl<In: DeserializeOwned> Peer<In> {
     }
 
     /// # Errors
-    /// What the system says; the other side may be gone.
+    /// The error of the system; the other side may be gone.
     pub fn tell(&self, message: &impl Serialize, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         tell(self.channel.as_fd(), message, fds)
     }
 
-    /// The next message, and its descriptors; `None` where the other side is gone, or says what makes
-    /// no sense.
+    /// The next message, and its descriptors; `None` if the other side is gone, or sends a message that
+    /// makes no sense.
     pub async fn next(&mut self) -> Option<(In, Vec<OwnedFd>)> {
         let message = self.messages.recv().await?;
         let read = serde_json::from_slice(&message.body).ok()?;
@@ -66,7 +66,7 @@ impl<In: DeserializeOwned> Peer<In> {
 }
 
 impl<In> Drop for Peer<In> {
-    /// Ends the thread that reads, and tells the other side.
+    /// Ends the thread that reads, and thereby the other side's connection.
     fn drop(&mut self) {
         let _ = rustix::net::shutdown(&self.channel, rustix::net::Shutdown::Both);
     }
@@ -75,7 +75,7 @@ impl<In> Drop for Peer<In> {
 /// Sends a message.
 ///
 /// # Errors
-/// What the system says; the other side may be gone.
+/// The error of the system; the other side may be gone.
 pub fn tell(
     channel: BorrowedFd<'_>,
     message: &impl Serialize,

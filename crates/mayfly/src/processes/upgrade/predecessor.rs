@@ -1,5 +1,5 @@
-//! The program that this one takes the place of, as this one sees it: what is inherited, and when it is our
-//! own. Its end makes this one an ordinary server.
+//! The program that this one takes the place of, as this one sees it: the inherited resources, and when
+//! they are our own. Its end makes this one an ordinary server.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,9 +14,10 @@ use crate::processes::upgrade::wire::{
     FORM, InheritedResources, TakenOver, ToPredecessor, ToSuccessor,
 };
 
-/// What the other side may take for an answer: it does nothing else meanwhile.
+/// The longest time in which the other side answers: it does nothing else meanwhile.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
-/// Likewise at our end, when it may have stopped for good.
+/// The longest time in which the other side takes things back at our end, when it may have stopped for
+/// good.
 const TAKES_BACK_WITHIN: Duration = Duration::from_secs(2);
 
 /// The program whose place we take.
@@ -27,7 +28,7 @@ pub struct Predecessor {
 }
 
 impl Predecessor {
-    /// Takes what the program has for us that started us, over the channel that is our standard input.
+    /// Takes the inheritance from the program that started us, over the channel that is our standard input.
     ///
     /// # Errors
     /// A message for the operator.
@@ -55,7 +56,7 @@ impl Predecessor {
             _ => return Err(missing()),
         };
         let inherited = inheritance.with(message.fds).ok_or_else(missing)?;
-        // What the terminal shows so far went to the running server, which waited for a reason.
+        // The terminal's output so far went to the running server, which waited for a reason.
         rustix::stdio::dup2_stderr(&inherited.stderr).map_err(|error| failed(error.into()))?;
         let predecessor = Predecessor {
             peer: Peer::new(channel).map_err(failed)?,
@@ -65,8 +66,8 @@ impl Predecessor {
         Ok((predecessor, inherited))
     }
 
-    /// Says that everything is there, and waits until it is our own. Answers the way to those who serve
-    /// there.
+    /// Reports that everything is ready, and waits until it is our own. Returns the connection to the
+    /// workers there.
     ///
     /// # Errors
     /// A message for the operator.
@@ -78,7 +79,7 @@ impl Predecessor {
         }
     }
 
-    /// Says that we serve, and what we go on with.
+    /// Reports that we serve, and the sockets and pools that we go on with.
     ///
     /// # Errors
     /// A message for the operator.
@@ -86,7 +87,7 @@ impl Predecessor {
         self.tell(&ToPredecessor::Ready(taken_over))
     }
 
-    /// Says why we do not serve.
+    /// Reports why we do not serve.
     pub fn refuse(&self, reasons: &[String]) {
         // It may have given up.
         let _ = self.tell(&ToPredecessor::Refused(reasons.to_vec()));
@@ -118,13 +119,13 @@ impl Predecessor {
         }
     }
 
-    /// Those who serve here know of that process.
+    /// Reports that the workers here know of that process.
     pub fn linked(&self) {
         let _ = self.tell(&ToPredecessor::Linked);
     }
 
-    /// Those who serve here have ended, and with them the way on which purges are told: the other program
-    /// must not answer any more.
+    /// Ends the other program: the workers here have ended, and with them the way by which purges are sent.
+    /// It must not answer any more.
     pub fn end_it(&self) {
         let _ = self.tell(&ToPredecessor::EndAtOnce);
     }
@@ -135,7 +136,7 @@ impl Predecessor {
     }
 }
 
-/// What the other program tells.
+/// An event from the other program.
 pub enum PredecessorEvent {
     Sibling(Option<SiblingSocket>),
     Gone,
@@ -149,7 +150,7 @@ fn sibling(fds: Vec<OwnedFd>) -> SiblingSocket {
     }
 }
 
-/// What is started from here gets no channel to the other supervisor.
+/// Keeps the channel to the other supervisor from programs that are started here.
 fn leave_standard_input() -> io::Result<()> {
     let null = std::fs::File::open("/dev/null")?;
     Ok(rustix::stdio::dup2_stdin(&null)?)

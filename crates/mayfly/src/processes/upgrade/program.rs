@@ -28,7 +28,7 @@ impl StartedProgram {
 }
 
 /// The path that was typed, as nginx takes it. A link in it may lead to another version later, so that it is
-/// not resolved. What the shell found by `PATH` is found so again.
+/// not resolved. A program that the shell found by `PATH` is found so again.
 fn path(typed: &Path) -> PathBuf {
     let is_path = typed.components().count() > 1 || typed.is_absolute();
     let found = match is_path {

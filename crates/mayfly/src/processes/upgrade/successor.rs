@@ -1,5 +1,5 @@
-//! The program that takes the place of this one, as this one sees it: it is started, gets what it needs, and
-//! says how far it is. Each step has a deadline.
+//! The program that takes the place of this one, from this one's side: it is started, gets its inheritance,
+//! and reports its progress. Each step has a deadline.
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,15 +18,15 @@ use crate::processes::upgrade::peer::Peer;
 use crate::processes::upgrade::program::StartedProgram;
 use crate::processes::upgrade::wire::{Estate, FORM, ToPredecessor, ToSuccessor};
 
-/// A program says its first word before it reads anything.
+/// The longest wait for the first message, which a program sends before it reads anything.
 const FIRST_WORD_WITHIN: Duration = Duration::from_secs(10);
 /// Its configuration is read, and PHP is up, within this time: a pool may take 20 seconds.
 const PREPARED_WITHIN: Duration = Duration::from_secs(60);
-/// It serves so long after it has been told to: pages go over meanwhile.
+/// The longest time from `TakeOver` until it serves: pages go over meanwhile.
 const READY_WITHIN: Duration = Duration::from_secs(60);
-/// What it may take to answer or end where nothing is left to do.
+/// The longest time for an answer or the end when nothing is left to do.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
-/// What is shown of the last words of a program that is none of ours.
+/// Bytes shown of the last words of a program that is not Mayfly.
 const SAID_BYTES: usize = 2048;
 
 /// The running program that takes the place of this one.
@@ -35,15 +35,15 @@ pub struct Successor {
     peer: Peer<ToPredecessor>,
     pub pid: u32,
     pub version: String,
-    /// Where it listens as well.
+    /// The addresses on which it listens as well.
     pub holds: HashSet<ListenAddress>,
     /// The pools of PHP that it goes on with.
     pub pools: Vec<String>,
 }
 
-/// What it tells once it serves.
+/// An event from it once it serves.
 pub enum SuccessorEvent {
-    /// It is about to end, and needs to hear that what it had was taken back.
+    /// It is about to end, and needs a confirmation that its resources were taken back.
     GivesBack,
     /// This program must not answer any more.
     EndAtOnce,
@@ -52,10 +52,10 @@ pub enum SuccessorEvent {
 }
 
 impl Successor {
-    /// Starts it, and waits for it to say that it can do this.
+    /// Starts it, and waits for its message that it can do this.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why it cannot.
     pub async fn start(program: &StartedProgram) -> Result<Successor, String> {
         let shown = program.path.display();
         let failed = |error: std::io::Error| format!("could not start {shown}: {error}");
@@ -66,7 +66,7 @@ impl Successor {
             .arg(SUCCESSOR)
             .args(&program.arguments)
             .stdin(Stdio::from(theirs))
-            // Until it is known to be one that hears us: what it says then is why it is not.
+            // Until it is known to be one that hears us, its standard error has the reason why it is not.
             .stderr(Stdio::piped());
         let mut child = huge_pages::as_given(|| Child::spawn(&mut command)).map_err(failed)?;
         // Our copy of the other end, so that its death is noticed.
@@ -101,10 +101,10 @@ impl Successor {
         }
     }
 
-    /// Gives it what it needs, and waits until it can serve.
+    /// Gives it the inheritance, and waits until it can serve.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why it cannot.
     pub async fn prepare(&mut self, estate: &Estate<'_>) -> Result<(), String> {
         let (message, fds) = estate.message();
         self.peer
@@ -116,10 +116,10 @@ impl Successor {
         }
     }
 
-    /// Tells it that all is its own now, and waits until it serves.
+    /// Announces that all is its own now, and waits until it serves.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why it does not.
     pub async fn take_over(&mut self, sibling: &OwnedFd) -> Result<(), String> {
         self.peer
             .tell(&ToSuccessor::TakeOver, &[sibling.as_fd()])
@@ -134,7 +134,7 @@ impl Successor {
         }
     }
 
-    /// The next thing it tells once it serves.
+    /// Waits for the next event from it once it serves.
     pub async fn next_event(&mut self) -> SuccessorEvent {
         loop {
             match self.peer.next().await {
@@ -163,7 +163,7 @@ impl Successor {
         }
     }
 
-    /// What it gave back was taken.
+    /// Confirms that its resources were taken back.
     pub fn taken_back(&self) {
         // It may have ended already.
         let _ = self.peer.tell(&ToSuccessor::TakenBack, &[]);
@@ -197,7 +197,7 @@ impl Successor {
     }
 }
 
-/// Why a step was not taken.
+/// Returns the reason why a step was not taken.
 fn unexpected(said: Result<ToPredecessor, String>) -> String {
     match said {
         Ok(_) => "the new program does not say what is expected".to_owned(),
@@ -205,7 +205,7 @@ fn unexpected(said: Result<ToPredecessor, String>) -> String {
     }
 }
 
-/// What a program wrote to its standard error before it ended.
+/// Returns the text that a program wrote to its standard error before it ended.
 async fn last_words(stderr: Option<pipe::Receiver>) -> String {
     let Some(mut stderr) = stderr else {
         return String::new();

@@ -1,5 +1,5 @@
 //! The messages between the supervisors of two programs, of which one takes the other's place. Descriptors
-//! follow in the order in which a message names what they are.
+//! follow in the order in which a message names them.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -26,11 +26,11 @@ pub const FORM: u32 = 1;
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToSuccessor {
     Inherit(Inheritance),
-    /// What was inherited is now its own. With a socket to those who serve.
+    /// The inheritance is now its own. With a socket to the workers.
     TakeOver,
     /// Another process serves here; a socket to it.
     Sibling,
-    /// What it gave back was taken.
+    /// This program has taken back the resources that the new one gave.
     TakenBack,
 }
 
@@ -46,7 +46,7 @@ pub enum ToPredecessor {
     Prepared,
     /// It serves.
     Ready(TakenOver),
-    /// Those who serve know of the process of the last `Sibling`.
+    /// The workers know of the process of the last `Sibling`.
     Linked,
     /// The other program must not answer any more.
     EndAtOnce,
@@ -54,7 +54,7 @@ pub enum ToPredecessor {
     GivesBack,
 }
 
-/// What the new program goes on with.
+/// The sockets and pools that the new program goes on with.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct TakenOver {
     sockets: Vec<SocketName>,
@@ -71,13 +71,13 @@ impl TakenOver {
         }
     }
 
-    /// Where it listens.
+    /// Returns the addresses on which it listens.
     pub fn addresses(self) -> HashSet<ListenAddress> {
         self.sockets.into_iter().map(SocketName::address).collect()
     }
 }
 
-/// What the new program gets.
+/// The message with everything that the new program inherits.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Inheritance {
     pub form: u32,
@@ -88,7 +88,7 @@ pub struct Inheritance {
     account: Option<u32>,
     /// With the number of sockets that listen there; a descriptor for each.
     sockets: Vec<(SocketName, usize)>,
-    /// Where the control socket is; its descriptor.
+    /// The path of the control socket; its descriptor.
     #[serde(default)]
     control: Option<ControlPlace>,
     /// Five descriptors for each.
@@ -117,14 +117,14 @@ struct ControlPlace {
     file: (u64, u64),
 }
 
-/// What is given to the new program; borrowed, since the old one keeps all of it until it ends.
+/// The things given to the new program; borrowed, since the old one keeps all of them until it ends.
 pub struct Estate<'a> {
     pub account: Option<u32>,
     pub sockets: &'a Sockets,
     pub control: Option<&'a ControlSocket>,
     /// By their names.
     pub pools: &'a [(String, PoolEstate)],
-    /// Where messages of the new program go once it is known to be one.
+    /// The stream for messages of the new program once it is known to be one.
     pub stderr: BorrowedFd<'a>,
 }
 
@@ -171,7 +171,7 @@ impl Estate<'_> {
     }
 }
 
-/// What was inherited, with its descriptors.
+/// The inherited things, with their descriptors.
 pub struct InheritedResources {
     pub version: String,
     pub pid: u32,
@@ -183,7 +183,7 @@ pub struct InheritedResources {
 }
 
 impl Inheritance {
-    /// Puts descriptors and names together; `None` where descriptors are missing.
+    /// Puts descriptors and names together; `None` if descriptors are missing.
     pub fn with(self, fds: Vec<OwnedFd>) -> Option<InheritedResources> {
         let mut fds = fds.into_iter();
         let stderr = fds.next()?;
@@ -234,12 +234,13 @@ impl Inheritance {
 }
 
 impl InheritedResources {
-    /// Where the other program listens.
+    /// Returns the addresses on which the other program listens.
     pub fn addresses(&self) -> HashSet<ListenAddress> {
         self.sockets.keys().cloned().collect()
     }
 
-    /// What the configuration of this one goes on with. The rest is the other one's until it ends.
+    /// Returns the inherited things that the configuration of this program goes on with. The rest is the
+    /// other one's until it ends.
     pub fn wanted(
         self,
         site: &Site,

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// Variables of the second format. Of those behind `?` only this counts: whether there is a
-/// value, `-` or nothing.
+/// Variables of the second format. For those behind `?` only this counts: whether there is
+/// a value, `-` or nothing.
 const COLUMNS: &[&str] = &[
     "remote_addr",
     "remote_user",
@@ -138,7 +138,7 @@ pub fn visible(line: &str) -> String {
     line.chars().map(shown).collect()
 }
 
-/// One line for each column that says something.
+/// Appends one line for each column that has a value.
 pub fn columns(text: &mut String, line: &str) {
     let mut rest = line;
     for (at, name) in COLUMNS.iter().enumerate() {

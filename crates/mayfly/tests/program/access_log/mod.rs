@@ -1,7 +1,7 @@
-//! The access log, line by line as nginx writes it, in three formats: for pages, for what
-//! is refused, and for what is hardly a request. Where nginx is installed, it serves the
-//! same requests beside; elsewhere its lines are those of `nginx.expected`, which
-//! `MAYFLY_BLESS=1` writes anew where nginx is there.
+//! The access log, line by line as nginx writes it, in three formats: for pages, for
+//! refused requests, and for bytes that are hardly a request. If nginx is installed, it
+//! serves the same requests beside; elsewhere its lines are those of `nginx.expected`,
+//! which `MAYFLY_BLESS=1` writes anew if nginx is there.
 
 use testkit::wait::TIMEOUT;
 
@@ -54,7 +54,7 @@ impl Server {
             assert!(begun.elapsed() < TIMEOUT, "no start: {said}");
             std::thread::sleep(Duration::from_millis(5));
         }
-        // Those that only knocked leave no line.
+        // Connections that only knocked leave no line.
         server.lines_of(&[], true);
         server
     }
@@ -102,7 +102,7 @@ impl Server {
         found
     }
 
-    /// What all requests leave, as the expected file has it.
+    /// Returns the log lines of all requests in the form of the expected file.
     fn transcript(&self, files: &str, closed: u16) -> String {
         let mut text = String::new();
         for (name, bytes) in requests() {

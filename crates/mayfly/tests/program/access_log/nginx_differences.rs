@@ -1,8 +1,8 @@
-//! Where our lines differ from nginx's, and why.
+//! The differences between our lines and nginx's, and their reasons.
 
 use std::fmt::Write as _;
 
-/// Where we mean to differ: request, columns or logs, and why.
+/// The intended differences: request, columns or logs, and the reason.
 const KNOWN: &[(&str, &[&str], &str)] = &[
     (
         "failed condition",
@@ -57,10 +57,12 @@ const FIELDS: &[&str] = &["host", "http_host", "connection_requests"];
 
 const NOT_WHOLE: &str = "of a head that was not read whole no more than the line is known";
 
-/// Where a path is not known, an error page is looked for below `/`.
+/// Variables for which an error page is looked for below `/` if the path is not
+/// known.
 const PATHS_WHERE_REFUSED: &[&str] = &["request_filename", "fastcgi_script_name"];
 
-/// Of what nginx refuses unread, we have read the line and may say more.
+/// Variables of a request that nginx refuses unread: we have read the line and
+/// may log more.
 const MORE_WHERE_REFUSED: &[&str] = &[
     "server_protocol",
     "request_method",
@@ -74,7 +76,7 @@ const MORE_WHERE_REFUSED: &[&str] = &[
     "fastcgi_script_name",
 ];
 
-/// What one request's lines differ by, for all requests.
+/// Returns the differences between one request's lines, for all requests.
 pub fn differences(expected: &str, found: &str) -> String {
     let parts = |text: &str| -> Vec<String> { text.split("== ").map(str::to_owned).collect() };
     let mut shown = String::new();

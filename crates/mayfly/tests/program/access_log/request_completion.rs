@@ -1,11 +1,12 @@
-//! `$request_completion`: the access log tells a truncated response from a whole one.
+//! `$request_completion`: the access log distinguishes a truncated response from a whole one.
 
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::wait::{TIMEOUT, until};
 
 use crate::start;
 
-/// With a variable in its format, the access log tells a truncated response from a whole one.
+/// With a variable in its format, the access log distinguishes a truncated response from a
+/// whole one.
 #[tokio::test]
 async fn the_access_log_tells_a_truncated_response_from_a_whole_one() {
     let upstream = FakeHttp::start(|request| match request.target.as_str() {

@@ -101,7 +101,7 @@ const WITH_HOST: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// These are all that the client says.
+/// Returns requests that are all that their client sends.
 fn as_written() -> Vec<(&'static str, String)> {
     let long = "x".repeat(1500);
     vec![
@@ -170,7 +170,8 @@ const NO_TEXT: &[(&str, &[u8])] = &[
     ),
 ];
 
-/// Whose client says nothing more and waits; the others wait for an answer.
+/// Requests whose client sends nothing more and waits; the others wait for an
+/// answer.
 pub const ENDING: [&str; 5] = [
     "half a line",
     "half a head",

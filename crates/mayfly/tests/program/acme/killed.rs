@@ -69,7 +69,7 @@ impl Issuer {
         Ok(())
     }
 
-    /// A server of its own, and what stands between it and the issuer.
+    /// A server of its own, and the relay between it and the issuer.
     async fn scene(&self, nth: usize) -> (Scene, TlsRelay) {
         let relay = TlsRelay::start(self.pebble.port(), &self.pebble.authority_file()).await;
         let name = format!("a{nth}.example");
@@ -155,7 +155,7 @@ async fn killed_at(issuer: Arc<Issuer>, scene: usize, step: usize, side: Side) {
 #[tokio::test]
 async fn whenever_it_is_killed_it_gets_its_certificate_after_the_next_start() {
     let issuer = Issuer::start().await;
-    // Which steps there are.
+    // Finds the steps of an issuance.
     let (scene, relay) = issuer.scene(0).await;
     let server = scene.start("", "").await;
     scene.issued(&server, 1).await;

@@ -29,7 +29,7 @@ const WORDPRESS: &[(&str, &str)] = &[
     ("wp-includes/version.php", "<?php $wp_version = '6.1';"),
 ];
 
-/// What is put behind, or in front of, the address of a page.
+/// Text that is put behind, or in front of, the address of a page.
 const TAILS: &[&str] = &[
     "",
     "/x.css",
@@ -115,7 +115,7 @@ async fn pages_seen_by_the_victim(server: &FolderServer, credentials: &str) -> u
             }
             let (text, has_page) = (reply.text(), reply.text().contains("victim"));
             assert!(is_victim || !has_page, "{address}: {text}");
-            // Nor is a cache in front told to keep it.
+            // A cache in front gets no permission to keep it either.
             let is_kept = reply.field("cache-control").contains("max-age");
             let may_be_kept = is_kept || reply.has("expires");
             assert!(!has_page || !may_be_kept, "{address}");

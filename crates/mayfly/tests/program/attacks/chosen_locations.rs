@@ -1,5 +1,5 @@
-//! A field of the request that chooses the location: what is made there is stored for those
-//! who did not send it.
+//! A field of the request that chooses the location: the page made there is stored for visitors who
+//! did not send the field.
 
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::RunningServer;
@@ -26,8 +26,8 @@ async fn server(lines: &str) -> ([FakePhp; 2], RunningServer) {
     ([php, beta], server)
 }
 
-/// Fields of which a location is chosen, and what the cache does with two requests that have one: the first
-/// says nothing of a page by itself, the second makes a request personal.
+/// Fields by which a location is chosen, and the cache status of two requests that have one: the first
+/// value makes no difference for a page by itself, the second makes a request personal.
 const FIELDS: [(&str, [&str; 2]); 2] = [
     ("X-Forwarded-Proto", ["MISS", "HIT"]),
     ("X-Beta", ["BYPASS", "BYPASS"]),

@@ -22,9 +22,9 @@ struct ConfiguredServer {
     child: KilledOnDrop,
 }
 
-/// A stop that ends what is under way, PHP included, on a busy machine.
+/// A stop that ends requests under way, PHP included, on a busy machine.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// Who owns the folder `theirs`: what Debian keeps for sites.
+/// The owner of the folder `theirs`: the account of Debian's sites.
 const SITE_ACCOUNT: &str = "www-data";
 
 impl ConfiguredServer {
@@ -78,7 +78,7 @@ impl ConfiguredServer {
     /// Waits until it listens or has ended.
     async fn settles(&mut self) {
         let begun = Instant::now();
-        // PHP-FPM says "ready to handle connections" before.
+        // PHP-FPM logs "ready to handle connections" before.
         while !self.log().contains(": ready\n") && self.child.0.try_wait().unwrap().is_none() {
             assert!(begun.elapsed() < TIMEOUT, "it hangs: {}", self.log());
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -102,7 +102,7 @@ impl ConfiguredServer {
     }
 }
 
-/// The file itself, not what a link points to.
+/// Changes the file itself, not the target of a link.
 fn give_to_site(path: &Path) {
     let done = Command::new("chown")
         .args(["-h", SITE_ACCOUNT])
@@ -195,7 +195,7 @@ async fn reopening_a_log_that_a_script_has_exchanged_neither_hangs_nor_leads_els
     }
 }
 
-/// What an administrator has set up stays: links and FIFOs of root's.
+/// The setup of an administrator stays: links and FIFOs of root's.
 #[tokio::test]
 async fn links_and_fifos_of_roots_are_logs_as_before() {
     let mut fifo_reader = None;
@@ -217,7 +217,7 @@ async fn links_and_fifos_of_roots_are_logs_as_before() {
     let mut fifo_reader = fifo_reader.unwrap();
     let (begun, mut from_fifo) = (Instant::now(), Vec::new());
     loop {
-        // Where nothing has been written yet, there is nothing to read.
+        // If nothing has been written yet, there is nothing to read.
         let _ = fifo_reader.read_to_end(&mut from_fifo);
         let from_link = std::fs::read(server.folder.path().join("victim")).unwrap();
         let logs = [&from_fifo, &from_link].map(|bytes| String::from_utf8_lossy(bytes));
@@ -256,7 +256,7 @@ async fn a_reload_that_a_script_holds_up_does_not_hold_up_the_end() {
     server.ends_in_time().await;
 }
 
-/// Where one account is all there is, a script can end the server, and no more than that.
+/// If there is one account only, a script can end the server, and no more than that.
 #[tokio::test]
 async fn the_servers_memory_is_closed_even_to_its_own_account() {
     let script = r#"<?php error_reporting(0);

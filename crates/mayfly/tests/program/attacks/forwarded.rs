@@ -13,7 +13,7 @@ async fn serve(upstream: &FakeHttp, arguments: &[&str]) -> FolderServer {
     FolderServer::start(crate::program(), &upstream.url(), &all).await
 }
 
-/// Forwarded whole, so that what is believed shows.
+/// Forwarded whole, so that the believed fields show.
 const PERSONAL: &str = "Cookie: session=1\r\n";
 
 #[tokio::test]

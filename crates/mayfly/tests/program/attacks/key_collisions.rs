@@ -8,8 +8,8 @@ use crate::start;
 const MIRROR: &str = "<?php header('Content-Type: text/html');
     echo json_encode([$_GET, $_SERVER['QUERY_STRING'], $_SERVER['PATH_INFO'] ?? '']);";
 
-/// What stands behind `#` is no argument for a reader of the target, and becomes one when
-/// the arguments before it are removed together with the `#`: `/?utm_source=x#&page=2` was
+/// The text behind `#` is no argument for a reader of the target, and becomes one when the
+/// arguments before it are removed together with the `#`: `/?utm_source=x#&page=2` was
 /// stored as `/?page=2` and made without `page`.
 #[tokio::test]
 async fn nothing_behind_a_fragment_becomes_an_argument() {
@@ -31,7 +31,7 @@ async fn nothing_behind_a_fragment_becomes_an_argument() {
     }
 }
 
-/// An application that says which one it is.
+/// An application whose answers have its name.
 async fn named(name: &'static str) -> FakeHttp {
     FakeHttp::start(move |_| Script::page("Content-Type: text/html\r\n", name)).await
 }
@@ -67,8 +67,8 @@ async fn a_location_that_a_field_has_chosen_is_in_the_key() {
     }
 }
 
-/// Two servers with one zone, told apart by the address they listen on only: what those
-/// inside have looked at was shown to visitors who named the same host outside.
+/// Two servers with one zone that differ in the address they listen on only: pages seen by
+/// those inside were shown to visitors who named the same host outside.
 #[tokio::test]
 async fn servers_of_two_addresses_never_share_a_page() {
     let (inside, outside) = (named("inside").await, named("outside").await);
@@ -88,8 +88,8 @@ async fn servers_of_two_addresses_never_share_a_page() {
     }
 }
 
-/// The way to an internal location may be one that an application has shown. What it says of
-/// the visitor on the way was sent on to the application behind, and is in no key.
+/// The way to an internal location may be one that an application has shown. Its fields
+/// about the visitor on the way were sent on to the application behind, and are in no key.
 #[tokio::test]
 async fn what_an_upstream_says_on_the_way_shapes_no_shared_page() {
     let gatekeeper = FakeHttp::start(|request| {
@@ -127,7 +127,7 @@ async fn what_an_upstream_says_on_the_way_shapes_no_shared_page() {
         assert_eq!(reply.text(), "page of .", "for {name}");
         assert_eq!(target.get("/").await.text(), "page of .", "after {name}");
     }
-    // The log tells of both nevertheless. It may be written a moment later.
+    // The log reports both nevertheless. The lines may be written a moment later.
     let begun = std::time::Instant::now();
     let log = loop {
         let log = std::fs::read_to_string(server.path("ways")).unwrap_or_default();

@@ -119,7 +119,7 @@ async fn no_link_leads_to_what_the_server_has_open() {
         let reply = target.get(folder).await;
         assert_eq!(reply.status, 403, "{folder}: {}", reply.text());
     }
-    // What is no file of a process is served as before.
+    // A file that belongs to no process is served as before.
     for asked in ["/t/plain", "/t/good", "/kept/good", "/tried/?file=good"] {
         assert_eq!(target.get(asked).await.text(), "plain", "{asked}");
     }

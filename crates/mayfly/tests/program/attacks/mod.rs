@@ -1,5 +1,5 @@
-//! Attacks, each staged end to end on the program; one file for each family. What is
-//! promised about them is in docs/security.md.
+//! Attacks, each staged end to end on the program; one file for each family.
+//! docs/security.md has the promises about them.
 
 mod cache_deception;
 mod chosen_locations;

@@ -1,5 +1,5 @@
-//! What is for the operator is reached by clients that ask for it, and by nothing that the server asks
-//! itself or that an application names in the place of what was asked for.
+//! Locations for the operator are reached by clients that ask for them, and by no request that the
+//! server makes itself or that an application names in the place of the client's.
 
 use testkit::client::Target;
 use testkit::fake_php::{FakePhp, Request, Script};
@@ -7,7 +7,7 @@ use testkit::running::RunningServer;
 
 use crate::start;
 
-/// What shows something that is for the operator, and a word that is in it.
+/// Targets that show something for the operator, with a word in the answer.
 const SHOWN: [(&str, &str); 4] = [
     ("/metrics", "mayfly_"),
     ("/status", "Active connections"),
@@ -15,7 +15,7 @@ const SHOWN: [(&str, &str); 4] = [
     ("/dash?numbers", "mayfly_"),
 ];
 
-/// What purges the page `/kept`: an API, and a location of `fastcgi_cache_purge ZONE KEY`.
+/// Targets that purge the page `/kept`: an API, and a location of `fastcgi_cache_purge ZONE KEY`.
 const PURGES: [&str; 2] = ["/purge/kept", "/wipe/kept"];
 
 /// PHP that a tenant writes: each address names the way, and what it is to lead to behind a `:`.
@@ -85,7 +85,7 @@ const WAYS: [&str; 9] = [
     "authorized",
 ];
 
-/// All that the server says to a request; nothing where it closes the connection instead.
+/// Returns the whole answer to a request; empty if the server closes the connection instead.
 async fn ask(server: &RunningServer, target: &str) -> String {
     let mut client = server.connect().await;
     let request = format!("GET {target} HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n\r\n");
@@ -93,7 +93,7 @@ async fn ask(server: &RunningServer, target: &str) -> String {
     String::from_utf8_lossy(&client.receive_all().await).into_owned()
 }
 
-/// Is the page stored?
+/// Whether the page is stored.
 async fn is_kept(target: &Target) -> bool {
     target.get("/kept").await.x_cache() == "HIT"
 }
@@ -140,7 +140,7 @@ async fn nothing_but_a_client_that_asks_for_it_purges() {
     }
 }
 
-/// What a purge has hit is fetched again by the same kind of request.
+/// A purged page is fetched again by the same kind of request.
 #[tokio::test]
 async fn warming_purges_nothing() {
     let php = FakePhp::tcp(hostile).await;

@@ -1,6 +1,6 @@
 //! Paths and fields that make a pattern hit a limit of the pattern library. A pattern that
-//! gives up says nothing of its subject: a server that counted that as "no match" would skip
-//! the `deny` that stands behind it.
+//! gives up has no verdict on its subject: a server that counted that as "no match" would
+//! skip the `deny` that stands behind it.
 
 use testkit::client::Reply;
 use testkit::running::RunningServer;
@@ -70,7 +70,7 @@ async fn conditions_rewrites_and_maps_that_fail_refuse_the_request() {
             "",
             "if ($uri ~ \"PATTERN\") { return 403; } return 200 SERVED;",
         ),
-        // What is not known not to be so is not served either.
+        // A negated condition without a verdict is not served either.
         (
             "if not",
             "",
@@ -146,7 +146,7 @@ async fn the_error_page_of_a_pattern_that_failed_is_shown() {
     assert_eq!((reply.status, reply.text().as_str()), (500, "sorry"));
 }
 
-/// What decides whether something is stored or passed on is asked before anybody else is.
+/// The condition for storing or passing on is evaluated before anybody else is asked.
 #[tokio::test]
 async fn an_application_is_not_asked_where_a_pattern_for_it_failed() {
     use testkit::fake_php::{FakePhp, Script};

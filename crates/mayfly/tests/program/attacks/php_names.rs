@@ -13,7 +13,7 @@ const MIRROR: &str = "<?php header('Content-Type: text/html');
     'uri' => $_SERVER['REQUEST_URI'], 'query' => $_SERVER['QUERY_STRING'],
     'user' => [$_SERVER['REMOTE_USER'] ?? '', $_SERVER['PHP_AUTH_USER'] ?? '']]);";
 
-/// What makes `serve` take a folder for WordPress.
+/// Files by which `serve` takes a folder for WordPress.
 const WORDPRESS: &[(&str, &str)] = &[
     ("index.php", MIRROR),
     ("wp-login.php", MIRROR),
@@ -150,7 +150,7 @@ async fn personal_arguments_are_known_however_they_are_spelt() {
     }
 }
 
-/// What makes `serve` take a folder for DokuWiki.
+/// Files by which `serve` takes a folder for DokuWiki.
 const DOKUWIKI: &[(&str, &str)] = &[
     ("doku.php", MIRROR),
     ("lib/exe/fetch.php", MIRROR),
@@ -244,7 +244,7 @@ fn disguised(name: &str, random: &mut Random) -> String {
     text
 }
 
-/// Is one of the names that PHP finds in `part` wanted?
+/// Whether one of the names that PHP finds in `part` is wanted.
 fn has_name(text: &str, part: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
     let (_, rest) = text
         .split_once(&format!("\"names_{part}\":\""))

@@ -141,8 +141,8 @@ if (!$gained) {
 echo implode("\n", $gained);
 "#;
 
-/// What each of the following scripts begins with: the pool's master, and the folder with
-/// its configuration.
+/// The beginning of each of the following scripts: finds the pool's master, and the folder with its
+/// configuration.
 const FIND_MASTER: &str = r#"<?php
 header('Cache-Control: no-store');
 error_reporting(0);
@@ -350,7 +350,7 @@ async fn a_fifo_without_a_reader_does_not_hang_the_parent() {
     while is_alive(master) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // The parent is told to end while it starts another.
+    // The parent gets the order to end while it starts another.
     attacked.ends_in_time().await;
 }
 

@@ -9,7 +9,7 @@ use testkit::serving::FolderServer;
 use testkit::wait::until;
 use tokio::sync::Semaphore;
 
-/// Marks what a visitor sent.
+/// Marks text of a visitor.
 const MARK: &str = "of-one-visitor";
 
 async fn serve(upstream: &FakeHttp, lifetime: &str) -> FolderServer {
@@ -85,7 +85,8 @@ async fn a_renewal_carries_nothing_of_who_caused_it() {
         "User-Agent: @\r\nReferer: @\r\n",
         "X-Request-Id: @\r\ntraceparent: @\r\n",
     ];
-    // What could matter is sent with a visitor's own request, until it is seen that it does not.
+    // Fields that could matter are sent with a visitor's own request, until they are seen to
+    // have no effect.
     for line in fields {
         target.get_with("/", &line.replace('@', MARK)).await;
     }

@@ -1,6 +1,6 @@
-//! Random requests, many alike in what the key holds and each with values of its own in
-//! everything else. The application shows all that it is sent; no visitor may find in a page
-//! what another visitor sent.
+//! Random requests, many alike in the parts of the key and each with values of its own in
+//! everything else. The application shows all that it is sent; no visitor may find another
+//! visitor's values in a page.
 //!
 //! `MAYFLY_PAIRS=200000` asks for as many pairs; `MAYFLY_SEED` repeats a run.
 
@@ -20,7 +20,7 @@ fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// One visitor's request. What they alone have is marked `v<number>v`.
+/// One visitor's request. Values that they alone have are marked `v<number>v`.
 struct Visit {
     text: String,
     mark: String,
@@ -44,7 +44,7 @@ const LANGUAGES: &[&str] = &["de", "fr"];
 const HARMLESS: &[&str] = &["_ga=@", "_gat=@; _ga_X=@"];
 const UNKNOWN: &[&str] = &["_fbp=@; _gid=@", "theme=@", "x.y[z]=@"];
 const PERSONAL: &[&str] = &["session=@", "session.x=@", "a=b; session", "session_[1]=@"];
-/// Fields that say nothing of a page.
+/// Fields that do not concern a page.
 const FIELDS: &[&str] = &[
     "X-Forwarded-Host: @",
     "X-Forwarded-Proto: @",
@@ -75,7 +75,7 @@ const TRIED_FIELDS: &[&str] = &[
     "Save-Data: @",
     "Sec-Fetch-Site: @",
 ];
-/// The fields by which the shared request says what its visitor uses.
+/// The agents that the shared request sends in place of its visitor's.
 const SHARED_AGENTS: [&str; 2] = [
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Mayfly",
     "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36 Mayfly",
@@ -95,7 +95,7 @@ fn visit(number: u64, random: &mut Random) -> Visit {
     let question = if arguments.is_empty() { "" } else { "?" };
     let target = format!("{page}{question}{arguments}");
     let is_mobile = random.one_in(3);
-    // The requests of every other visitor say what the shared one says, and are shown what is stored.
+    // The requests of every other visitor are like the shared one, and get the stored page.
     let is_plain = random.one_in(2);
     let agent = match is_mobile {
         _ if is_plain => SHARED_AGENTS[usize::from(is_mobile)].to_owned(),
@@ -168,7 +168,7 @@ fn marks(text: &str) -> impl Iterator<Item = &str> {
         })
 }
 
-/// What is wrong with the answer to a visit.
+/// Returns the fault of the answer to a visit.
 fn fault(visit: &Visit, reply: &Reply) -> Option<&'static str> {
     let text = reply.text();
     if marks(&text).any(|mark| mark != visit.mark) {
@@ -191,7 +191,7 @@ fn fault(visit: &Visit, reply: &Reply) -> Option<&'static str> {
     }
 }
 
-/// Answers from memory, and what was wrong with answers.
+/// Answers from memory, and the faults of answers.
 struct PairResults {
     hits: u64,
     faults: Vec<(&'static str, String)>,
@@ -284,7 +284,8 @@ async fn random_visitors_of_php_never_share_what_differs() {
     let pairs = from_environment("MAYFLY_PAIRS", PAIRS);
     let found = run(&server, pairs).await;
     assert_eq!(found.faults, []);
-    // What `set` has made of a field is in the key: a request with one shares no response.
+    // The value that `set` gives a field is in the key: a request with such a field shares no
+    // response.
     assert!(found.hits > pairs / 4, "too few hits to say anything");
 }
 

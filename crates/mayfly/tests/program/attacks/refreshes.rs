@@ -75,7 +75,7 @@ async fn a_visitor_does_not_wait_for_the_refreshes_of_a_large_store() {
     let log = server.error_log();
     assert!(!log.contains("[error]"), "{log}");
     assert_eq!(log.matches("were not sent").count(), 1, "{log}");
-    // Those that wait in line come to their turn.
+    // The requests that wait in line come to their turn.
     gate.add_permits(1000);
     let begun = Instant::now();
     while http.requests() < 203 + 3 + 16 {

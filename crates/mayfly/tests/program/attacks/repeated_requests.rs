@@ -1,6 +1,6 @@
-//! Requests that run twice: a script that ends its worker before it answers has been run.
-//! What may have begun is repeated only where its method and `*_next_upstream` allow it,
-//! and once.
+//! Requests that run twice: a script that ends its worker before it answers has been run. A
+//! request that may have begun is repeated only if its method and `*_next_upstream` allow
+//! it, and once.
 
 use testkit::fake_http::{self, FakeHttp};
 use testkit::fake_php::{FakePhp, Script};

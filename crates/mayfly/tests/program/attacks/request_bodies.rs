@@ -9,7 +9,7 @@ use testkit::serving::FolderServer;
 use super::start_before;
 use crate::start;
 
-/// A GET that says that a body follows, which does not.
+/// A GET that announces a body, which does not follow.
 async fn begin_and_never_end(server: &FolderServer, framing: &str) -> testkit::client::Client {
     let mut client = server.connect().await;
     let request = format!("GET /page HTTP/1.1\r\nHost: site.test\r\n{framing}\r\n\r\n");
@@ -25,7 +25,7 @@ async fn nobody_waits_for_the_body_of_another_client() {
     let mut silent = Vec::new();
     for framing in ["Content-Length: 100", "Transfer-Encoding: chunked"] {
         silent.push(begin_and_never_end(&server, framing).await);
-        // What it asks for is under way once another client is answered.
+        // The first request is under way once another client is answered.
         assert_eq!(server.target().get("/other").await.status, 200);
     }
     let replies = async {
@@ -40,7 +40,7 @@ async fn nobody_waits_for_the_body_of_another_client() {
         .expect("visitors do not wait for a silent client");
 }
 
-/// What the application makes of a body is no other visitor's page.
+/// The page that an application makes of a body is no other visitor's page.
 #[tokio::test]
 async fn what_comes_of_a_body_of_get_is_not_stored() {
     let upstream = FakeHttp::start(|request| {
@@ -56,7 +56,7 @@ async fn what_comes_of_a_body_of_get_is_not_stored() {
     }
     let reply = target.get("/page").await;
     assert_eq!((reply.x_cache(), reply.text().as_str()), ("MISS", "page "));
-    // Nor does it get what is stored.
+    // The request does not get the stored page either.
     let reply = target.ask("GET", "/page", "", "own").await;
     assert_eq!(
         (reply.x_cache(), reply.text().as_str()),
@@ -186,7 +186,7 @@ async fn a_location_without_a_limit_of_its_own_takes_what_was_let_in() {
         (reply.status, reply.body.len())
     };
     assert_eq!(ask("/wide/page").await, (200, 1500));
-    // Where no location came before, its own counts, which is its server's.
+    // If no location came before, its own counts, which is its server's.
     let http = format!(
         "server {{ listen unix:%%/http; client_max_body_size 1000; error_page 404 = @php;\n\
          return 404; location @php {{ fastcgi_pass {}; }} }}",

@@ -1,6 +1,6 @@
 //! Paths that lead through a script that may not run, dressed up as something else: a
-//! style sheet behind it, another spelling, another case. What decides is the script that
-//! would run, and every prefix of the path.
+//! style sheet behind it, another spelling, another case. The verdict depends on the
+//! script that would run, and on every prefix of the path.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn write(root: &Path, path: &str) {
     std::fs::write(file, RAN).expect("a file");
 }
 
-/// What may stand behind a script.
+/// Text that may stand behind a script.
 const TAILS: [&str; 12] = [
     "",
     "/",

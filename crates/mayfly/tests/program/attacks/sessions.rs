@@ -1,5 +1,5 @@
-//! Configurations that switch off what protects sessions, in the ways that tutorials print:
-//! they start, warn, and no visitor sees another's page or cookie.
+//! Configurations that switch off the protection of sessions, in the ways that tutorials print: they start, warn, and
+//! no visitor sees another's page or cookie.
 
 use testkit::client::{Reply, Target};
 use testkit::fake_php::{FakePhp, Request, Script};
@@ -7,8 +7,8 @@ use testkit::running::RunningServer;
 
 use crate::start;
 
-/// As PHP's sessions are: a cookie for who has none, `no-store` on every page, and the
-/// visitor's own page for who has one.
+/// An application with PHP's sessions: a cookie for a visitor without one, `no-store` on every page, and the visitor's
+/// own page for one with a cookie.
 fn session(request: &Request) -> Script {
     let cookies = request.param("HTTP_COOKIE");
     let own = cookies
@@ -26,7 +26,7 @@ fn session(request: &Request) -> Script {
     }
 }
 
-/// What is ignored, and what each tutorial adds that protects no visitor.
+/// Ignored fields, and the additions of tutorials that protect no visitor.
 const WAYS: [(&str, &str); 6] = [
     (
         "all three",
@@ -179,8 +179,8 @@ async fn a_page_whose_session_is_in_the_key_is_kept_for_that_session() {
     }
 }
 
-/// What WordPress 6.1 sends to a visitor who is logged in: none of it forbids storing once `Cache-Control` and `Expires`
-/// are ignored.
+/// The answer of WordPress 6.1 to a visitor who is logged in: none of it forbids storing once `Cache-Control` and
+/// `Expires` are ignored.
 fn word_press(request: &Request) -> Script {
     let limiter = "Expires: Wed, 11 Jan 1984 05:00:00 GMT\r\nCache-Control: no-cache, must-revalidate, max-age=0\r\n";
     let is_admin = request.param("HTTP_COOKIE").contains("wordpress_logged_in")

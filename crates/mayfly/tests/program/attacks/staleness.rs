@@ -1,6 +1,6 @@
-//! Pages that are older than visitors expect: what was not asked for in the meantime must not
-//! be handed out as if it had just been renewed, and what is shown while the application
-//! fails is bounded too.
+//! Pages that are older than visitors expect: a page that was not asked for in the meantime must
+//! not be handed out as if it had just been renewed, and the age of pages shown while the
+//! application fails is bounded too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,10 +16,10 @@ use tokio::task::JoinHandle;
 
 use crate::start;
 
-/// An application whose pages say which it is, until it fails.
+/// An application whose pages have its name, until it fails.
 struct Application {
     http: FakeHttp,
-    /// What it does: 0 works, else it answers with this status; 1: it hangs up.
+    /// The behaviour: 0 works, 1 hangs up, any other number is the status it answers with.
     status: Arc<AtomicUsize>,
 }
 
@@ -188,7 +188,7 @@ async fn while_the_application_fails_the_last_response_is_shown_for_the_second_t
     }
 }
 
-/// Who comes after a failure does not wait for the next one.
+/// A visitor who comes after a failure does not wait for the next one.
 #[tokio::test]
 async fn after_a_failure_nobody_waits_for_an_application_that_hangs() {
     let gate = Arc::new(Semaphore::new(2));
@@ -198,7 +198,7 @@ async fn after_a_failure_nobody_waits_for_an_application_that_hangs() {
     application.set(500);
     let reply = past_its_lifetime(&server).await;
     assert_eq!(seen(&reply), ("STALE", "page 1".to_owned()));
-    // Nothing gets through the gate any more.
+    // No request gets through the gate any more.
     for _ in 0..3 {
         let target = server.target();
         let reply = tokio::time::timeout(Duration::from_secs(3), target.get("/page"))
@@ -228,7 +228,7 @@ async fn while_too_many_wait_the_last_response_is_shown_for_the_second_time() {
         .collect();
     let shown = async {
         loop {
-            // Where the response is stale before there is a line, a visitor joins it.
+            // If the response is stale before there is a line, a visitor joins it.
             let pause = Duration::from_millis(200);
             match tokio::time::timeout(pause, first.get("/page")).await {
                 Ok(reply) if reply.x_cache() == "STALE" => return reply,
@@ -261,7 +261,7 @@ async fn nobody_waits_long_for_an_application_that_hangs() {
         let reply = visitor.await.expect("a visitor");
         assert_eq!(seen(&reply), ("STALE", "page 1".to_owned()));
     }
-    // Their one request goes on, and what comes of it is stored.
+    // Their one request goes on, and its response is stored.
     assert_eq!(application.http.requests(), 2);
     gate.add_permits(1);
     let renewed = async {

@@ -1,5 +1,5 @@
-//! What a server that is killed leaves behind: bodies of visitors, on their way in or out,
-//! cannot be read afterwards.
+//! Remains of a server that was killed: bodies of visitors, on their way in or out, cannot
+//! be read afterwards.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,11 +1,11 @@
-//! Parts of a request that shape the answer without being in the key: one visitor sends
-//! them, and the next is shown what came of them.
+//! Parts of a request that shape the answer without being in the key: one visitor sends them, and the
+//! next is shown the resulting page.
 
 use testkit::fake_http::{FakeHttp, Request, Script};
 
 use super::{showing_requests, start_before};
 
-/// Marks what an attacker sent.
+/// Marks text of an attacker.
 const MARK: &str = "chosen-by-the-attacker";
 
 const BROWSER: &str = "User-Agent: Mozilla/5.0 (X11; Linux x86_64) Chrome/140.0\r\n\
@@ -18,7 +18,7 @@ async fn answering(handler: impl Fn(&Request) -> Script + Send + Sync + 'static)
     FakeHttp::start(handler).await
 }
 
-/// The others mean nothing where nothing is shared.
+/// The others mean nothing if nothing is shared.
 #[tokio::test]
 async fn what_two_visitors_ask_alike_is_shared() {
     let upstream = showing_requests().await;
@@ -26,7 +26,7 @@ async fn what_two_visitors_ask_alike_is_shared() {
     let target = server.target();
     assert_eq!(target.get("/page").await.x_cache(), "MISS");
     assert_eq!(target.get("/page").await.x_cache(), "HIT");
-    // Another program, with another kind of everything that says nothing of a page.
+    // Another program, in which all fields that do not concern a page are different.
     let other = "Accept-Encoding: gzip\r\nVia: 1.1 proxy\r\nX-Forwarded-For: 203.0.113.9\r\n";
     assert_eq!(target.get_with("/page", other).await.x_cache(), "HIT");
 }
@@ -64,7 +64,7 @@ async fn no_field_of_one_visitor_shapes_the_page_of_another() {
         "X-Wap-Profile",
         "X-ProxyUser-Ip",
         "Via",
-        // What every client sends.
+        // Fields that every client sends.
         "User-Agent",
         "Accept",
         "Accept-Language",
@@ -182,7 +182,7 @@ async fn who_does_not_take_html_goes_past_the_cache() {
     assert_eq!(target.get_with("/", json).await.text(), "json");
     assert_eq!(target.get("/").await.text(), "html");
     assert_eq!(target.get_with("/", json).await.text(), "json");
-    // It takes anything, and what the application gives to it is for its like alone.
+    // It takes anything, and the application's answer to it is for its like alone.
     let any = "Accept: application/json, */*\r\n";
     for _ in 0..3 {
         assert_eq!(target.get_with("/", any).await.text(), "json");
@@ -220,7 +220,7 @@ async fn each_class_of_visitors_has_pages_of_its_own() {
         6,
         "an own and a shared one for each class"
     );
-    // Another phone, which says so otherwise.
+    // Another phone, with fields of another form.
     let other = "User-Agent: Opera/9.80 (J2ME/MIDP; Opera Mini/7.1)\r\n";
     for wanted in ["MISS", "HIT"] {
         let reply = target.get_with("/", other).await;
@@ -242,7 +242,8 @@ async fn a_preference_is_sent_once_a_response_has_named_it() {
     let target = server.target();
     let german = "Accept-Language: de-AT, de;q=0.8\r\n";
     let french = "Accept-Language: fr\r\n";
-    // No response has said yet that the page depends on it: the visitor's own request says it as it is.
+    // No response has yet shown that the page depends on it: the visitor's own request has the field as
+    // it is.
     assert_eq!(
         target.get_with("/", german).await.text(),
         "[de-AT, de;q=0.8]"
@@ -260,7 +261,7 @@ async fn a_preference_is_sent_once_a_response_has_named_it() {
         let reply = target.get("/").await;
         assert_eq!((reply.text(), reply.x_cache()), ("[]".to_owned(), "HIT"));
     }
-    // The same wish, said in other words.
+    // An equal wish in other words.
     let same = "Accept-Language: de-at;q=1.0,DE;q=0.5\r\n";
     assert_eq!(target.get_with("/", same).await.x_cache(), "HIT");
 }

@@ -1,6 +1,6 @@
 //! `101 Switching Protocols`: a proxy before Mayfly takes a 101 for the beginning of a
-//! tunnel and looks at nothing behind it. So a client is told of a 101 only where it asked
-//! for it and Mayfly is a tunnel from then on.
+//! tunnel and looks at nothing behind it. So a client gets a 101 only if it asked for it
+//! and Mayfly is a tunnel from then on.
 
 use testkit::client::Client;
 use testkit::fake_http::{FakeHttp, Script};
@@ -15,7 +15,7 @@ const ASKS: &str = "Upgrade: websocket\r\nConnection: Upgrade\r\n\
 const SWITCHES: &str =
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
 
-/// Says 101 to everybody, and repeats what follows.
+/// Answers everybody with 101, and repeats the bytes that follow.
 async fn switches_always() -> FakeHttp {
     FakeHttp::start(|_| Script::new().raw(SWITCHES).raw("hello ").echo()).await
 }

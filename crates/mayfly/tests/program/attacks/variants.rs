@@ -1,5 +1,4 @@
-//! Variants of a page: preferences that applications ask for in `Vary`, and what one visitor
-//! can do with them to the pages of others.
+//! Variants of a page: preferences that applications ask for in `Vary`, and their effect on the pages of others.
 
 use testkit::fake_http::{FakeHttp, Request, Script};
 use testkit::serving::FolderServer;
@@ -22,9 +21,8 @@ fn page(vary: &str, text: &str) -> Script {
     Script::page(&fields, text)
 }
 
-/// Frameworks say `Vary` where they choose a language, and forget it where they redirect,
-/// fail, or find a language that they do not have. The preference that was sent has shaped
-/// such an answer all the same.
+/// Frameworks send `Vary` when they choose a language, and forget it when they redirect, fail, or find a
+/// language that they do not have. The preference that was sent has shaped such an answer all the same.
 #[tokio::test]
 async fn an_answer_that_forgets_vary_is_not_shown_to_others() {
     let (_upstream, server) = serve(|request| {
@@ -54,8 +52,8 @@ async fn an_answer_that_forgets_vary_is_not_shown_to_others() {
     }
 }
 
-/// What an application varies on was learned for each address: the first visitor of each new one got the page in
-/// the application's own language, and so did those who came while it was made.
+/// The fields that an application varies on were learned for each address: the first visitor of each new one got
+/// the page in the application's own language, and so did those who came while it was made.
 #[tokio::test]
 async fn the_first_visitor_of_a_new_address_reads_their_own_language_where_the_site_has_languages()
 {
@@ -120,8 +118,8 @@ async fn only_pages_teach_what_a_site_varies_on() {
         }
     }
     for path in ["/", "/news"] {
-        // The visitor's own request says the language as it is. Once a site is known to vary on it, it is
-        // brought to one form, and tells variants apart.
+        // The visitor's own request has the language as it is. Once a site is known to vary on it, it is brought
+        // to one form, and distinguishes variants.
         let own = target
             .get_with(path, "Accept-Language: de-AT, de;q=0.8\r\n")
             .await;
@@ -134,7 +132,7 @@ async fn only_pages_teach_what_a_site_varies_on() {
     }
 }
 
-/// The same when what the answer varies on changes from one to the next.
+/// The first visitor reads their own language also when the fields of `Vary` change from one answer to the next.
 #[tokio::test]
 async fn what_a_page_varies_on_only_grows() {
     let (_upstream, server) = serve(|request| {
@@ -179,8 +177,8 @@ async fn invented_languages_do_not_drive_out_those_that_are_read() {
     assert_eq!(target.get_with("/", german).await.x_cache(), "HIT");
 }
 
-/// Who sends no Accept field is sent a page made for one that the server wrote: it was stored
-/// for those who send that very one, and made anew for each who sends none.
+/// A visitor without an Accept field is sent a page made for one that the server wrote: it was stored for
+/// visitors who send that very one, and made anew for each who sends none.
 #[tokio::test]
 async fn a_page_for_visitors_without_accept_is_kept_for_them() {
     let (_upstream, server) = serve(|request| page("Accept", request.field("accept"))).await;
@@ -194,7 +192,7 @@ async fn a_page_for_visitors_without_accept_is_kept_for_them() {
     }
     target.get("/").await;
     assert_eq!(target.get("/").await.x_cache(), "HIT");
-    // One that cannot be sent is no variant: its visitor's own request says it.
+    // A value that cannot be sent is no variant: its visitor's own request has it.
     let unfit = format!("Accept: text/html,a/{}\r\n", "b".repeat(300));
     let own = target.get_with("/", &unfit).await;
     assert_eq!((own.x_cache(), own.text().contains("bbb")), ("MISS", true));
@@ -205,9 +203,9 @@ async fn a_page_for_visitors_without_accept_is_kept_for_them() {
     );
 }
 
-/// Applications refuse an Origin that they do not know, or begin a session for a language.
-/// That such an answer may not be shared was remembered for everybody: one request in five
-/// seconds made the application run for each visitor.
+/// Applications refuse an Origin that they do not know, or begin a session for a language. The server remembered
+/// for everybody that such an answer may not be shared: one request in five seconds made the application run for
+/// each visitor.
 #[tokio::test]
 async fn what_is_refused_to_one_origin_is_kept_for_others() {
     let (_upstream, server) = serve(|request| match request.field("origin") {

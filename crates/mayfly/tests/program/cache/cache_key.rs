@@ -1,4 +1,5 @@
-//! Which requests share a stored response, and which have one of their own.
+//! Requests that share a stored response, and requests that have one of their
+//! own.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! `*_cache_methods POST`: an answer is kept only under a key that tells bodies apart.
+//! `*_cache_methods POST`: an answer is kept only under a key that distinguishes
+//! bodies.
 
 use crate::published::pages;
 use crate::start;

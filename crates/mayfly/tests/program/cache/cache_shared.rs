@@ -1,12 +1,12 @@
 //! Answers that turn out to be for one visitor, although the request looked like everybody's
-//! (`cache_shared`): they are made of what that visitor sent.
+//! (`cache_shared`): they depend on that visitor's fields.
 
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::serving::FolderServer;
 
 use crate::program;
 
-/// Shows what it was sent and says `fields` of it.
+/// Answers with the request that it got and these fields.
 async fn mirror(fields: &'static str) -> FakeHttp {
     FakeHttp::start(move |request| Script::page(fields, &request.head)).await
 }

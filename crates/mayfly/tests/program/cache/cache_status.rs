@@ -1,4 +1,4 @@
-//! `Cache-Status` says what happened, and no more.
+//! `Cache-Status` reports the course of a request, and no more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

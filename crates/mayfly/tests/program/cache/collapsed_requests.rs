@@ -1,4 +1,5 @@
-//! Many visitors at once: who runs PHP, who reads along, who waits and who is told to come back.
+//! Many visitors at once: who runs PHP, who reads along, who waits and who gets an answer to
+//! come back later.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! A zone without `memory=` takes a quarter of what the process's control group allows, and
-//! junk does not take more.
+//! A zone without `memory=` takes a quarter of the memory that the process's control group
+//! allows, and junk does not take more.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ const LIMIT: u64 = 256 << 20;
 const PAGE: usize = 20_000;
 
 impl Group {
-    /// `None` where there is no right to make one.
+    /// `None` if there is no right to make one.
     fn make() -> Option<Group> {
         let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let name = format!("mayfly-test-{}", std::process::id());
@@ -94,7 +94,7 @@ async fn without_a_size_a_zone_stays_within_a_quarter_of_the_groups_limit() {
     let is_said = || server.error_log().contains(&said);
     until_or(is_said, || server.error_log()).await;
 
-    // More than twice what may be kept, in junk keys.
+    // More than twice the bytes that may be kept, in junk keys.
     let pages = 2 * quarter / PAGE as u64;
     let mut askers = tokio::task::JoinSet::new();
     const ASKERS: u64 = 8;
@@ -119,7 +119,7 @@ async fn without_a_size_a_zone_stays_within_a_quarter_of_the_groups_limit() {
     drop(server);
 }
 
-/// More than any machine has. What is told of a group's limit is the same.
+/// More than any machine has. The message about a group's limit is the same.
 #[tokio::test]
 async fn a_zone_that_the_memory_has_no_room_for_is_told() {
     let http = "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=100000g;\n\

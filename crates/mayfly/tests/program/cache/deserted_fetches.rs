@@ -1,5 +1,5 @@
-//! Fetches whose visitors leave while they stand in line for the upstream: what has begun finishes, and
-//! the rest is not sent.
+//! Fetches whose visitors leave while they stand in line for the upstream: requests that have begun
+//! finish, and the rest is not sent.
 
 use std::sync::Mutex;
 
@@ -14,7 +14,7 @@ const STORED: &str = "fastcgi_cache_valid 200 1h;";
 struct Site {
     php: FakePhp,
     gate: Arc<Semaphore>,
-    /// What PHP was asked for.
+    /// The requests that PHP got.
     asked: Arc<Mutex<Vec<String>>>,
     server: RunningServer,
 }
@@ -101,7 +101,7 @@ async fn what_waits_in_line_is_not_sent_once_its_visitors_have_left() {
         site.finish().await,
         ["/begun", "/last", "/slow-1", "/slow-2"]
     );
-    // What had begun belongs to the cache.
+    // Fetches that had begun belong to the cache.
     for path in ["/slow-1", "/slow-2"] {
         assert_eq!(site.server.target().get(path).await.x_cache(), "HIT");
     }
@@ -139,7 +139,7 @@ async fn what_a_follower_waits_for_is_sent_when_its_leader_has_left() {
     drop(held);
 }
 
-/// Stale pages are shown at once, and the visitor never waits for what makes them anew.
+/// Stale pages are shown at once, and the visitor never waits for their renewal.
 #[tokio::test]
 async fn a_refresh_in_line_is_sent_although_its_visitor_has_left() {
     let stale = "fastcgi_cache_valid 200 1ms; fastcgi_cache_use_stale updating; \

@@ -55,7 +55,7 @@ async fn a_purge_waits_and_memory_goes_on(fault: i64) {
         "{status} {said}"
     );
     assert!(server.error_log().contains("not on the disk"));
-    // It holds all the same, and memory keeps what is made now.
+    // It holds all the same, and memory keeps pages made now.
     assert!(is(&shown(&server, "/a").await, "version 2", "php"));
     assert!(is(&shown(&server, "/a").await, "version 2", "memory"));
     disk.set(0);

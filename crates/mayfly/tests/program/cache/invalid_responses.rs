@@ -26,7 +26,8 @@ async fn a_truncated_response_is_neither_stored_nor_looks_whole() {
     assert_eq!((reply.text().as_str(), reply.is_complete), ("whole", true));
 }
 
-/// Whatever is wrong with it: the visitor is told, and the next one asks again.
+/// Whatever the fault of the response: the visitor gets an error, and the next one asks
+/// again.
 #[tokio::test]
 async fn a_response_whose_head_or_pace_is_wrong_is_an_error_and_not_stored() {
     let never = Arc::new(Semaphore::new(0));
@@ -97,7 +98,7 @@ async fn a_response_whose_head_or_pace_is_wrong_is_an_error_and_not_stored() {
     }
 }
 
-/// As with nginx, visitors get as much as was promised; the next one asks again.
+/// Visitors get as much as was promised, as with nginx; the next one asks again.
 #[tokio::test]
 async fn a_response_with_more_than_it_promises_is_cut_and_not_stored() {
     let length = "Content-Length: 5\r\n\r\n";

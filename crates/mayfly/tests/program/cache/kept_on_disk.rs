@@ -1,5 +1,5 @@
-//! Pages that a zone keeps on disk: after a stop, after `kill -9`, beside other servers and other files, and what
-//! purges have made of them. What a page says is which version of the data it was made of.
+//! Pages that a zone keeps on disk: after a stop, after `kill -9`, beside other servers and other files, and after
+//! purges. Each page has the version of the data it was made of.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -24,7 +24,7 @@ const RULES: &str = "fastcgi_cache_valid 200 404 1h; fastcgi_cache_purge PURGE f
                      cache_tags on; fastcgi_cache_use_stale updating error;\n\
                      fastcgi_cache_background_update on;";
 
-/// PHP that says which version of the data it has seen, with a tag; a long page for `/long`, and one that varies
+/// PHP that answers with the version of the data it has seen, with a tag; a long page for `/long`, and one that varies
 /// for `/varying`.
 pub struct Data {
     php: FakePhp,
@@ -86,7 +86,7 @@ pub async fn stop(server: &mut RunningServer) {
     server.ended().await;
 }
 
-/// What a page shows, and where it came from.
+/// Returns the content of a page, and its source.
 pub async fn shown(server: &RunningServer, path: &str) -> (String, String) {
     let reply = server.target().get(path).await;
     let text = reply.text();
@@ -225,7 +225,7 @@ async fn a_purge_that_was_answered_holds_through_a_kill() {
     start_with(&mut server, 3.0).await;
     assert!(is(&shown(&server, "/a").await, "version 2", "php"));
     assert!(is(&shown(&server, "/b").await, "version 1", "disk"));
-    // A purge of what is on the disk alone, after the restart.
+    // A purge of a page that is on the disk alone, after the restart.
     let purged = server.target().ask("PURGE", "/c", "", "").await;
     assert_eq!(purged.status, 404, "memory has nothing of it");
     assert!(is(&shown(&server, "/c").await, "version 2", "php"));
@@ -265,7 +265,7 @@ async fn wait_for_version(server: &RunningServer, path: &str, version: &str) {
     panic!("no {version}: {}", server.error_log());
 }
 
-/// How a command ends, and what it says.
+/// Returns a command's exit code and its output.
 fn code_and_words(command: &mut Command) -> (Option<i32>, String) {
     let output = command.output().expect("the command runs");
     let said = [output.stdout, output.stderr].concat();
@@ -292,7 +292,7 @@ async fn a_purge_said_while_the_server_is_stopped_holds_after_the_start() {
         code == Some(0) && said.contains("next start"),
         "{code:?} {said}"
     );
-    // What would be counted is not known.
+    // The number of pages that would be purged is not known.
     let (code, said) = purge(&["--dry-run", "http://site.test/b"]);
     assert_eq!(code, Some(2), "{said}");
     start_with(&mut server, 2.0).await;
@@ -551,8 +551,8 @@ async fn after_a_kill_the_server_takes_the_number_that_owns_the_pages() {
     assert_eq!(std::fs::metadata(&pages).expect("a folder").uid(), owner);
 }
 
-/// Root makes the folder of a zone for the account that serves. Where that failed at the start, as on a full disk, the zone
-/// stayed off until the next start.
+/// Root makes the folder of a zone for the account that serves. When that failed at the start, as on a full disk, the
+/// zone stayed off until the next start.
 #[tokio::test]
 async fn a_folder_that_cannot_be_made_at_the_start_is_made_later() {
     if !is_root() {
@@ -619,7 +619,7 @@ async fn a_purge_is_repeated_for_a_database_that_is_behind() {
     assert!(is(&shown(&server, "/a").await, "version 1", "php"));
     let purged = server.target().ask("PURGE", "/a", "", "").await;
     assert_eq!(purged.status, 200);
-    // The copy of the database has not heard of the change yet.
+    // The copy of the database does not have the change yet.
     assert_eq!(shown(&server, "/a").await.0, "version 1");
     data.change();
     wait_for_version(&server, "/a", "version 2").await;

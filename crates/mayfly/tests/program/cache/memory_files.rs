@@ -1,5 +1,5 @@
-//! Stored pages that are asked for often leave from a file in memory: what visitors get
-//! must be what they would get without it.
+//! Stored pages that are asked for often leave from a file in memory: visitors must get
+//! the same bytes as without it.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};

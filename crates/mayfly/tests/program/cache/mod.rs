@@ -32,7 +32,7 @@ async fn cached(php: &FakePhp, directives: &str) -> RunningServer {
     start(&php.cached_site(directives)).await
 }
 
-/// PHP that says how often it ran.
+/// PHP that answers with the number of its runs.
 async fn counting(head: &'static str) -> FakePhp {
     let runs = AtomicUsize::new(0);
     FakePhp::tcp(move |_| {

@@ -113,7 +113,7 @@ async fn a_writer_sees_the_own_write_and_others_keep_the_cache() {
     );
 }
 
-/// What the application takes for the write is no part of the time in which it is shown.
+/// The time that the application takes for the write is no part of the time in which it is shown.
 #[tokio::test]
 async fn the_time_of_a_writer_begins_with_the_response() {
     let (php, gate) = FakePhp::gated("", "X-A: b\r\n\r\nwritten").await;
@@ -149,7 +149,7 @@ async fn a_write_invalidates_its_own_target() {
     assert_eq!((after.x_cache(), after.text().as_str()), ("MISS", "run 3"));
 }
 
-/// As MediaWiki does it: the whole address is in the request line, by the scheme that it knows
+/// A purge in MediaWiki's form: the whole address is in the request line, by the scheme that it knows
 /// itself by, and visitors come by another.
 #[tokio::test]
 async fn an_application_on_this_machine_purges_all_variants_of_an_address() {

@@ -1,5 +1,5 @@
-//! `*_cache_purge METHOD` finds what GET and HEAD have stored, whatever of the method is in
-//! the cache key.
+//! `*_cache_purge METHOD` finds the responses stored by GET and HEAD, with or without the
+//! method in the cache key.
 
 use testkit::fake_php::FakePhp;
 

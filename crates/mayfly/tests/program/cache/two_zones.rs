@@ -14,7 +14,7 @@ use crate::start;
 
 const ASSET: &str = "0123456789abcdef";
 
-/// What both upstreams answer with from now on: a status, or nothing.
+/// The answer of both upstreams from now on: a status, or none.
 type Behaviour = Arc<AtomicU16>;
 const SILENT: u16 = 0;
 
@@ -66,7 +66,7 @@ async fn assets(behaviour: &Behaviour) -> FakeHttp {
     .await
 }
 
-/// The site. What lies in `/brief/` is fresh for a millisecond, all else for an hour.
+/// The site. Pages in `/brief/` are fresh for a millisecond, all else for an hour.
 async fn site(php: &FakePhp, http: &FakeHttp) -> RunningServer {
     let configuration = format!(
         "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
@@ -137,7 +137,7 @@ async fn pages_from_php_and_assets_over_http_share_a_server_and_keep_every_promi
             assert_eq!(other.status, without_a_copy, "{path} during {trouble}");
         }
     }
-    // What is fresh never hears of it.
+    // A fresh page never meets the upstream.
     assert_eq!(target.get("/page").await.x_cache(), "HIT");
     assert_eq!(target.get("/assets/film").await.x_cache(), "HIT");
 
@@ -169,7 +169,7 @@ async fn a_purge_removes_one_and_leaves_the_other(target: &Target) {
         }
         assert_eq!(target.get(kept).await.x_cache(), "HIT", "{kept}");
         assert_eq!(target.get(purged).await.x_cache(), "MISS", "{purged}");
-        // As applications behind a CDN send it.
+        // The form in which applications behind a CDN send it.
         let absolute = format!("http://site.test{purged}");
         assert_eq!(target.ask("PURGE", &absolute, "", "").await.status, 200);
         assert_eq!(target.get(purged).await.x_cache(), "MISS", "{absolute}");
@@ -204,7 +204,8 @@ async fn questions_asked_by_post_are_stored_by_their_body(target: &Target, php: 
         assert!(reply.text().contains(body), "{}", reply.text());
     }
     assert_eq!(php.requests() - before, 2);
-    // What does not fit the buffer is not in the key: no client gets the answer to another's.
+    // A body that does not fit the buffer is not in the key: no client gets the answer to
+    // another's.
     for last in ["a", "b"] {
         let body = format!("q={}{last}", "x".repeat(20_000));
         let reply = target.ask("POST", "/search", "", &body).await;

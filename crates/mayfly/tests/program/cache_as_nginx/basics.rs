@@ -1,4 +1,5 @@
-//! What is stored, for which methods, and what goes past the cache.
+//! Stored responses, the methods for which they are used, and requests that go
+//! past the cache.
 
 use testkit::wait::TIMEOUT;
 
@@ -218,7 +219,7 @@ async fn head_is_fetched_by_get_unless_conversion_is_off() {
                 "{spelling:?} {method} {path}"
             );
         }
-        // What HEAD left behind, if anything, is no page without its body.
+        // The entry that HEAD left behind, if any, is no page without its body.
         assert_eq!(site.get("/?2").await.text(), "body");
     }
 }

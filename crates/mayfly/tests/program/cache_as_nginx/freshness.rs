@@ -7,7 +7,7 @@ use super::*;
 const LATER: &str = "Expires: Thu, 31 Dec 2037 23:55:55 GMT\r\n";
 const LONG_AGO: &str = "Expires: Thu, 01 Jan 1970 00:00:01 GMT\r\n";
 
-/// Compares what the cache does with the second request where the origin answers with these fields.
+/// Compares the cache status of the second request if the origin answers with these fields.
 async fn expect_second_answer(site: &Site, name: &str, fields: String, wanted: &str) {
     site.put("/t", move |_| OriginAnswer::status(204, fields.clone()));
     let target = format!("/t?{}", name.replace(' ', "_"));

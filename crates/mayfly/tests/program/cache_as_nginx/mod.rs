@@ -1,7 +1,6 @@
-//! What nginx's public suite says of its cache, said of both spellings: every test
-//! here runs once behind `fastcgi_pass` with `fastcgi_cache*` and once behind
-//! `proxy_pass` with `proxy_cache*`, from one body. A reader can check the files of
-//! the suite one for one:
+//! The cases of nginx's public suite about its cache, for both spellings: every test here runs once behind
+//! `fastcgi_pass` with `fastcgi_cache*` and once behind `proxy_pass` with `proxy_cache*`, from one body. A reader can
+//! check the files of the suite one for one:
 //!
 //! | file of the suite | tests here |
 //! | --- | --- |
@@ -26,9 +25,8 @@
 //! | `proxy_cache_variables.t` | [`zones`]: `a_variable_chooses_the_zone` |
 //! | `proxy_cache_vary.t` | [`vary`]: all (that responses outlive a restart: see `docs/nginx-differences.md`) |
 //!
-//! Nothing sleeps for luck: lifetimes that must end are milliseconds and are polled
-//! until they have, those that must last are hours, and what must wait is held by a
-//! gate.
+//! Nothing sleeps for luck: lifetimes that must end are milliseconds and are polled until they have, those that must
+//! last are hours, and requests that must wait are held by a gate.
 
 use crate::start;
 
@@ -55,14 +53,14 @@ const FOR_HOURS: &str = "Cache-Control: max-age=36000\r\n";
 
 type PageResponder = Box<dyn Fn(&Request) -> OriginAnswer + Send + Sync>;
 
-/// What the origin has, by path, and what it was asked.
+/// The pages of the origin, by path, and the requests that it got.
 #[derive(Default)]
 struct World {
     pages: HashMap<String, PageResponder>,
     asked: Vec<Request>,
 }
 
-/// An origin and a server that stores what it says.
+/// An origin and a server that stores its answers.
 struct Site {
     spelling: Spelling,
     origin: Origin,
@@ -77,7 +75,7 @@ impl Site {
         Site::start(spelling, "", &location).await
     }
 
-    /// `X-Cache` tells what the cache did.
+    /// Starts a site whose field `X-Cache` has the cache status.
     async fn start(spelling: Spelling, http: &str, server: &str) -> Site {
         let world = Arc::new(Mutex::new(World::default()));
         let of_origin = world.clone();
@@ -104,7 +102,7 @@ impl Site {
         }
     }
 
-    /// From now on the origin says this at `path`.
+    /// Sets the origin's answer at `path` from now on.
     fn put(&self, path: &str, says: impl Fn(&Request) -> OriginAnswer + Send + Sync + 'static) {
         let mut world = self.world.lock().expect("no panic");
         world.pages.insert(path.to_owned(), Box::new(says));
@@ -157,8 +155,7 @@ impl Site {
             .expect("a lifetime that ends")
     }
 
-    /// Asks again and again until the cache says `wanted`: what happens in the
-    /// background is done then.
+    /// Asks again and again until the cache status is `wanted`: the work in the background is done then.
     async fn comes_to(&self, path: &str, wanted: &str) -> Reply {
         let found = async {
             loop {
@@ -195,7 +192,7 @@ impl Site {
             .expect("the origin is asked in time");
     }
 
-    /// Asks in turn and compares what the cache did and what the page says.
+    /// Asks in turn and compares the cache status and the content of the page.
     async fn expect(&self, steps: &[(&str, &str, &str)]) {
         for &(path, wanted, text) in steps {
             let reply = self.get(path).await;
@@ -206,7 +203,7 @@ impl Site {
     }
 }
 
-/// What the cache did.
+/// Reads a response and checks its cache status.
 async fn response(client: &mut Client) -> Reply {
     client.receive(false).await.expect("a response")
 }

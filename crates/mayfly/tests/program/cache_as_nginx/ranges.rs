@@ -1,4 +1,4 @@
-//! Ranges: cut out of what is stored, or handed on.
+//! Ranges: cut out of stored responses, or handed on.
 
 use super::*;
 

@@ -28,7 +28,7 @@ async fn expect_new_page(site: &Site, target: &str) {
     assert_eq!(reply.text(), "new", "{:?}", site.spelling);
 }
 
-/// `target` is what visitors ask for where the origin has the page at `path`.
+/// Visitors ask for `target`, and the origin has the page at `path`.
 async fn expect_refresh_behind(site: &Site, path: &str, target: &str) {
     site.page(path, WHILE_REVALIDATE, "old");
     site.get(target).await;
@@ -92,7 +92,7 @@ async fn stale_while_revalidate_bridges_errors_and_refreshes_behind() {
         site.expect(&[("/t", "MISS", "page")]).await;
         fails(&site, "/t");
         expect_stale(&site, "/t", "page").await;
-        // Now it only says that the page still holds, and for how long.
+        // Its next answer only confirms that the page still holds, and for how long.
         site.put("/t", tagged(FOR_HOURS, "\"1\"", "another"));
         assert_eq!(site.comes_to("/t", "HIT").await.text(), "page");
         assert_eq!(site.last_asked().field("if-none-match"), "\"1\"");

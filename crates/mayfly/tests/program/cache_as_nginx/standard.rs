@@ -1,4 +1,4 @@
-//! What RFC 9110 and RFC 9111 ask of a cache where nginx says nothing or something else
+//! Demands of RFC 9110 and RFC 9111 on a cache for which nginx has no rule or another one
 //! (`docs/nginx-differences.md`), by their sections.
 
 use super::*;
@@ -174,7 +174,8 @@ async fn a_method_that_is_not_known_removes_the_page_once_it_succeeds() {
     }
 }
 
-/// RFC 9111 §4.3.4: what a 304 says is for the visitor who asked, as far as it may not be stored.
+/// RFC 9111 §4.3.4: the fields of a 304 are for the visitor who asked, as far as they may not be
+/// stored.
 #[tokio::test]
 async fn a_cookie_of_a_304_is_for_the_visitor_who_asked() {
     for spelling in Spelling::BOTH {

@@ -4,7 +4,7 @@ use super::*;
 
 const BY_PATH: &str = "*_cache_key $uri;";
 
-/// Asks with these field lines; what the cache did is as wanted.
+/// Asks with these field lines, and compares the cache status.
 async fn expect(site: &Site, steps: &[(&str, &str, &str)]) {
     for (index, &(target, fields, wanted)) in steps.iter().enumerate() {
         let reply = site.get_with(target, fields).await;

@@ -1,4 +1,4 @@
-//! Zones: which one is used, and what its line may say.
+//! Zones: which one is used, and the arguments of its line.
 
 use super::*;
 
@@ -62,7 +62,7 @@ async fn a_full_zone_makes_room() {
         .await;
         let body = "x".repeat(64 * 1024);
         site.page("/t", "", &body);
-        // Four times what fits.
+        // Four times the number of pages that fit.
         for number in 0..64 {
             let reply = site.get(&format!("/t?{number}")).await;
             assert_eq!((reply.x_cache(), reply.body.len()), ("MISS", body.len()));

@@ -13,7 +13,7 @@ use super::database_site::make_old;
 use super::{PAUSE, explained};
 use crate::{has_php_fpm, program};
 
-/// It says from which country the visitor is, by a file that has a line for each network.
+/// Answers with the visitor's country, by a file that has a line for each network.
 const COUNTRY: &str = "<?php
 $network = implode('.', array_slice(explode('.', $_SERVER['REMOTE_ADDR']), 0, 2));
 preg_match(\"/^$network (\\\\w+)/m\", file_get_contents(__DIR__ . '/country.mmdb'), $found);
@@ -75,7 +75,7 @@ impl Site {
         reply
     }
 
-    /// Asks for the page of the countries until `explain` says that it is not shared.
+    /// Asks for the page of the countries until `explain` reports that it is not shared.
     async fn until_known(&self) {
         let started = Instant::now();
         loop {

@@ -29,7 +29,7 @@ const PAGES: u32 = 6;
 struct KeptPages {
     site: DatabaseSite,
     server: RunningServer,
-    /// Their paths, and what they showed.
+    /// Their paths, and their content.
     pages: Vec<(String, String)>,
     main: String,
     http: String,
@@ -84,7 +84,7 @@ impl KeptPages {
         }
     }
 
-    /// Something happens while the server is down.
+    /// Restarts the server, with a change while it is down.
     async fn restart(&mut self, signal: Signal, meanwhile: impl FnOnce(&KeptPages)) {
         send_signal(self.server.pid(), signal);
         self.server.ended().await;
@@ -148,7 +148,7 @@ async fn kept_pages_are_read_from_disk_after_a_restart_and_after_a_crash() {
     }
 }
 
-/// What happens while the server is down, by its name.
+/// A change while the server is down, by its name.
 type Change = (&'static str, fn(&KeptPages));
 
 fn overwrite(site: &DatabaseSite, name: &str, change: impl Fn(&str) -> String) {

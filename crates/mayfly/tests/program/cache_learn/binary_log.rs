@@ -1,4 +1,4 @@
-//! `cache_learn_binary_log`: what other programs write is read from the binary log of MariaDB.
+//! `cache_learn_binary_log`: writes of other programs are read from the binary log of MariaDB.
 
 use testkit::client::Target;
 use testkit::running::RunningServer;
@@ -21,7 +21,7 @@ async fn start(site: &DatabaseSite) -> RunningServer {
     RunningServer::start(program(), &main, &http).await
 }
 
-/// Keeps the page until what `explain` says of the log is this.
+/// Keeps the page until `explain` reports this state of the log.
 async fn until_log(server: &RunningServer, wanted: &str) {
     let started = std::time::Instant::now();
     loop {
@@ -48,7 +48,7 @@ async fn follow() -> Option<(DatabaseSite, RunningServer)> {
     Some((site, server))
 }
 
-/// Until a request shows what the database has.
+/// Waits until a request shows the database's version.
 async fn until_shown(server: &RunningServer, site: &DatabaseSite) {
     let started = std::time::Instant::now();
     while server.target().get("/index.php").await.text() != site.version() {
@@ -61,7 +61,7 @@ async fn metrics(server: &RunningServer) -> String {
     Target(server.path("metrics")).get("/").await.text()
 }
 
-/// Another program writes, and the page ends by what the log says, not by a poll, which may now and then come first.
+/// Another program writes, and the page ends by the log, not by a poll, which may now and then come first.
 async fn is_ended_by_log(site: &DatabaseSite, server: &RunningServer, write: &str, cause: &str) {
     let (target, control) = (server.target(), server.path("pid.control"));
     for attempt in 0.. {

@@ -1,4 +1,4 @@
-//! `mayfly run`: what a command writes ends kept pages before the command is told that it is written.
+//! `mayfly run`: a write of a command ends kept pages before the command learns that it is written.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -78,7 +78,7 @@ async fn the_next_request_shows_what_a_command_has_written() {
         assert!(written.stdout.ends_with(b"written"), "{written:?}");
         is_shown(&server, &site).await;
     }
-    // That tables were written is all that is seen of other programs, and later.
+    // The server sees of other programs only that tables were written, and later.
     until_kept(&server.target(), &control, "/index.php").await;
     assert!(output(run(&["php", &script])).await.status.success());
     let part = explained(&server, "/index.php").await.learned;
@@ -87,7 +87,7 @@ async fn the_next_request_shows_what_a_command_has_written() {
     assert!(part.detail.contains("UPDATE post SET"), "{part:?}");
 }
 
-/// What tells that the test above can fail.
+/// Shows that the test above can fail.
 #[tokio::test]
 async fn of_a_command_without_run_only_its_table_is_found_out_later() {
     let Some((site, _alone, server)) = begin_alone().await else {
@@ -117,7 +117,7 @@ async fn a_transaction_whose_command_was_killed_is_in_no_page() {
     );
     let mut command = run(&["php", "-r", &code]).spawn().expect("a program");
     until("a transaction", || site.is_raised("held")).await;
-    // It was told, and is not written yet.
+    // It was announced, and is not written yet.
     let part = explained(&server, "/index.php").await.learned;
     let part = part.expect("a part");
     assert!(part.detail.contains("UPDATE post SET"), "{part:?}");
@@ -171,7 +171,7 @@ async fn a_process_without_the_library_is_named_and_no_page_is_kept_beside_it() 
     let mut command = run(&["env", "-u", "LD_PRELOAD", "sh", "-c", &waits]);
     let mut command = command.spawn().expect("a program");
     let messages = BufReader::new(command.stderr.take().expect("its messages"));
-    // Servers of other tests may end meanwhile, which is said as well.
+    // Servers of other tests may end meanwhile, which is reported as well.
     let is_named = |line: &String| line.contains("(sh) has not loaded the library");
     let named = tokio::task::spawn_blocking(move || {
         messages
@@ -180,7 +180,7 @@ async fn a_process_without_the_library_is_named_and_no_page_is_kept_beside_it() 
             .any(|it| is_named(&it))
     });
     assert!(named.await.expect("a thread"));
-    // The doubt is told before the message.
+    // The doubt is reported before the message.
     learned(&server, "/index.php", LearnedState::Suspect).await;
     for _ in 0..20 {
         target.get("/index.php").await;
@@ -218,7 +218,7 @@ async fn a_server_of_another_version_is_named_and_the_command_runs() {
         "mayfly: run: the server with process {} is another version of Mayfly",
         std::process::id()
     );
-    // Servers of other tests may be about to end, which is said as well.
+    // Servers of other tests may be about to end, which is reported as well.
     assert!(said.lines().any(|it| it.starts_with(&expected)), "{said}");
     server.join().expect("a server that was asked");
     assert_eq!(output.status.code(), Some(7));

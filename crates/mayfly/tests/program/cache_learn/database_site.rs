@@ -12,7 +12,7 @@ use testkit::wait::TIMEOUT;
 use super::{PAUSE, explained_by};
 use crate::has_php_fpm;
 
-/// It has what means something in a configuration.
+/// A password with characters that mean something in a configuration.
 pub const PASSWORD: &str = "se$cret \"x\\y;";
 
 const CONNECT: &str = "<?php
@@ -29,7 +29,7 @@ require __DIR__ . '/connect.php';
 echo $database->query('SELECT version FROM post WHERE id = 1')->fetch_row()[0];
 ";
 
-/// It writes the next version, at once or when it is told to, in a transaction or without, or after its answer.
+/// Writes the next version, at once or on demand, in a transaction or without, or after its answer.
 const WRITE: &str = "<?php
 ignore_user_abort(true);
 require __DIR__ . '/connect.php';
@@ -55,7 +55,7 @@ touch(__DIR__ . '/flags/done');
 echo 'written';
 ";
 
-/// It locks the row until it is told to let go of it.
+/// Locks the row until a request asks for its release.
 const LOCK: &str = "<?php
 ignore_user_abort(true);
 require __DIR__ . '/connect.php';
@@ -66,7 +66,7 @@ wait_for_flag('go');
 $database->rollback();
 ";
 
-/// It does what it is told.
+/// Runs the given statement.
 const STATEMENT: &str = "<?php
 require __DIR__ . '/connect.php';
 $database->query(file_get_contents(__DIR__ . '/flags/statement'));
@@ -84,7 +84,7 @@ impl DatabaseSite {
         DatabaseSite::make_with(&[])
     }
 
-    /// The same with more options of `mariadbd`.
+    /// Like [`DatabaseSite::make`], with more options of `mariadbd`.
     pub fn make_with(options: &[&str]) -> Option<DatabaseSite> {
         if !has_php_fpm() {
             return None;
@@ -177,14 +177,14 @@ impl DatabaseSite {
     }
 }
 
-/// A file that is younger than a second when a page is made says nothing of it.
+/// A file that is younger than a second when a page is made cannot show that it is unchanged.
 pub fn make_old(path: &Path) {
     let file = std::fs::File::open(path).expect("a file");
     let long_ago = SystemTime::now() - Duration::from_secs(3600);
     file.set_modified(long_ago).expect("a time");
 }
 
-/// Asks for the page until it comes from memory by what is known of it.
+/// Asks for the page until it comes from memory because it is known to be current.
 pub async fn until_kept(target: &Target, control: &Path, path: &str) {
     until_one_is_kept(target, control, |_| path.to_owned()).await;
 }

@@ -1,5 +1,5 @@
-//! What must not be known, or not any more: each row of "What fails closed" in `docs/design/2026-11-26-replay.md` that takes
-//! PHP and MariaDB themselves.
+//! Facts that must not be known, or not any more: each row of "What fails closed" in `docs/design/2026-11-26-replay.md`
+//! that takes PHP and MariaDB themselves.
 
 use std::time::Instant;
 
@@ -24,14 +24,14 @@ async fn part(server: &RunningServer, page: &str) -> LearnedPart {
     explained(server, page).await.learned.expect("a part")
 }
 
-/// The very next answer has what the database has.
+/// Asserts that the very next answer has the database's version.
 async fn is_shown(server: &RunningServer, site: &DatabaseSite, when: &str) {
     let reply = server.target().get("/index.php").await;
     let log = server.error_log();
     assert_eq!(reply.text(), site.version(), "{when}: {log}");
 }
 
-/// Until a request shows what the database has.
+/// Waits until a request shows the database's version.
 async fn until_shown(server: &RunningServer, site: &DatabaseSite, when: &str) {
     let started = Instant::now();
     while server.target().get("/index.php").await.text() != site.version() {
@@ -44,7 +44,7 @@ async fn until_shown(server: &RunningServer, site: &DatabaseSite, when: &str) {
     }
 }
 
-/// It says which process it is, and writes the next version.
+/// Notes the number of its process in a file, and writes the next version.
 const KILLED: &str = "<?php
 require __DIR__ . '/connect.php';
 file_put_contents(__DIR__ . '/flags/process', getmypid());
@@ -52,7 +52,8 @@ touch(__DIR__ . '/flags/begun');
 $database->query('UPDATE post SET version = version + 1 WHERE id = 1');
 ";
 
-/// A page is kept, and a process of PHP, which is told, waits to write what it shows: another page has locked the row.
+/// A page is kept, and a process of PHP, whose number is returned, waits to write the row that it shows: another page
+/// has locked the row.
 async fn begin_write() -> Option<(DatabaseSite, RunningServer, u32)> {
     let site = DatabaseSite::make()?;
     site.add("killed.php", KILLED);
@@ -176,7 +177,7 @@ async fn definition_ends_all_pages_and_they_are_learned_again() {
     site.run_by_php(&target, column).await;
     let shown = target.get("/all.php").await.text();
     assert_eq!(shown, "[[\"1\",\"1\",\"2\",\"1\"]]", "by PHP");
-    // Each attempt defines something else: what is defined as before is no change.
+    // Each attempt defines something else: an equal definition is no change.
     let column = |attempt: u32| match attempt.checked_sub(1) {
         None => "ALTER TABLE blog.post ADD COLUMN three_0 INT DEFAULT 3".to_owned(),
         Some(last) => format!(
@@ -215,7 +216,7 @@ async fn is_ended_by_definition(
     }
 }
 
-/// Pages of which it is not known when they are old, and the reason that is told, with the beginning of its detail.
+/// Pages of which it is not known when they are old, and the reported reason, with the beginning of its detail.
 const NOT_KEPT: [(&str, &str, (&str, &str)); 17] = [
     (
         "prepared",
@@ -326,7 +327,7 @@ async fn pages_of_which_it_is_not_known_when_they_are_old_say_why() {
     for (name, _, (reason, detail)) in NOT_KEPT {
         let page = format!("/{name}.php");
         let started = Instant::now();
-        // At first, a table may be unknown, and what a page before has written may keep it from being learned.
+        // At first, a table may be unknown, and the write of a page before may keep it from being learned.
         let mut as_expected = 0;
         while as_expected < 5 {
             assert_eq!(target.get(&page).await.text(), "done");
@@ -364,7 +365,7 @@ async fn page_that_reads_a_replica_is_not_kept_by_a_pool_that_writes_the_primary
         let written = target.ask("POST", "/primary.php", "", "").await;
         assert_eq!(written.text(), "written");
         target.get("/index.php").await;
-        // What a page was made of is known a moment after its answer.
+        // The record of a page is complete a moment after its answer.
         let started = Instant::now();
         while part(&server, "/index.php").await.reason != "several-servers" {
             assert!(started.elapsed() < TIMEOUT, "{}", server.error_log());
@@ -414,7 +415,7 @@ async fn what_the_account_cannot_see_is_not_kept() {
     }
     assert!(told.detail.starts_with("unknown-table"), "{told:?}");
     site.database.run(GRANT);
-    // Its tables are read again once a minute, or when a definition is told.
+    // Its tables are read again once a minute, or when a definition is reported.
     site.run_by_php(&target, "ALTER TABLE other ADD COLUMN a INT")
         .await;
     until_kept(&target, &control, "/index.php").await;

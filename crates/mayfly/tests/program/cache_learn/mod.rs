@@ -1,4 +1,4 @@
-//! `cache_learn`: what a page was made of is told by the pool, and said by `mayfly explain`.
+//! `cache_learn`: the pool reports the parts of which a page was made, and `mayfly explain` shows them.
 
 mod address_database;
 mod after_restart;
@@ -109,7 +109,7 @@ async fn explained(server: &RunningServer, path: &str) -> Explanation {
     explained_by(&server.path("pid.control"), path).await
 }
 
-/// What the server with this control socket says.
+/// Returns the explanation of the server with this control socket.
 async fn explained_by(control: &Path, path: &str) -> Explanation {
     let request = ExplainRequest {
         url: format!("http://site.test{path}"),
@@ -130,7 +130,7 @@ async fn learned(server: &RunningServer, path: &str, state: LearnedState) -> Lea
     panic!("{:?}", explained(server, path).await.learned);
 }
 
-/// Of the metrics, one of the pool.
+/// Returns one of the pool's metrics.
 async fn number(server: &RunningServer, name: &str) -> u64 {
     let text = Target(server.path("metrics")).get("/").await.text();
     let mut values = text.lines().filter_map(|line| line.strip_prefix(name));
@@ -147,7 +147,8 @@ async fn explain_names_why_a_page_is_not_learned_and_writes_are_acknowledged() {
     };
     assert_ne!(make(&server, "/plain").await, "none");
     let part = learned(&server, "/plain", LearnedState::NotLearned).await;
-    // The script lies among temporary files, whose times say nothing; a PHP without the library tells nothing.
+    // The script lies among temporary files, whose times prove nothing; a PHP without the library reports
+    // nothing.
     let is_named = part.reason == "file-outside" && part.detail.ends_with("/page.php");
     assert!(is_named || part.reason == "no-record", "{part:?}");
     // A reload that changes nothing of the pool forgets nothing.

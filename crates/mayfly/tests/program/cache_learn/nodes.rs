@@ -1,4 +1,4 @@
-//! Kept pages on several machines (`cache_nodes`): what PHP writes at one of them is shown by all of them as soon as PHP
+//! Kept pages on several machines (`cache_nodes`): a write of PHP at one of them is shown by all of them as soon as PHP
 //! knows that it has written, and without the other's look at the database, which comes once a second.
 
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::program;
 /// Rounds of a write and a look.
 const ROUNDS: usize = 12;
 
-/// It writes the next version in one statement, or in a transaction, and says when it knows that it has.
+/// Writes the next version in one statement, or in a transaction, and answers when it knows that it has.
 const COMMIT: &str = "<?php
 require __DIR__ . '/connect.php';
 $update = 'UPDATE post SET version = version + 1 WHERE id = 1';
@@ -40,7 +40,7 @@ header('X-Cache-Tags: all');
 echo $database->query('SELECT version FROM post WHERE id = 1')->fetch_row()[0];
 ";
 
-/// It writes nothing, and says that pages with the tag are old.
+/// Writes nothing, and purges pages with the tag.
 const EDIT: &str = "<?php
 header('X-Cache-Purge-Tags: all');
 header('Cache-Control: no-store');
@@ -153,7 +153,7 @@ impl Cluster {
         (before + 1).to_string()
     }
 
-    /// The very next answer has what PHP has written.
+    /// Asserts that the very next answer has PHP's version.
     async fn is_shown(&self, server: usize, version: &str, when: &str) {
         let reply = self.servers[server].target().get("/index.php").await;
         let log = self.servers[server].error_log();
@@ -170,7 +170,7 @@ impl Cluster {
     }
 }
 
-/// In short steps: what comes after it has to come soon.
+/// Waits in short steps: the next event has to come soon.
 async fn until_flag(site: &DatabaseSite, name: &str) {
     let started = Instant::now();
     while !site.is_raised(name) {
@@ -301,7 +301,7 @@ async fn write_at_a_node_that_cannot_reach_the_engine_is_shown_by_one_that_can()
         }
         cluster.link.mend();
     }
-    // What the node could not say in time it has said since.
+    // The reports that the node could not send in time have been sent since.
     let applied = number(&cluster.servers[1], "mayfly_nodes_applied_purges_total").await;
     assert!(applied > 0);
 }

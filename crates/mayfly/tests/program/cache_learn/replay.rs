@@ -1,5 +1,5 @@
-//! `cache_learn_replay`: what PHP has read, as its client of the database received it, is compared with what the server
-//! says to Mayfly.
+//! `cache_learn_replay`: the answers of the database that PHP has read are compared with those that Mayfly gets from
+//! the server.
 
 use testkit::running::RunningServer;
 use testkit::wait::TIMEOUT;

@@ -1,5 +1,5 @@
-//! Pages that are made of an SQLite database: kept while nothing writes it, and not shown from the moment
-//! at which another program has written it, which tells nobody.
+//! Pages that are made of an SQLite database: kept while nothing writes it, and not shown from the moment at which
+//! another program has written it, which sends no report.
 
 use control::explain::LearnedState;
 use testkit::process::is_root;

@@ -40,8 +40,8 @@ const PAGES: [(&str, &str); 5] = [
     ),
 ];
 
-/// A page that writes what it reads, one that writes nothing in its transaction, one that does not wait for a lock, one
-/// that shows the file, and one that leaves its transaction open.
+/// A page that writes the row it reads, one that writes nothing in its transaction, one that does not wait for a lock,
+/// one that shows the file, and one that leaves its transaction open.
 const OTHER_PAGES: [(&str, &str); 5] = [
     (
         "impatient.php",
@@ -115,7 +115,7 @@ impl SqliteSite {
         PathBuf::from(format!("{}{end}", self.database().display()))
     }
 
-    /// Runs this in another program, which has `db` open without a transaction, and returns what it prints.
+    /// Runs this in another program, which has `db` open without a transaction, and returns its output.
     pub fn python(&self, code: &str) -> String {
         let run = self.command(code).output().expect("python3");
         let output = String::from_utf8_lossy(&run.stdout).trim().to_owned();
@@ -124,7 +124,7 @@ impl SqliteSite {
         output
     }
 
-    /// The same in a program that goes on beside the test.
+    /// Begins the code in a program that goes on beside the test.
     pub fn begin(&self, code: &str) -> BesideProgram {
         let mut command = self.command(code);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -146,13 +146,14 @@ impl SqliteSite {
         self.python("print(db.execute('SELECT version FROM post').fetchone()[0])")
     }
 
-    /// Asks until the page comes from memory by what is known of it.
+    /// Asks until the page comes from memory because it is known to be current.
     pub async fn until_kept(&self, page: &str) {
         let control = self.server.path("pid.control");
         until_kept(&self.server.target(), &control, page).await;
     }
 
-    /// The very next answers have what another program finds there; which came from memory.
+    /// Asserts that the very next answers have the version that another program finds there; returns which came from
+    /// memory.
     pub async fn are_current(&self, pages: &[&str], when: &str) -> Vec<bool> {
         let version = self.version();
         let mut hits = Vec::new();
@@ -165,7 +166,7 @@ impl SqliteSite {
     }
 }
 
-/// A program that writes the database when it is told to.
+/// A program that writes the database on demand.
 pub struct BesideProgram {
     process: Child,
     output: BufReader<ChildStdout>,

@@ -1,5 +1,5 @@
-//! Kept pages where one program, or one process that serves, follows another: after a restart, in an upgrade, and after a
-//! crash, where PHP goes on and what it told the process before is not lost.
+//! Kept pages if one program, or one process that serves, follows another: after a restart, in an upgrade, and after a
+//! crash, in which PHP goes on and its reports to the process before are not lost.
 
 use testkit::client::{Client, Target};
 use testkit::process::{Signal, children, is_root, send_signal};
@@ -61,7 +61,7 @@ async fn start_divided(site: &DatabaseSite) -> RunningServer {
     RunningServer::start_divided(program(), &main, &http).await
 }
 
-/// Of its children, the one that serves is called as it is.
+/// Returns the child with the name of a serving process.
 fn serving_process(server: &RunningServer) -> Option<u32> {
     let is_it = |pid: &u32| {
         let text = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -147,7 +147,7 @@ async fn no_page_is_kept_while_the_php_of_the_program_before_may_write() {
         server.error_log().contains("php-fpm: Finishing")
     })
     .await;
-    // As long as it takes until a page is kept.
+    // The longest time until a page is kept.
     for _ in 0..300 {
         target.get("/index.php").await;
         tokio::time::sleep(super::PAUSE).await;

@@ -38,7 +38,7 @@ const PLANTED: [(&str, &str); 20] = [
     ("status-open", "location /a/ { stub_status; }"),
 ];
 
-/// Servers that do what published set-ups recommend; each is a tree.
+/// Servers as published set-ups recommend them; each is a tree.
 #[rustfmt::skip]
 const CLEAN: [&str; 10] = [
     r"location / { try_files $uri =404; } location ~* \.(?:css|js|png)$ { expires 30d; access_log off; }",
@@ -60,7 +60,8 @@ const CLEAN: [&str; 10] = [
     r"location ~ ^/u/([^/\s]+)$ { return 302 /user/$1; } location /go { return 302 /login?to=$arg_to; }",
 ];
 
-/// What `check` says of a tree with these servers: each hazard's rule with the file that it is in, and the exit code.
+/// Returns the output of `check` for a tree with these servers: each hazard's rule with the file that it is in, and
+/// the exit code.
 fn checked(servers: &[&str]) -> (Vec<String>, i32) {
     let tree = folder(&[("main.conf", MAIN)]);
     std::fs::create_dir(tree.path().join("sites")).expect("a folder");

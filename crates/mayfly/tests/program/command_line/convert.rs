@@ -1,4 +1,4 @@
-//! `mayfly convert`: what it makes of whole sites loads, files are found and kept, and exit codes say what was lost.
+//! `mayfly convert`: its result for whole sites loads, files are found and kept, and exit codes report losses.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ fn path(path: &Path) -> &str {
     path.to_str().expect("a plain path")
 }
 
-/// Does `mayfly check` accept what was made? `what` stands in `http`.
+/// Asserts that `mayfly check` accepts the result. `what` stands in `http`.
 fn check(folder: &Path, what: &str) {
     let logs = what.replace("/var/log/apache2", path(folder));
     std::fs::write(
@@ -22,7 +22,7 @@ fn check(folder: &Path, what: &str) {
     )
     .expect("a file");
     let output = words(&["check", path(&folder.join("whole.conf"))]);
-    // Hazards that Apache has as well, such as scripts in a folder for uploads, are told and are no mistakes.
+    // Hazards that Apache has as well, such as scripts in a folder for uploads, are reported and are no mistakes.
     let said = stderr(&output);
     assert!(said.contains("no mistakes found"), "{said}\n{what}");
 }

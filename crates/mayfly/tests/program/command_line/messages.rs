@@ -192,7 +192,7 @@ fn a_port_that_is_for_root_is_told_with_the_ways_to_it() {
     let folder = testkit::serving::FolderServer::folder();
     let text = GOOD.replace("unix:m.sock", "127.0.0.1:81");
     std::fs::write(folder.path().join("m.conf"), format!("daemon off; {text}")).expect("a file");
-    // Where everybody may get at it.
+    // A place that everybody can reach.
     let copy = folder.path().join("mayfly");
     testkit::process::copy_program(program().as_ref(), &copy);
     std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534)).expect("root may");

@@ -1,4 +1,4 @@
-//! The command line: flags, words, exit codes, and what is said of a configuration.
+//! The command line: flags, words, exit codes, and reports about a configuration.
 
 mod check_hazards;
 mod check_report;

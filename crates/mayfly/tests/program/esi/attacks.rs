@@ -1,4 +1,4 @@
-//! What a visitor has sent must not become a tag, a URL or markup.
+//! Text that a visitor has sent must not become a tag, a URL or markup.
 
 use testkit::fake_php::{FakePhp, Script};
 
@@ -98,7 +98,7 @@ async fn line_ends_do_not_get_into_the_request() {
     assert_eq!(result(text, "").await, "[/a%20b%0D%0AX-Evil:%201]");
 }
 
-/// What a visitor sends of bodies and conditions is about the page.
+/// A visitor's fields about bodies and conditions concern the page.
 #[tokio::test]
 async fn a_fragment_is_a_get_without_the_pages_body() {
     let php = FakePhp::tcp(|request| match request.param("REQUEST_URI") {

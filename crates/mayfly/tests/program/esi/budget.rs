@@ -1,5 +1,5 @@
-//! What a page of fragments costs, whatever its depth and its languages: one budget, turns for other
-//! visitors, and nothing for a visitor who has left.
+//! The cost of a page of fragments, whatever its depth and its languages: one budget, turns for
+//! other visitors, and nothing for a visitor who has left.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -27,7 +27,7 @@ fn few_workers(php: &FakePhp, workers: usize, location: &str) -> String {
     )
 }
 
-/// Parts of SSI have the target of their page: pages are told apart by their path.
+/// Parts of SSI have the target of their page: pages differ by their path.
 fn by_path(http: &str) -> String {
     http.replace("$request_uri", "$uri")
 }
@@ -216,7 +216,7 @@ async fn fragments_in_fragments_get_the_workers_that_their_siblings_had() {
     );
 }
 
-/// As many pages as there are workers, each longer than what the kernel takes, and not stored.
+/// One page for each worker, each longer than the kernel's buffer, and not stored.
 #[tokio::test]
 async fn a_long_page_has_no_worker_while_it_waits_for_its_fragments() {
     const LONG: usize = 3 << 20;
@@ -328,7 +328,7 @@ async fn the_variables_of_ssi_have_bounded_room() {
     assert!(grown < 16 << 20, "{grown} bytes");
 }
 
-/// What stands before a response must not wait for the worker that makes the response.
+/// An addition before a response must not wait for the worker that makes the response.
 #[tokio::test]
 async fn a_response_has_no_worker_while_it_waits_for_its_addition() {
     let php = FakePhp::tcp(|request| match request.param("REQUEST_URI") {
@@ -349,7 +349,7 @@ async fn a_response_has_no_worker_while_it_waits_for_its_addition() {
 async fn random_pages_of_php_stay_within_their_budget() {
     const PAGES: usize = 40;
     const FETCHES: usize = 12;
-    // By page, whose number stands in the addresses of its fragments as well. So what is made for a
+    // By page, whose number stands in the addresses of its fragments as well. So a run for a
     // visitor who has left does not count for the next one.
     let runs = Arc::new([const { AtomicUsize::new(0) }; PAGES]);
     let counted = runs.clone();

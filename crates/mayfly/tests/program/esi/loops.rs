@@ -11,7 +11,8 @@ use super::ASKS;
 use crate::start;
 
 const INCLUDES: usize = 4;
-/// After so many, PHP makes pages without fragments: a loop without a bound ends there.
+/// The number of runs after which PHP makes pages without fragments: a loop without a bound ends
+/// there.
 const MANY: usize = 200;
 
 /// A site whose pages have fragments at `path`. `/loop` leads to its own pages over the network, and
@@ -59,7 +60,7 @@ async fn a_page_that_includes_a_proxy_of_its_own_server_has_one_budget() {
             format!("({})", "()".repeat(INCLUDES)),
             "{path}"
         );
-        // A location that writes requests anew asks twice for what turns out private.
+        // A location that writes requests anew asks twice for a page that turns out private.
         let rounds = php.requests() - 1;
         assert!(rounds <= 2 * INCLUDES, "{path}: {rounds}");
         let log = server.error_log();

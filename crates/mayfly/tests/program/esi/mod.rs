@@ -13,13 +13,14 @@ use testkit::running::RunningServer;
 
 use crate::start;
 
-/// What a page says that asks to be put together.
+/// The fields of a page that asks to be put together.
 const ASKS: &str = "Content-Type: text/html\r\nSurrogate-Control: content=\"ESI/1.0\"\r\n";
 const PLAIN: &str = "Content-Type: text/html\r\n";
 /// A page for one visitor alone.
 const PRIVATE: &str = "Content-Type: text/html\r\nCache-Control: private\r\n";
 
-/// A site with `esi on`, whose pages are stored for an hour where PHP says nothing else.
+/// A site with `esi on`, whose pages are stored for an hour if PHP sets no other
+/// lifetime.
 async fn site(php: &FakePhp, location: &str) -> RunningServer {
     start(&configuration(php, location)).await
 }
@@ -29,7 +30,7 @@ fn configuration(php: &FakePhp, location: &str) -> String {
     format!("esi on;\n{pages}")
 }
 
-/// PHP with one page, at `/`, and fragments that say what they were asked for.
+/// PHP with one page, at `/`, and fragments that answer with their request.
 async fn page(page: &'static str) -> FakePhp {
     FakePhp::tcp(move |request| match request.param("REQUEST_URI") {
         "/" => Script::page(ASKS, page),
@@ -42,7 +43,7 @@ fn shown(request: &Request) -> Script {
     Script::page(PLAIN, format!("[{}]", request.param("REQUEST_URI")))
 }
 
-/// What comes of a page.
+/// Returns the page as the visitor gets it.
 async fn result(text: &'static str, fields: &str) -> String {
     let php = page(text).await;
     let server = site(&php, "").await;

@@ -1,4 +1,5 @@
-//! Fragments in the line of an upstream: behind visitors' own requests, whoever asked for them.
+//! Fragments in the line of an upstream: they stand behind visitors' own requests, whichever
+//! request needs them.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,14 +12,14 @@ use tokio::sync::Semaphore;
 use super::{ASKS, PLAIN, PRIVATE, configuration, shown};
 use crate::start;
 
-/// What one client may have of a line for 20.
+/// The share of one client in a line for 20.
 const SHARE: usize = 16;
 const WORKERS: usize = 4;
-/// Of one page, which asks for all of them at once: three of four workers.
+/// The parts of one page, which asks for all of them at once: three of four workers.
 const PARTS: usize = 3;
 
 /// PHP with four workers and a line for 20. The page's fragments wait for the gate, unless the
-/// visitor is called 0. `asked` is what PHP was asked for.
+/// visitor is called 0. `asked` has PHP's requests.
 async fn site(gate: &Arc<Semaphore>, asked: &Arc<Mutex<Vec<String>>>) -> (FakePhp, RunningServer) {
     let (gate, asked) = (gate.clone(), asked.clone());
     let includes: String = (0..PARTS)
@@ -71,7 +72,7 @@ async fn until_said(server: &RunningServer, number: &str, is_so: impl Fn(f64) ->
     in_time.expect("the metrics say so");
 }
 
-/// Waits until so many stand in line.
+/// Waits until this number of requests stands in line.
 async fn until_in_line(server: &RunningServer, requests: usize) {
     let is_so = |waiting| waiting == requests as f64;
     until_said(server, "mayfly_upstream_queued{", is_so).await;
@@ -119,7 +120,7 @@ async fn fragments_that_fill_the_line_keep_no_visitor_from_a_page() {
     gate.add_permits(10_000);
 }
 
-/// What a visitor asks for as a page is no less urgent because a fragment's fetch has it.
+/// A page that a visitor asks for is no less urgent because a fragment's fetch has it.
 #[tokio::test]
 async fn a_fragment_that_a_visitor_waits_for_is_served_as_a_visitor() {
     let (gate, asked) = (Arc::new(Semaphore::new(0)), Arc::default());

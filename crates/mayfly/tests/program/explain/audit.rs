@@ -1,5 +1,5 @@
 //! `mayfly explain --audit`: an application with planted faults behind a configuration that lets one visitor
-//! shape what others get, and the same application behind one that does not.
+//! shape the pages of others, and the same application behind one that does not.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -51,7 +51,7 @@ impl Plant {
 /// A key that leaves out all arguments but the audit's own one.
 const KEY_WITHOUT_ARGUMENTS: &str = "proxy_cache_key $scheme$host$uri$arg_mayfly_audit;";
 
-/// Another cache answers, which keeps everything under the target alone and says nothing of it.
+/// Another cache answers, which keeps everything under the target alone and sends no field about it.
 const CARELESS: &str = "proxy_cache off;";
 
 const PLANTS: &[Plant] = &[
@@ -678,7 +678,7 @@ async fn audit_finds_nothing_behind_cache_shared() {
         upstream.address()
     ))
     .await;
-    // Those of another cache are found, since that one stands behind.
+    // The faults of another cache are found, since that one stands behind.
     let plants = PLANTS.iter().filter(|it| it.directives != CARELESS);
     let mut paths: Vec<&str> = plants.map(|it| it.path).collect();
     paths.extend(CLEAN_PATHS);
@@ -690,7 +690,7 @@ async fn audit_finds_nothing_behind_cache_shared() {
     assert_eq!(exit, 0, "{lines:?}");
 }
 
-/// A key without arguments: strangers would be shown what the audit provokes.
+/// A key without arguments: strangers would be shown pages that the audit provokes.
 const UNKEYED: &str = "location / { proxy_pass http://UP; proxy_cache zone; proxy_cache_valid 1h;\n\
     proxy_cache_key $scheme$host$uri; proxy_cache_bypass $http_x_forwarded_host; }";
 

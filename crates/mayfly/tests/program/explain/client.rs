@@ -59,7 +59,7 @@ async fn behind_a_trusted_proxy_the_client_is_whom_the_proxy_names() {
         (told.client, told.plan.kind),
         ("192.0.2.7".parse().ok(), PlanKind::Fastcgi)
     );
-    // Others may say what they like.
+    // Other clients may send any fields.
     let told = from(&server, "10.0.0.8", get_with("/", fields)).await;
     assert_eq!(
         (told.client, told.plan.status),

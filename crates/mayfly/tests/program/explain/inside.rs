@@ -1,5 +1,5 @@
-//! What is told of stored responses: lifetimes and where they come from, variants, tags, who shares a
-//! copy; searches. And what is not told.
+//! Reports about stored responses: lifetimes and where they come from, variants, tags, who shares a
+//! copy; searches. And facts that are not reported.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -352,7 +352,7 @@ async fn cookies_and_values_of_arguments_are_not_told() {
     assert!(!all.contains("secret"), "{all}");
     assert!(all.contains("/search?q=*&page=2&*"), "{all}");
     assert!(all.contains("\"x-hidden\",\"*\""), "{all}");
-    // Nor by trying.
+    // Guesses do not find it either.
     for guess in ["secret", "q=s", "token=s"] {
         assert!(
             search(&server, text(guess)).await.entries.is_empty(),

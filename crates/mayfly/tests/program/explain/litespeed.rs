@@ -1,4 +1,4 @@
-//! Where `cache_litespeed` is on, the application decides by LiteSpeed's fields, and the advice says so.
+//! With `cache_litespeed on`, the application decides by LiteSpeed's fields, and the advice names them.
 
 use control::{ExplainRequest, Explanation};
 use testkit::fake_php::{FakePhp, Script};
@@ -10,7 +10,7 @@ use crate::start;
 const COOKIE: &str = "Cookie: session=0123456789abcdef\r\n";
 const CLIENT: &str = "192.0.2.1";
 
-/// Of a visitor whose address the proxy on the unix socket gives.
+/// Returns the fields of a visitor whose address the proxy on the unix socket gives.
 fn fields(more: &str) -> String {
     format!("X-Forwarded-For: {CLIENT}\r\n{more}")
 }
@@ -56,7 +56,7 @@ async fn what_litespeeds_fields_refuse_is_told_with_what_would_help() {
         ),
         ("/vary", "", "vary-star", "value=ismobile"),
         ("/cookie", "", "set-cookie", "LSC-Cookie"),
-        // Nothing is known yet of visitors with cookies.
+        // The page is not known yet for visitors with cookies.
         ("/new", COOKIE, "cookie", "from the second request on"),
         ("/silent", COOKIE, "cookie", "from the second request on"),
     ] {
@@ -71,7 +71,7 @@ async fn what_litespeeds_fields_refuse_is_told_with_what_would_help() {
             "{path}: {advice}"
         );
     }
-    // What is shared needs no advice.
+    // A shared page needs no advice.
     server.target().visit_until_hit("/", &fields("")).await;
     let told = told(&server, "/", "").await;
     assert!(told.is_stored && told.advice.is_empty(), "{told:?}");

@@ -1,4 +1,4 @@
-//! `mayfly explain` and `$cache_reason`: what is said before is what then happens.
+//! `mayfly explain` and `$cache_reason`: the prediction is the outcome.
 
 mod audit;
 mod client;
@@ -10,14 +10,13 @@ mod reasons;
 use control::{ExplainRequest, Explanation};
 use testkit::running::RunningServer;
 
-/// What the server says of a request.
+/// Returns the server's explanation of a request.
 async fn explain(server: &RunningServer, request: &ExplainRequest) -> Explanation {
     let socket = server.path("pid.control");
     let told = control::client::explain(&socket, request).await;
     told.unwrap_or_else(|error| panic!("{request:?}: {error}"))
 }
 
-/// A GET of a path.
 fn get(path: &str) -> ExplainRequest {
     ExplainRequest {
         url: format!("http://site.test{path}"),
@@ -25,7 +24,7 @@ fn get(path: &str) -> ExplainRequest {
     }
 }
 
-/// The same with fields, as they are sent.
+/// Like [`get`], with fields as they are sent.
 fn get_with(path: &str, fields: &str) -> ExplainRequest {
     let lines = fields.lines().filter_map(|line| line.split_once(": "));
     let fields = lines.map(|(name, value)| (name.to_owned(), value.to_owned()));

@@ -21,12 +21,12 @@ use crate::start;
 /// A request that has this reason.
 struct Case {
     why: Reason,
-    /// Where the location is.
+    /// The place of the location.
     location: &'static str,
     method: &'static str,
     fields: &'static str,
     body: &'static str,
-    /// What PHP answers.
+    /// The answer of PHP.
     answer: fn() -> Script,
 }
 
@@ -171,7 +171,7 @@ const CASES: [Case; 38] = [
     }),
 ];
 
-/// Those with tests of their own.
+/// The reasons with tests of their own.
 const OTHERS: [Reason; 9] = [
     Reason::Depends,
     Reason::NoLease,
@@ -228,7 +228,7 @@ impl Case {
         request
     }
 
-    /// Who can say it before the response is there.
+    /// The part of the server that knows the reason before the response is there.
     fn known_by(&self) -> KnownBy {
         match self.why.decided_by() {
             _ if matches!(self.why, Reason::Condition | Reason::Unproven) => KnownBy::Request,
@@ -239,7 +239,7 @@ impl Case {
     }
 }
 
-/// PHP that answers as the case says whose word is the last of the arguments.
+/// PHP that answers by the case whose word is the last of the arguments.
 async fn php() -> FakePhp {
     FakePhp::tcp(|request| {
         let target = request.param("REQUEST_URI");
@@ -290,7 +290,7 @@ async fn servers() -> (FakePhp, FakeHttp, RunningServer) {
     (php, http, server)
 }
 
-/// What really happens: the head of the response, and the reason in the log.
+/// Makes the request: returns the head of the response, and the reason in the log.
 async fn ask(server: &RunningServer, case: &Case, step: &str) -> (String, String) {
     let mut client = server.connect().await;
     let (path, fields) = (case.path(), case.fields());
@@ -298,7 +298,7 @@ async fn ask(server: &RunningServer, case: &Case, step: &str) -> (String, String
         "" => String::new(),
         body => format!("Content-Length: {}\r\n", body.len()),
     };
-    // As `explain` asks: for HTML, unless the case says otherwise.
+    // The fields of `explain`: it asks for HTML, unless the case has its own.
     let connection = if fields.contains("Connection:") {
         ""
     } else {

@@ -28,10 +28,10 @@ async fn a_graceful_stop_serves_what_is_under_way() {
     client.send(headers(1, &GET, true)).await;
     until("the request is at the origin", || origin.requests() == 1).await;
     server.signal(Signal::QUIT);
-    // It is told at once, not when the response is there.
+    // It gets GOAWAY at once, not when the response is there.
     let told = client.receive_kind(FrameKind::GoAway).await;
     assert_eq!(told.code(), Some(ErrorCode::NO_ERROR));
-    // What was sent before the client knew is served as well.
+    // A request that was sent before the client knew is served as well.
     client.send(headers(3, &GET, true)).await;
     until("both are at the origin", || origin.requests() == 2).await;
     gate.add_permits(2);
@@ -284,9 +284,9 @@ async fn a_stream_whose_window_stays_shut_is_reset_and_the_others_go_on() {
     );
 }
 
-/// A refused upload is the last request of its connection. What the client had on its way when it
-/// was refused must be read: what a socket holds unread when it is closed becomes a reset, which
-/// may take the response from the client.
+/// A refused upload is the last request of its connection. The bytes that the client had on their
+/// way when it was refused must be read: unread bytes of a socket become a reset when it is
+/// closed, which may take the response from the client.
 #[tokio::test]
 async fn what_is_on_its_way_behind_a_refused_request_is_read_for_its_time() {
     let origin = FakeHttp::showing_requests("").await;

@@ -19,8 +19,8 @@ const CASES: usize = 145;
 const CASE_SECONDS: &str = "30";
 /// Other clients that ask for pages meanwhile.
 const OTHERS: usize = 4;
-/// On a port that also speaks HTTP/1.1, what does not begin with the preface is a request of
-/// HTTP/1.1: it gets the status 400, and the connection is closed behind that. The suite takes the
+/// On a port that also speaks HTTP/1.1, a connection that does not begin with the preface is a request
+/// of HTTP/1.1: it gets the status 400, and the connection is closed behind that. The suite takes the
 /// response for a broken frame.
 const NOT_ON_A_PLAIN_PORT: &str = "× 2: Sends invalid connection preface";
 

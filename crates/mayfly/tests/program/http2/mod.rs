@@ -17,7 +17,7 @@ async fn site(directives: &str) -> RunningServer {
     site_with("", directives).await
 }
 
-/// The same with more in the http block.
+/// Like [`site`], with more in the http block.
 async fn site_with(http: &str, directives: &str) -> RunningServer {
     crate::site_with(http, &format!("http2 on;\n{directives}")).await
 }

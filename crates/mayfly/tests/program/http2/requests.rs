@@ -1,4 +1,4 @@
-//! What a request means and how its response looks.
+//! The meaning of a request, and the form of its response.
 
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::http2::{ErrorCode, data, headers};

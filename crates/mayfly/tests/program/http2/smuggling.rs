@@ -1,5 +1,5 @@
-//! What HTTP/2 can say and HTTP/1 and FastCGI would misread never reaches an upstream: what it
-//! received is looked at, byte by byte.
+//! Heads that HTTP/2 allows and HTTP/1 and FastCGI would misread never reach an upstream: the bytes that
+//! it received are compared.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use testkit::running::RunningServer;
 
 use super::{GET, POST, frames, site, with};
 
-/// Two upstreams behind one site, and what they were asked.
+/// Two upstreams behind one site, and their requests.
 pub struct UpstreamPair<S> {
     pub site: S,
     http: FakeHttp,
@@ -69,7 +69,7 @@ async fn behind() -> UpstreamPair<RunningServer> {
 pub const PLACES: [&str; 4] = ["/http", "/http-stream", "/php", "/php-stream"];
 
 impl UpstreamPair<RunningServer> {
-    /// Sends a request by itself; the status of its answer, or `None` where it was reset.
+    /// Sends a request by itself; the status of its answer, or `None` if it was reset.
     async fn ask(&self, fields: &[(&str, &str)], body: Option<&[u8]>) -> Option<u16> {
         let mut client = frames(&self.site).await;
         client.send(headers(1, fields, body.is_none())).await;
@@ -195,7 +195,7 @@ async fn a_length_that_the_body_does_not_have_never_makes_a_whole_request() {
         let fields = with(&pseudo, &[("content-length", "4")]);
         assert_eq!(behind.ask(&fields, None).await, Some(400), "{place} none");
     }
-    // None of them was taken for one: those that stream were cut off.
+    // None of them was taken for one: the streamed ones were cut off.
     assert_eq!(behind.heads.lock().len(), 0);
     assert_eq!(behind.params.lock().len(), 0);
 }

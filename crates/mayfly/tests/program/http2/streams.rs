@@ -69,7 +69,7 @@ async fn a_stream_can_be_taken_back_at_any_time() {
     // Before it is read: both frames are there at once, and there never is a request.
     let both = [headers(1, &at("/early"), true), reset(1)].concat();
     client.send(both).await;
-    // While the origin has said nothing.
+    // This request comes while the origin has sent nothing.
     client.send(headers(3, &at("/waiting"), true)).await;
     until("it is at the origin", || origin.requests() >= 1).await;
     client.send(reset(3)).await;
@@ -225,7 +225,7 @@ async fn requests_that_are_taken_back_at_once_reach_no_upstream() {
     client.send(sent).await;
     let reply = client.outcome(201).await.reply.expect("a response");
     assert_eq!(reply.status, 200);
-    // Of those that came in two pieces, a few at most have begun.
+    // A few at most of the requests that came in two pieces have begun.
     assert!(origin.requests() <= 3, "{}", origin.requests());
 }
 

@@ -1,4 +1,5 @@
-//! Stored responses: what one version of HTTP has stored the other is given.
+//! Stored responses: a response stored by one version of HTTP is given to the
+//! other.
 
 use testkit::client::Reply;
 use testkit::fake_php::{FakePhp, Script};

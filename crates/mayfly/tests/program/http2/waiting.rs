@@ -1,4 +1,4 @@
-//! Streams whose clients take nothing, or next to nothing: what they hold, and for how long.
+//! Streams whose clients take nothing, or next to nothing: the memory they hold, and for how long.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn files(server: &RunningServer) -> u64 {
     largest(server.pid(), |pid| open_files(pid) as u64)
 }
 
-/// A connection with this number of streams that may send a byte each, and have: `path` names what each asks for.
+/// A connection with this number of streams that may send a byte each, and have: `path` returns the path of each.
 async fn waiting(server: &RunningServer, path: impl Fn(u32) -> String) -> FrameClient {
     let mut client = FrameClient::with_window(&server.path("http"), 1).await;
     for nth in 0..STREAMS {
@@ -73,7 +73,7 @@ async fn streams_that_take_nothing_hold_little_memory_and_one_descriptor_for_eac
 #[tokio::test]
 async fn the_stream_that_has_waited_longest_gives_way_where_too_many_hold_files() {
     const FILES: u64 = 256;
-    // Of these, streams that wait may hold a quarter.
+    // Streams that wait may hold a quarter of these.
     let http = "server { listen unix:%%/http; server_name site.test; http2 on; location = /page { return 200 page; } }";
     let main = format!("worker_rlimit_nofile {FILES};");
     let server = RunningServer::start(crate::program(), &main, http).await;

@@ -1,4 +1,4 @@
-//! What clients may make the server do: first packets, handshakes, requests that are taken back,
+//! Bounds on the server's work for clients: first packets, handshakes, requests that are taken back,
 //! frames, responses that no client takes.
 
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ async fn begin_and_leave(site: &Site, count: usize) {
         while answered.len() == before {
             let received = tokio::time::timeout(TIMEOUT, socket.recv(&mut buffer)).await;
             let length = received.expect("an answer in time").expect("a packet");
-            // What the server says behind the handshake has a short header.
+            // Packets of the server behind the handshake have a short header.
             if buffer[0] & LONG_HEADER != 0 {
                 answered.insert(destination(&buffer[..length]));
             }
@@ -78,7 +78,7 @@ async fn a_connection_without_a_first_request_has_its_time() {
     assert_eq!(code_of(&client.ended().await), Some(0x100), "H3_NO_ERROR");
 }
 
-/// How many connections the server says that it has accepted.
+/// Returns the number of accepted connections in the status.
 fn accepted(status: &str) -> usize {
     let line = status.lines().nth(2).unwrap_or_default();
     let first = line.split_whitespace().next().unwrap_or_default();
@@ -158,7 +158,7 @@ async fn control_frames_are_bounded() {
     let mut control = connection.open_uni().await.expect("a stream");
     control.write_all(&[0]).await.expect("sent");
     control.write_all(&frame(4, b"")).await.expect("sent");
-    // Of an unknown type (RFC 9114 §7.2.8).
+    // A frame of an unknown type (RFC 9114 §7.2.8).
     let unknown = frame(0x21, b"");
     let mut sent = 0;
     while control.write_all(&unknown).await.is_ok() {
@@ -167,8 +167,8 @@ async fn control_frames_are_bounded() {
         assert!(sent < 1_000_000);
     }
     let closed = connection.closed().await;
-    // The packet with the code may be lost among those that the client goes on to send; what follows is a
-    // reset then (RFC 9000 §10.3).
+    // The packet with the code may be lost among those that the client goes on to send; the next packet
+    // is a reset then (RFC 9000 §10.3).
     let is_reset = matches!(closed, quinn::ConnectionError::Reset);
     assert!(
         is_reset || code_of(&closed) == Some(0x107),

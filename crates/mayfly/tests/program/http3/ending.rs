@@ -1,4 +1,4 @@
-//! How connections end, and what a reload leaves as it is.
+//! The end of connections, and the parts that a reload leaves as they are.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -74,7 +74,7 @@ async fn reloads_lose_no_request_and_no_connection() {
         let page = format!("keepalive_requests 1000000; return 200 page{times};");
         site.rewrite("", &page);
         site.reload(times).await;
-        // The same connection has the new configuration, and so has a new one.
+        // This connection has the new configuration, and so has a new one.
         assert_eq!(
             site.client().await.get("/").await.text(),
             format!("page{times}")
@@ -93,7 +93,7 @@ async fn a_listener_that_a_reload_takes_away_ends_its_connections() {
     site.server
         .rewrite("", "server { listen unix:%%/http; return 200 page; }");
     site.reload(1).await;
-    // It is told that this request was not served, and that none will be.
+    // It learns that this request was not served, and that none will be.
     assert!(client.try_ask("GET", "/", &[], None).await.is_err());
     assert_eq!(code_of(&client.ended().await), Some(NO_ERROR));
 }

@@ -26,7 +26,7 @@ async fn encoder(connection: &Connection) -> SendStream {
     stream
 }
 
-/// What the server's decoder says, until it has acknowledged this many requests.
+/// Reads instructions of the server's decoder, until it has acknowledged this many requests.
 async fn instructions(connection: &Connection, requests: usize) -> Vec<u8> {
     loop {
         let mut stream = connection.accept_uni().await.expect("a stream");
@@ -77,7 +77,8 @@ async fn requests_wait_for_the_fields_that_they_refer_to() {
     assert_eq!(ask_raw(&connection, &request).await, Outcome::Status(200));
     let read = tokio::time::timeout(TIMEOUT, instructions(&connection, 3)).await;
     let said = read.expect("instructions in time");
-    // Both insertions are said before the first request is acknowledged, at once or one by one.
+    // Both insertions are reported before the first request is acknowledged, at once or one by
+    // one.
     let insertions = said.iter().take_while(|byte| *byte & 0xc0 == 0);
     assert_eq!(
         insertions.map(|byte| u32::from(*byte)).sum::<u32>(),

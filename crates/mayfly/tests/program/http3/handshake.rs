@@ -8,7 +8,7 @@ use tokio::net::UdpSocket;
 use super::{Site, free_address, site};
 use crate::tls::Certificates;
 
-/// What TLS refuses a handshake with: the alert is part of the code (RFC 9001 §4.8).
+/// The alert with which TLS refuses a handshake: it is part of the code (RFC 9001 §4.8).
 fn alert_of(error: &ConnectionError) -> Option<u64> {
     match error {
         ConnectionError::ConnectionClosed(close) => {
@@ -117,7 +117,7 @@ async fn addresses_are_validated_before_the_handshake() {
 }
 
 /// A client sends its first packet and never answers: the server sends its certificate, sends parts of
-/// that again, and says in the end that it gives up.
+/// that again, and reports in the end that it gives up.
 #[tokio::test]
 async fn an_address_that_answers_nothing_is_sent_three_times_what_it_sent() {
     let site = site("client_header_timeout 4s; return 200 page;").await;
@@ -136,7 +136,7 @@ async fn an_address_that_answers_nothing_is_sent_three_times_what_it_sent() {
             given_up() > before
         })
         .await;
-        // Before this client has its page, all that was said to the other has left.
+        // Before this client has its page, all packets to the other have left.
         assert_eq!(site.client().await.get("/").await.text(), "page");
         while let Ok(length) = socket.try_recv(&mut buffer) {
             sent += length;

@@ -51,7 +51,7 @@ async fn site(directives: &str) -> Site {
     site_with("", "", directives).await
 }
 
-/// The same with more in the main block and in the http block.
+/// Like [`site`], with more in the main block and in the http block.
 async fn site_with(main: &str, http: &str, directives: &str) -> Site {
     let (certificates, address) = (Certificates::new(), free_address());
     let http = format!("{http}\n{}", block(address, directives));

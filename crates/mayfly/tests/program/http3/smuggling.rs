@@ -1,5 +1,5 @@
-//! What HTTP/3 can say and HTTP/1 and FastCGI would misread never reaches an upstream: the same
-//! cases as for HTTP/2.
+//! Heads that HTTP/3 allows and HTTP/1 and FastCGI would misread never reach an upstream: the
+//! same cases as for HTTP/2.
 
 use quinn::Connection;
 use testkit::http3::{Outcome, ask_raw, frame, headers};
@@ -84,7 +84,7 @@ async fn a_length_that_the_body_does_not_have_never_makes_a_whole_request() {
         let fields = [&request("POST", place)[..], &[("content-length", "4")]].concat();
         assert_eq!(behind.ask(&fields, None).await, REFUSED, "{place} none");
     }
-    // None of them was taken for one: those that stream were cut off.
+    // None of them was taken for one: the streamed ones were cut off.
     assert_eq!(behind.heads.lock().len(), 0);
     assert_eq!(behind.params.lock().len(), 0);
 }

@@ -1,4 +1,4 @@
-//! Streams whose clients take nothing: what they hold.
+//! Streams whose clients take nothing: the memory they hold.
 
 use testkit::http3::headers;
 use testkit::process::{largest, memory_bytes, open_files};

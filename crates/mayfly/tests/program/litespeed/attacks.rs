@@ -1,4 +1,4 @@
-//! What a visitor or an upstream may try with the protocol.
+//! Attacks of a visitor or an upstream on the protocol.
 
 use testkit::fake_php::{FakePhp, Script};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::start;
 
-/// What a visitor sends beside the URL and the cookies reaches no page that is kept.
+/// Fields that a visitor sends beside the URL and the cookies reach no page that is kept.
 #[tokio::test]
 async fn no_field_of_a_visitor_gets_into_a_page_of_others() {
     let php = FakePhp::tcp(|request| {
@@ -43,7 +43,7 @@ async fn no_field_of_a_visitor_gets_into_a_page_of_others() {
     }
 }
 
-/// A page that sets a cookie and says public: the cookie is one visitor's.
+/// A page that sets a cookie and is declared public: the cookie is one visitor's.
 #[tokio::test]
 async fn a_page_with_a_cookie_of_its_own_is_not_kept() {
     for more in [
@@ -71,7 +71,7 @@ async fn a_page_with_a_cookie_of_its_own_is_not_kept() {
 }
 
 /// Values of `_lscache_vary` are the client's to choose: the copies of a page are bounded, and those that are
-/// used stay, though the zone has forgotten what was noted of their group.
+/// used stay, though the zone has forgotten the note about their group.
 #[tokio::test]
 async fn invented_groups_do_not_drive_out_real_ones() {
     let php = pages(OF_GROUP).await;
@@ -100,7 +100,7 @@ async fn invented_groups_do_not_drive_out_real_ones() {
     assert!(kept <= 16, "{kept}");
 }
 
-/// No copy is found by parts of what makes its key: other cookies, other names, other order of them.
+/// No copy is found by parts of its key: other cookies, other names, other order of them.
 #[tokio::test]
 async fn a_private_copy_is_found_by_nobody_else() {
     let php = FakePhp::tcp(|request| Script::page(PRIVATE, request.param("HTTP_COOKIE"))).await;
@@ -125,7 +125,7 @@ async fn a_private_copy_is_found_by_nobody_else() {
             assert_eq!(page.text(), cookies);
         }
     }
-    // Two lines are what one is to PHP.
+    // Two lines are one to PHP.
     let page = target.get_with(
         "/cart",
         "Cookie: session=0123456789abcdef; cart=1\r\nCookie: _lscache_vary=x\r\n",
@@ -137,7 +137,7 @@ async fn a_private_copy_is_found_by_nobody_else() {
     );
 }
 
-/// A visitor is told apart by the address as well.
+/// A visitor is recognized by the address as well.
 #[tokio::test]
 async fn a_private_copy_is_of_one_address() {
     let php = php(|request| Script::page(PRIVATE, request.param("REMOTE_ADDR"))).await;
@@ -153,7 +153,7 @@ async fn a_private_copy_is_of_one_address() {
     }
 }
 
-/// `cache_purge_fields off` is stronger than the directive; a visitor's own field says nothing at all.
+/// `cache_purge_fields off` is stronger than the directive; a visitor's own field has no effect at all.
 #[tokio::test]
 async fn who_is_not_trusted_purges_nothing() {
     let php = php(|request| match request.param("REQUEST_METHOD") {

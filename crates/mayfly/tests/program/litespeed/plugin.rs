@@ -1,4 +1,4 @@
-//! What LiteSpeed's plug-in for WordPress sends when a user writes, and when a user logs in or out.
+//! The fields of LiteSpeed's plug-in for WordPress when a user writes, and when a user logs in or out.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -13,7 +13,7 @@ const A_POST: &str = "X-LiteSpeed-Purge: public,7c8_Po.4,7c8_URL.c2640972ae3761a
     7c8_D.202611,7c8_REST";
 /// `_purge_all_lscache`
 const ALL: &str = "X-LiteSpeed-Purge: public,7c8_";
-/// The same with the setting `purge-stale`.
+/// The purge field with the setting `purge-stale`.
 const STALE: &str = "X-LiteSpeed-Purge: public,stale,7c8_Po.4";
 /// `purge_on_logout`: also when a user logs in.
 const LOGIN: &str = "X-LiteSpeed-Purge: private,*";

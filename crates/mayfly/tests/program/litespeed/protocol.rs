@@ -6,7 +6,7 @@ use testkit::fake_php::{FakePhp, Script};
 use super::{configuration, pages, php, site};
 use crate::start;
 
-/// What a page says of storing, and whether it is stored.
+/// The fields of a page about storing, and whether it is stored.
 #[tokio::test]
 async fn litespeeds_word_counts_instead_of_others() {
     for (fields, expected) in [
@@ -35,7 +35,7 @@ async fn litespeeds_word_counts_instead_of_others() {
             "MISS",
         ),
         ("X-LiteSpeed-Cache-Control: public,max-age=0\r\n", "MISS"),
-        // A page that says nothing to LiteSpeed's cache is one like others.
+        // A page without fields for LiteSpeed's cache is one like others.
         ("Cache-Control: max-age=60\r\n", "HIT"),
         (
             "X-LiteSpeed-Cache-Control: esi=on\r\nX-Accel-Expires: 60\r\n",
@@ -145,7 +145,7 @@ async fn http_upstreams_are_told_as_well() {
     }
 }
 
-/// Without the directive nothing of it is told, obeyed or hidden, but for tags and purges.
+/// Without the directive none of it is sent, obeyed or hidden, but for tags and purges.
 #[tokio::test]
 async fn without_the_directive_nothing_is_said() {
     let php = FakePhp::tcp(|request| {

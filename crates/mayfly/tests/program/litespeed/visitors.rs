@@ -1,4 +1,4 @@
-//! Who shares a page with whom.
+//! The visitors who share a page.
 
 use testkit::fake_php::Script;
 
@@ -16,7 +16,7 @@ async fn visitors_without_cookies_share_a_page_at_once() {
     assert_eq!(php.requests(), 1);
 }
 
-/// The first answer says that visitors of a group may share, the second is kept.
+/// The first answer lets visitors of a group share, the second is kept.
 #[tokio::test]
 async fn a_group_shares_what_it_is_told_to_share() {
     let php = pages(OF_GROUP).await;
@@ -65,7 +65,7 @@ async fn a_private_page_is_kept_for_its_visitor() {
     assert_eq!(target.get_with("/first/", &more).await.x_cache(), "MISS");
 }
 
-/// Nothing could purge the copy of a visitor who is known by short cookies only.
+/// A visitor known by short cookies only has no private copy, since no purge could reach it.
 #[tokio::test]
 async fn a_visitor_whom_nothing_tells_from_others_has_no_copy() {
     let php = pages(PRIVATE).await;
@@ -129,7 +129,7 @@ async fn groups_share_what_does_not_vary() {
     assert_eq!(target.get_with("/widget", &ellen).await.text(), "carl 1");
 }
 
-/// A page that is not stored costs PHP what it costs without a cache, and PHP sees the visitor's request.
+/// A page that is not stored costs PHP as much as without a cache, and PHP sees the visitor's request.
 #[tokio::test]
 async fn what_is_not_kept_is_asked_for_once_as_the_visitor_asked() {
     let php = php(|request| Script::page(NOT_KEPT, request.param("HTTP_REFERER"))).await;

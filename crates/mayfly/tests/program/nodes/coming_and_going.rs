@@ -8,7 +8,7 @@ use super::{Cluster, number, until_hit, until_numbers};
 use crate::upgrade::ReplacedServer;
 use crate::{program, start};
 
-/// Purges at the first server; what the other one says then is younger.
+/// Purges at the first server; the next page of the other one is younger.
 async fn purge_and_compare(cluster: &Cluster, other: &RunningServer) {
     let old = number(&other.target().get("/warm").await);
     let purged = cluster.purge(0).await;
@@ -52,7 +52,7 @@ async fn a_node_that_comes_back_with_its_pages_on_disk_uses_those_that_no_other_
     let purged = number(&cluster.get(1, "/purged").await);
     cluster.until_hit(1, "/kept").await;
     cluster.until_hit(1, "/purged").await;
-    // A stop writes what memory alone has to the disk.
+    // A stop writes pages that memory alone has to the disk.
     cluster.servers[1].signal(Signal::QUIT);
     cluster.servers[1].ended().await;
     let answer = cluster.at(0).ask("PURGE", "/purged", "", "").await;

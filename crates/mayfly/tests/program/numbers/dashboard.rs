@@ -1,4 +1,4 @@
-//! `dashboard`: who sees it, what it gives, and what a browser may do with it.
+//! `dashboard`: who sees it, its content, and the rights of a browser with it.
 
 use super::*;
 

@@ -118,7 +118,7 @@ async fn what_is_stored_is_found_by_a_part_of_its_address_and_by_a_tag_and_opene
     let text = moved.text();
     assert!(text.contains("/there?token=*&page=2"), "{text}");
     assert!(!text.contains("secret"), "{text}");
-    // As it is: nothing of it becomes markup where it is shown.
+    // The name is shown as it is: nothing of it becomes markup.
     let marked = one(&target, "%3Cimg").await;
     assert_eq!(marked.address, "site.test/<img src=x onerror=alert(1)>");
     let page = target.get("/dashboard").await.text();
@@ -163,7 +163,7 @@ async fn a_purge_names_what_is_masked_by_its_id() {
         hits += usize::from(target.get(path).await.x_cache() == "HIT");
     }
     assert_eq!((hits, php.requests()), (2, asked + 1));
-    // What it was is stored anew, under another id.
+    // The page is stored anew, under another id.
     let again = purge(&target, &found[0].id, &token).await;
     assert_eq!(again.status, 404, "{}", again.text());
     let log = server.read("purge.log");
@@ -219,7 +219,7 @@ async fn only_who_has_a_token_purges() {
             401,
             "this token is not known",
         ),
-        // What a page of another site can make a browser send.
+        // Requests that a page of another site can make a browser send.
         (
             "POST",
             "/dashboard",

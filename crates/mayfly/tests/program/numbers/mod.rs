@@ -1,4 +1,4 @@
-//! What the server counts about itself: the numbers agree with the access log, in all forms.
+//! The server's numbers about itself: they agree with the access log, in all forms.
 
 mod dashboard;
 mod inside;
@@ -14,7 +14,7 @@ use testkit::wait::until;
 
 use crate::start;
 
-/// Writes what is counted of each request. The location of the pages is in the cache, `/plain` is not.
+/// Logs the counted facts of each request. The location of the pages is in the cache, `/plain` is not.
 const LOG: &str =
     "log_format counted '$status $upstream_cache_status $bytes_sent $request_length';";
 

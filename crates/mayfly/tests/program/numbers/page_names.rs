@@ -1,4 +1,4 @@
-//! What is shown of a page's address in lists of pages.
+//! The form of a page's address in lists of pages.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a reload does to the numbers: nothing.
+//! A reload keeps all numbers.
 
 use testkit::process::Signal;
 

@@ -57,7 +57,7 @@ async fn early_hints_reach_the_client_before_the_response() {
         ("/one-of/?yes=0", "1.1"),
         // It would take the hints for the response.
         ("/", "1.0"),
-        // What is in memory has no hints.
+        // A page from memory has no hints.
         ("/stored/x", "1.1"),
     ] {
         let mut client = server.connect().await;

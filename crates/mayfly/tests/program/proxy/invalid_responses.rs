@@ -81,7 +81,7 @@ async fn an_invalid_response_is_never_stored_and_never_looks_whole() {
 
 const NOT_STORED: &str = "response not stored: The upstream sent more than the response says";
 
-/// As with nginx, the client gets as much as was promised. Which part of it is the invalid response
+/// The client gets as much as was promised, as with nginx. Which part of it is the invalid response
 /// is unknown, so that the next client asks again.
 #[tokio::test]
 async fn an_upstream_that_says_more_than_it_promised_is_cut_and_never_stored() {
@@ -146,7 +146,7 @@ async fn an_upstream_that_says_more_than_it_promised_is_cut_and_never_stored() {
             assert_eq!(seen, (2, wanted.to_owned(), true), "{name}, round {round}");
             assert_eq!(upstream.requests(), round, "{name} was stored");
         }
-        // Nor was the connection used again.
+        // The connection was not used again either.
         assert_eq!(upstream.connections(), 2, "{name}");
         let log = server.error_log();
         assert!(log.contains(words), "{name}: {log}");
@@ -154,7 +154,7 @@ async fn an_upstream_that_says_more_than_it_promised_is_cut_and_never_stored() {
     }
 }
 
-/// They share the one fetch all the same: no client is cut off for what only its end
+/// They share the one fetch all the same: no client is cut off for a fault that only the end
 /// brought to light.
 #[tokio::test]
 async fn followers_of_an_upstream_that_says_too_much_get_what_was_promised() {
@@ -190,7 +190,7 @@ async fn followers_of_an_upstream_that_says_too_much_get_what_was_promised() {
     assert_eq!(upstream.requests(), 2);
 }
 
-/// Neither the body behind it nor what its fields say.
+/// A 304 with more behind it freshens a page neither by the body behind it nor by its fields.
 #[tokio::test]
 async fn a_304_with_more_behind_it_freshens_nothing() {
     let upstream = FakeHttp::start(|request| match request.field("if-none-match") {
@@ -208,7 +208,7 @@ async fn a_304_with_more_behind_it_freshens_nothing() {
     .await;
     server.target().get("/").await;
     for round in 2..=3 {
-        // What is fresh for a millisecond only may still be so.
+        // A page that is fresh for a millisecond only may still be so.
         let reply = loop {
             let reply = server.target().get("/").await;
             if upstream.requests() >= round {
@@ -269,8 +269,8 @@ async fn a_hundred_megabytes_of_header_cost_no_memory() {
     }
 }
 
-/// It has as long as `proxy_read_timeout` for each byte. One that takes longer
-/// never gets to a response that looks whole, and what came of it is not stored.
+/// It has as long as `proxy_read_timeout` for each byte. One that takes longer never gets to a
+/// response that looks whole, and its bytes are not stored.
 #[tokio::test]
 async fn an_upstream_that_dribbles_is_waited_for_byte_by_byte() {
     let page =
@@ -313,7 +313,7 @@ async fn an_upstream_that_dribbles_is_waited_for_byte_by_byte() {
     }
 }
 
-/// Whatever a connection says between two requests answers neither.
+/// Bytes that a connection sends between two requests answer neither.
 #[tokio::test]
 async fn an_answer_before_the_request_is_nobodys() {
     let gate = Arc::new(Semaphore::new(0));

@@ -1,5 +1,5 @@
-//! HTTP upstreams as a client and a scripted upstream see them: what is asked,
-//! what comes back, and what becomes of an invalid response.
+//! HTTP upstreams as a client and a scripted upstream see them: the requests, the
+//! responses, and the treatment of an invalid response.
 
 use crate::start;
 
@@ -27,7 +27,7 @@ async fn proxy(upstream: &FakeHttp, directives: &str) -> RunningServer {
     start(&http).await
 }
 
-/// An upstream that says what it was asked.
+/// An upstream that answers with the request it got.
 async fn telling() -> FakeHttp {
     FakeHttp::start(|request| {
         let body = format!(
@@ -157,8 +157,8 @@ async fn connections_are_kept_for_the_next_request() {
     assert!(upstream.connections() >= 2);
 }
 
-/// Bytes behind the end of a response are no answer to the next request; what may be
-/// asked twice is asked again on another connection.
+/// Bytes behind the end of a response are no answer to the next request; a request
+/// that may be sent twice is sent again on another connection.
 #[tokio::test]
 async fn leftovers_on_a_kept_connection_are_not_taken_for_an_answer() {
     for (method, wanted) in [("GET", 200), ("POST", 502)] {
@@ -286,13 +286,13 @@ async fn another_server_is_tried_where_the_directive_says_so() {
     assert_eq!((passed.status, passed.field("x-tried")), (503, "503"));
     let reply = server.target().get("/").await;
     assert_eq!((reply.status, reply.field("x-tried")), (200, "503, 200"));
-    // What may have changed something is not sent twice.
+    // A request that may have changed something is not sent twice.
     let post = server.target().ask("POST", "/", "", "x").await;
     assert!(matches!(post.field("x-tried"), "503" | "200"), "{post:?}");
 }
 
-/// Whatever the framing of an error without a body: where `proxy_next_upstream` names
-/// it, its server has failed. What is not there, or not allowed, is no fault of it.
+/// For any framing of an error without a body: if `proxy_next_upstream` names it, its
+/// server has failed. A missing or forbidden page is no fault of the server.
 #[tokio::test]
 async fn an_empty_error_counts_as_a_failure_of_its_server() {
     let framings = [
@@ -390,7 +390,8 @@ async fn pages_are_put_together_from_parts() {
     }
 }
 
-/// What variables its commands name is not known when the configuration is read.
+/// The variables that a page's commands name are not known when the configuration is
+/// read.
 #[tokio::test]
 async fn a_page_may_name_fields_of_its_upstream_that_nothing_else_does() {
     let page = "[<!--#echo var=\"upstream_http_x_made_by\" -->]<!--#include virtual=\"/part\" -->\

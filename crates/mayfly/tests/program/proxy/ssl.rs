@@ -37,7 +37,7 @@ async fn proxy(upstream: &FakeHttp, files: &Files, directives: &str) -> RunningS
     start(&http).await
 }
 
-/// An upstream with a certificate for `app.test` that says what it was told.
+/// An upstream with a certificate for `app.test` that answers with the facts of its connection.
 async fn telling(signed_by: &Authority, clients: Option<&Authority>) -> FakeHttp {
     let config = signed_by.identity("app.test").server(clients);
     FakeHttp::start_encrypted(config, |request| {
@@ -53,7 +53,7 @@ async fn telling(signed_by: &Authority, clients: Option<&Authority>) -> FakeHttp
     .await
 }
 
-/// What an upstream says of its n-th connection.
+/// Returns the upstream's answer on its n-th connection.
 fn told(name: &str, certificate: bool, connection: usize) -> (u16, String) {
     let text = format!("name={name} certificate={certificate} connection={connection}");
     (200, text)

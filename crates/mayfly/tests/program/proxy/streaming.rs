@@ -1,4 +1,4 @@
-//! Bodies that are passed on while they arrive, either way, and what comes behind them.
+//! Bodies that are passed on while they arrive, either way, and the bytes behind them.
 
 use testkit::process::Signal;
 
@@ -51,7 +51,7 @@ async fn a_request_body_is_passed_on_while_it_arrives() {
     client
         .send("POST / HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
         .await;
-    // The upstream hears of it before the rest is there.
+    // The upstream gets the request before the rest is there.
     while upstream.connections() == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
@@ -126,8 +126,8 @@ async fn trailers_are_passed_on_where_that_is_asked_for() {
     }
 }
 
-/// The suite of nginx reads what a proxy sends by single reads, which fails now
-/// and then when the end of a body leaves in a write of its own.
+/// The suite of nginx reads a proxy's bytes by single reads, which fails now and then
+/// when the end of a body leaves in a write of its own.
 #[tokio::test]
 async fn chunks_that_came_together_are_sent_on_together_and_their_end_with_them() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};

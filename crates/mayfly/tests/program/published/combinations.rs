@@ -1,4 +1,4 @@
-//! The other published set-ups, each reduced to what its author promises: pages put into
+//! The other published set-ups, each reduced to its author's promises: pages put into
 //! memcached by the application (stack B), lifetimes chosen by the application (C), a tuned
 //! PHP-FPM with two caches (D), a proxy in front of Apache (E), and PHP in a container of
 //! its own that sees another document root.
@@ -99,7 +99,7 @@ async fn the_application_chooses_lifetimes_and_who_is_logged_in_goes_past() {
     let logged_in = "Cookie: wordpress_logged_in_1=a\r\n";
     assert_eq!(target.get_with("/", logged_in).await.x_cache(), "BYPASS");
     assert_eq!(target.get("/").await.x_cache(), "HIT");
-    // The forum's pages end after a moment; what is stale is shown while it is refreshed.
+    // The forum's pages end after a moment; a stale page is shown while it is refreshed.
     let first = target.get("/forum").await.text();
     let begun = Instant::now();
     loop {
@@ -240,7 +240,7 @@ async fn php_elsewhere_by_tcp_with_another_document_root_serves_the_site() {
         eprintln!("skipped: no php-fpm");
         return;
     };
-    // What the two containers have: files here, scripts there.
+    // The folders of the two containers: files here, scripts there.
     let there = testkit::serving::FolderServer::folder();
     let scripts = there.path().join("app");
     std::fs::create_dir(&scripts).expect("a folder");

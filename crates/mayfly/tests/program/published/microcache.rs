@@ -6,7 +6,7 @@ use testkit::process::Signal;
 use super::*;
 use crate::start;
 
-/// As its author printed it, but for the addresses.
+/// The configuration that its author printed, but for the addresses.
 fn configuration(php: &FakePhp) -> String {
     format!(
         r#"
@@ -82,7 +82,7 @@ async fn the_microcache_set_up_starts_as_printed_and_does_what_it_says() {
     assert_eq!(target.get("/page").await.x_cache(), "HIT");
     assert_eq!(target.ask("HEAD", "/page", "", "").await.status, 200);
 
-    // Who writes goes past the cache for a while, and leaves nothing there.
+    // A visitor who writes goes past the cache for a while, and leaves nothing there.
     let written = target.ask("POST", "/page", "", "text=1").await;
     assert!(
         written.text().starts_with("POST /page text=1"),
@@ -117,7 +117,7 @@ async fn the_microcache_set_up_starts_as_printed_and_does_what_it_says() {
     let admin = target.get("/admin").await.text();
     assert_ne!(target.get("/admin").await.text(), admin);
 
-    // A purge finds what GET stored, although the key holds the method.
+    // A purge finds the response that GET stored, although the key holds the method.
     assert_eq!(target.ask("PURGE", "/other", "", "").await.status, 200);
     assert_eq!(target.get("/other").await.x_cache(), "MISS");
     assert_eq!(target.ask("PURGE", "/never", "", "").await.status, 404);

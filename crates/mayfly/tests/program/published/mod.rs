@@ -5,7 +5,7 @@ mod microcache;
 
 use testkit::fake_php::{FakePhp, Script};
 
-/// What distributions ship as `fastcgi_params`, as far as pages are told apart by it.
+/// The `fastcgi_params` of distributions, as far as pages differ by it.
 const FASTCGI_PARAMS: &str = "fastcgi_param QUERY_STRING $query_string;\n\
     fastcgi_param REQUEST_METHOD $request_method;\n\
     fastcgi_param CONTENT_TYPE $content_type;\n\
@@ -14,7 +14,7 @@ const FASTCGI_PARAMS: &str = "fastcgi_param QUERY_STRING $query_string;\n\
     fastcgi_param REQUEST_URI $request_uri;\n\
     fastcgi_param DOCUMENT_ROOT $document_root;\n";
 
-/// PHP whose pages say which request made them, with this head.
+/// PHP whose pages have the request that made them, with this head.
 pub async fn pages(head: &'static str) -> FakePhp {
     FakePhp::tcp(move |request| {
         let body = String::from_utf8_lossy(&request.body).into_owned();

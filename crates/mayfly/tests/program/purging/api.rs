@@ -1,4 +1,4 @@
-//! `cache_purge_api`: what is purged, and who may.
+//! `cache_purge_api`: its targets, and who may use it.
 
 use super::*;
 

@@ -48,7 +48,7 @@ async fn client_max_body_size_holds_for_the_interface_as_well() {
     let target = server.target();
     let json = format!("{{\"tags\":[\"{}\"]}}", "a".repeat(200));
     assert_eq!(ask(&target, &json).await.status, 413);
-    // A body whose length is not said beforehand.
+    // A body whose length is not announced.
     let mut client = server.connect().await;
     client
         .send(format!(

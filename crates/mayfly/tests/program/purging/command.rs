@@ -145,7 +145,7 @@ async fn what_is_refused_and_who_is_not_there_is_told_by_the_exit_code() {
     server.signal(Signal::QUIT);
     server.ended().await;
     assert!(!socket.exists());
-    // Pages on disk are purged by the next start; what memory would have is not known.
+    // Pages on disk are purged by the next start; pages in memory are not known.
     for (arguments, code) in [
         (&["-c", &conf, "--all"][..], 0),
         (&["-c", &conf, "--all", "--dry-run"], 2),
@@ -359,7 +359,7 @@ async fn among_several_servers_the_one_that_serves_the_url_is_found() {
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(cached(ports[0]).await, "HIT");
     assert_eq!(cached(ports[1]).await, "MISS");
-    // Neither everything nor pages of both are one server's.
+    // Purges of everything, or of pages of both, are not for one server.
     for arguments in [&["--all"][..], &[&urls[0], &urls[1]]] {
         let output = purge(arguments).await.expect("a thread");
         assert_eq!(output.status.code(), Some(1), "{}", said(&output));

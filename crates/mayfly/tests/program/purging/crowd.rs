@@ -1,4 +1,4 @@
-//! After a purge: what a crowd meets, and what the application does.
+//! After a purge: the answers to a crowd, and the work of the application.
 //!
 //! `MAYFLY_PAGES` and `MAYFLY_READERS` ask for more pages and readers than the test takes otherwise.
 
@@ -49,9 +49,9 @@ async fn site(location: &str) -> (MadePages, FakePhp, RunningServer) {
     (made, php, server)
 }
 
-/// What a crowd has met.
+/// The answers that a crowd has got.
 struct CrowdResult {
-    /// What was said of the cache, how often.
+    /// The number of answers with each cache status.
     said: HashMap<String, usize>,
     /// The pages that were made again, in their order.
     made: Vec<String>,
@@ -147,7 +147,7 @@ async fn nobody_waits_after_a_soft_purge() {
     }
 }
 
-/// A second after they were stored, every fourth page is asked for again. Those are made again first,
+/// A second after they were stored, every fourth page is asked for again. These are made again first,
 /// though no visitor asks after the purge.
 #[tokio::test]
 async fn the_most_wanted_pages_are_made_again_first() {
@@ -172,7 +172,7 @@ async fn the_most_wanted_pages_are_made_again_first() {
     testkit::wait::until("all pages are made again", || made.lock().len() >= pages).await;
     let made = made.lock().clone();
     assert_each_once(&made);
-    // Those that are asked for at the same time may change places.
+    // Pages that are asked for at the same time may change places.
     let first = &made[..wanted.len() + WORKERS];
     for page in &wanted {
         assert!(first.contains(page), "{page} is not among {first:?}");

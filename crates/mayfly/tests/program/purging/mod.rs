@@ -18,8 +18,8 @@ use testkit::running::RunningServer;
 
 use crate::start;
 
-/// PHP whose pages say how often one was made. Their tags are `all`, and the path without its slash:
-/// `/news/5?page=2` carries `all` and `news/5`.
+/// PHP whose pages have the number of their run. Their tags are `all`, and the path without its
+/// slash: `/news/5?page=2` carries `all` and `news/5`.
 async fn tagged_pages() -> FakePhp {
     FakePhp::tcp(|request| {
         let path = request.param("REQUEST_URI");
@@ -52,7 +52,7 @@ fn configuration(php: &FakePhp, http: &str, server: &str, location: &str) -> Str
 
 const API: &str = "location = /purge { cache_purge_api; }";
 
-/// Has each page stored.
+/// Gets each page stored.
 async fn store(target: &Target, paths: &[&str]) {
     for path in paths {
         target.get(path).await;

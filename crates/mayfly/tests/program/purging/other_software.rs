@@ -1,5 +1,5 @@
-//! What existing software sends, byte for byte. Each test names the source that it follows; the rows
-//! are those of `crates/server/src/content/purging/doors.rs`.
+//! Purges of existing software, byte for byte. Each test names the source that it follows; the rows are
+//! those of `crates/server/src/content/purging/doors.rs`.
 
 use super::*;
 
@@ -161,7 +161,7 @@ async fn foshttpcache_for_symfony_sends_purgetags_and_clears_all() {
 #[tokio::test]
 async fn drupals_purgers_send_ban_with_cache_tags() {
     // The modules purge_purger_http and varnish_purge: BAN with the field Cache-Tags, one tag or
-    // several with | between them, as their example VCL says.
+    // several with | between them, as in their example VCL.
     let (_php, server) = purged_by(&["BAN"]).await;
     for (tags, expected) in [
         ("news/5", &["/news/5"][..]),

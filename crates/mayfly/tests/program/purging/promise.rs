@@ -16,7 +16,7 @@ const PAGES: usize = 5;
 const PURGES: usize = 200;
 const READERS: usize = 40;
 
-/// What the application knows.
+/// The data of the application.
 #[derive(Default)]
 struct Data {
     version: [AtomicU64; PAGES],
@@ -78,7 +78,7 @@ enum PurgeMethod {
 }
 
 impl PurgeMethod {
-    /// What a reader sends.
+    /// Returns the cookie of a reader.
     fn cookie(self, reader: usize) -> String {
         match (self, reader % 3) {
             (PurgeMethod::LiteSpeed, 1) => "Cookie: _lscache_vary=group\r\n".to_owned(),

@@ -1,5 +1,5 @@
-//! `cache_tags`: where an application names the tags of a response, and what browsers are told of pages that
-//! carry tags.
+//! `cache_tags`: the fields in which an application names the tags of a response, and the fields that
+//! browsers get for pages that carry tags.
 
 use testkit::fake_http::{FakeHttp, Script as HttpScript};
 use testkit::fake_php::{FakePhp, Script};
@@ -125,7 +125,7 @@ async fn tags_may_come_in_the_error_stream_and_no_visitor_can_forge_them() {
     assert!(log.contains("forged") && !log.contains("news:5"), "{log}");
 }
 
-/// Names tags with and without the mark of the end, and logs what a visitor sent.
+/// Names tags with and without the mark of the end, and logs text of a visitor.
 const NAMES_AND_LOGS: &str = r#"<?php
     $mark = $_SERVER['MAYFLY_TAG_MARK'];
     error_log("$mark news:5 news:6");
@@ -276,7 +276,7 @@ async fn browsers_ask_for_pages_with_tags_and_get_a_304_from_memory() {
     let asked = format!("If-None-Match: {etag}\r\n");
     assert_eq!(target.get_with("/", &asked).await.status, 304);
     assert_eq!(php.requests(), 1);
-    // The same page made again is the same to browsers.
+    // A page that is made again and unchanged is the same to browsers.
     purge(&target, "a").await;
     target.get("/").await;
     assert_eq!(target.get_with("/", &asked).await.status, 304);

@@ -1,4 +1,4 @@
-//! `--dashboard`: where it is, who finds it, and who is told the token.
+//! `--dashboard`: its address, who finds it, and who gets the token.
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -179,7 +179,7 @@ async fn an_upgrade_goes_on_with_the_dashboard_and_its_tokens() {
         stderr(&output),
         server.read("stderr")
     );
-    // As root, a child of the program that was started answers.
+    // A child of the program that root has started answers.
     let version = control::client::version(&control).await;
     let answers = version.expect("a server").pid;
     let parent = state_and_parent(answers).map(|(_, parent)| parent);

@@ -212,7 +212,7 @@ const OF_RESPONSES: &str = "Header set X-A a\nHeader always set X-B \"b %{NAME}e
     ErrorDocument 404 /error.php?a=b\nErrorDocument 410 https://x.test/gone\n\
     RewriteEngine on\nRewriteRule ^cookie\\.css$ - [CO=seen:1:x.test:60:/:secure:httponly]\nRedirect gone /gone\n";
 
-/// Fields, lifetimes, types and pages of errors are those of Apache; what visitors may not have is no page of an error.
+/// Fields, lifetimes, types and pages of errors are those of Apache; a forbidden file is no page of an error.
 #[tokio::test]
 async fn responses_have_what_the_files_say_of_them() {
     if !has_php_fpm() {
@@ -294,7 +294,7 @@ async fn responses_have_what_the_files_say_of_them() {
     }
 }
 
-/// What depends on a visitor is in no stored page.
+/// A field that depends on a visitor is in no stored page.
 #[tokio::test]
 async fn a_field_for_one_visitor_goes_to_no_other_with_a_stored_page() {
     if !has_php_fpm() {
@@ -375,7 +375,7 @@ async fn a_file_that_appears_or_goes_counts_while_the_server_runs() {
     asked_until(&target, "/", |reply| reply.text() == page).await;
 }
 
-/// An account of the site must not make the server read what is not of the site, or wait.
+/// An account of the site must not make the server read files outside of the site, or wait.
 #[tokio::test]
 async fn links_out_of_the_site_and_fifos_close_their_folder() {
     let site = FolderServer::folder();
@@ -424,7 +424,7 @@ async fn links_out_of_the_site_and_fifos_close_their_folder() {
     );
 }
 
-/// Whoever gets PHP to write the file opens nothing by it.
+/// A visitor who gets PHP to write the file opens nothing by it.
 #[tokio::test]
 async fn nothing_that_serve_closes_is_opened() {
     if !has_php_fpm() {
@@ -487,7 +487,7 @@ async fn a_script_that_the_htaccess_refuses_does_not_run() {
     }
 }
 
-/// What the comparison with Debian's Apache says; `None` without Apache, its PHP or root.
+/// Returns the output of the comparison with Debian's Apache; `None` without Apache, its PHP or root.
 fn compared_with_apache(arguments: &[&str]) -> Option<String> {
     let modules = std::fs::read_dir("/usr/lib/apache2/modules")
         .into_iter()
@@ -512,7 +512,8 @@ fn compared_with_apache(arguments: &[&str]) -> Option<String> {
     Some(said)
 }
 
-/// Trees of files that are made from seeds are answered as Debian's Apache answers them; what Apache refuses is refused.
+/// Trees of files that are made from seeds are answered as Debian's Apache answers them; a request that Apache refuses
+/// is refused.
 #[test]
 fn generated_trees_are_answered_as_by_apache() {
     if let Some(said) = compared_with_apache(&["--generated", "500", "--requests", "6"]) {

@@ -89,7 +89,7 @@ async fn serve_stands_in_front_of_an_http_server_without_a_configuration() {
     assert!(own.contains("X-Cache: BYPASS"), "{own}");
     assert!(own.contains("X-Seen: site.test:81 http 127.0.0.1"), "{own}");
     assert!(!made.contains(&number(&own)), "{own}");
-    // What is in memory outlives the upstream.
+    // A page in memory outlives the upstream.
     drop(origin);
     let after = get_tcp(port, "site.test:81", "").expect("an answer");
     assert!(
@@ -98,7 +98,8 @@ async fn serve_stands_in_front_of_an_http_server_without_a_configuration() {
     );
 }
 
-/// The configuration of `serve` is no file: an explanation names what prints it.
+/// The configuration of `serve` is no file: an explanation names the command that
+/// prints it.
 #[tokio::test]
 async fn an_explanation_points_to_a_line_that_can_be_printed() {
     let http = FakeHttp::start(|_| Script::page("Cache-Control: max-age=3600\r\n", "page")).await;

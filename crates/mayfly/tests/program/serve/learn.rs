@@ -80,7 +80,7 @@ fn a_wordpress_is_learned_by_default_where_its_settings_name_the_account() {
         (plain, &[][..], Some("cache_learn on;")),
         (plain, &["--learn=watch"], Some("cache_learn watch;")),
         (plain, &["--learn=off"], None),
-        // Its plug-in says what changes.
+        // Its plug-in reports changes.
         (plain, &["--wordpress-plugin"], None),
         (plain, &["--ttl", "0"], None),
         (computed, &[], None),

@@ -1,4 +1,4 @@
-//! `serve` in front of a MediaWiki: how long its pages are kept, and what its purges and edits have to do with it.
+//! `serve` in front of a MediaWiki: how long its pages are kept, and the effect of its purges and edits.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -78,7 +78,7 @@ async fn purge(target: &Target, url: &str) -> u16 {
     reply.status
 }
 
-/// Is the page in memory for longer than `--ttl`?
+/// Whether the page is in memory for longer than `--ttl`.
 async fn is_kept(target: &Target, path: &str) -> bool {
     target.get(path).await;
     tokio::time::sleep(Duration::from_millis(60)).await;
@@ -216,7 +216,7 @@ async fn what_is_no_edit_and_what_a_purge_follows_ends_nothing() {
     assert!(!log.contains("no purge came"), "{log}");
 }
 
-/// `serve` with these arguments, once it has said where it listens.
+/// Starts `serve` with these arguments, and waits until it has printed its address.
 async fn started(settings: &str, arguments: &[&str]) -> (tempfile::TempDir, KilledOnDrop) {
     let folder = FolderServer::folder();
     write_files(folder.path(), &as_text(&files(settings)));
@@ -250,7 +250,7 @@ async fn until_stored(get: impl Fn() -> String) {
     until("the page is stored", || get().contains("x-cache: hit")).await;
 }
 
-/// As MediaWiki sends a purge: to this server, whatever the URL names.
+/// Sends a purge in MediaWiki's form: to this server, whatever the URL names.
 fn by_proxy(port: u16, more: &[&str], url: &str) -> String {
     let proxy = format!("http://127.0.0.1:{port}");
     let start = ["--proxy", &proxy, "--noproxy", ""];
@@ -281,7 +281,7 @@ async fn with_tls_a_purge_in_plain_http_removes_what_visitors_get() {
     assert!(purged.starts_with("http/1.1 200"), "{purged}");
     let made = get();
     assert!(made.contains("x-cache: miss"), "{made}");
-    // Nothing else is served without TLS.
+    // Without TLS, only purges are served.
     let plain = by_proxy(port, &[], &url);
     assert!(plain.starts_with("http/1.1 400"), "{plain}");
 }
@@ -323,7 +323,7 @@ async fn with_a_domain_a_purge_in_plain_http_is_not_redirected_but_carried_out()
     assert!(get().contains("x-cache: hit"), "{}", get());
     let url = "http://a.example/wiki/Page";
     let purge = |more: &[&str]| by_proxy(plain, &[&["--request", "PURGE"], more].concat(), url);
-    // For somebody else.
+    // A purge that came through a proxy for another address is refused.
     let refused = purge(&["--header", "X-Forwarded-For: 192.0.2.7"]);
     assert!(!refused.starts_with("http/1.1 2"), "{refused}");
     assert!(get().contains("x-cache: hit"), "{}", get());

@@ -1,4 +1,4 @@
-//! What `mayfly serve` does for applications that it knows, with a real PHP.
+//! `mayfly serve` for applications that it knows, with a real PHP.
 
 mod behind_proxy;
 mod dashboard;
@@ -30,7 +30,7 @@ async fn serve(files: &[(&str, &str)], ttl: &str) -> FolderServer {
     FolderServer::start_site(program(), files, &["--ttl", ttl, "--workers", "2"]).await
 }
 
-/// Every page is another one; wrong addresses are told as WordPress tells them.
+/// Every page is another one; wrong addresses get the answer of WordPress.
 const WORDPRESS: &[(&str, &str)] = &[
     (
         "index.php",
@@ -119,7 +119,7 @@ pub fn expanded(reply: &Reply) -> String {
     text
 }
 
-/// The line that tells an operator why a crawler keeps the application busy.
+/// The log names the reason why a crawler keeps the application busy.
 #[tokio::test]
 async fn a_flood_of_answers_that_are_not_stored_is_told_with_its_reason() {
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));

@@ -12,7 +12,7 @@ use crate::program;
 
 const CRAWLER: &str = "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1)\r\n";
 
-/// Pages are the files of a folder; WordPress says of others that they are not there, and that this may not be kept.
+/// Pages are the files of a folder; WordPress answers others with 404, which may not be kept.
 const INDEX: &str = "<?php
 $page = __DIR__ . '/pages' . strtok($_SERVER['REQUEST_URI'], '?');
 clearstatcache();
@@ -50,8 +50,8 @@ async fn until_shown(target: &Target, path: &str, is_it: impl Fn(&Reply) -> bool
     }
 }
 
-/// `wp post create`, a change of permalinks on the command line, and a theme that is switched by a GET of wp-admin: no request
-/// that writes says so. The answer 404 was kept for five minutes.
+/// `wp post create`, a change of permalinks on the command line, and a theme that is switched by a GET of wp-admin: no
+/// request shows the write. The answer 404 was kept for five minutes.
 #[tokio::test]
 async fn page_that_a_command_makes_is_shown_once_the_lifetime_of_the_404_is_over() {
     let folder = FolderServer::folder();
@@ -75,12 +75,12 @@ async fn page_that_a_command_makes_is_shown_once_the_lifetime_of_the_404_is_over
     let has = |text: &'static str| move |reply: &Reply| reply.text() == text;
     until_shown(&target, "/new", has("a page")).await;
     until_shown(&target, "/missing", has("another theme")).await;
-    // Crawlers may get what is as old as one of their pages.
+    // Crawlers may get an answer as old as one of their pages.
     let reply = target.get_with("/new", CRAWLER).await;
     assert_eq!((reply.status, reply.x_cache()), (404, "HIT"));
 }
 
-/// It has the version of a post that is there, and says of others that they are not.
+/// Answers with the version of an existing post, and with 404 for others.
 const POSTS: &str = "<?php
 require __DIR__ . '/connect.php';
 $id = (int) trim(strtok($_SERVER['REQUEST_URI'], '?'), '/');

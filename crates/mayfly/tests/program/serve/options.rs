@@ -39,7 +39,7 @@ fn printed_configuration_passes_the_test() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
 }
 
-/// What `--service` prints is `/etc/mayfly/mayfly.conf` of the package: beside it are the folders that it includes.
+/// `--service` prints `/etc/mayfly/mayfly.conf` of the package: beside it are the folders that it includes.
 #[test]
 fn the_configuration_for_the_service_has_its_port_logs_and_further_sites() {
     let folder = FolderServer::folder();

@@ -38,7 +38,7 @@ async fn a_wordpress_in_a_folder_answers_for_its_own_paths() {
     ] {
         assert_eq!(target.get(path).await.text(), expected, "{path}");
     }
-    // What a WordPress at the root refuses, this one does.
+    // Paths that a WordPress at the root refuses are refused here.
     for path in [
         "/blog/wp-config.php",
         "/blog/wp-includes/version.php",

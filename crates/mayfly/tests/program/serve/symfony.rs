@@ -4,7 +4,7 @@ use testkit::serving::{FolderServer, write_files};
 
 use crate::{has_php_fpm, program};
 
-/// What Symfony does with `framework.esi` on: includes if the server says that it reads them.
+/// Symfony with `framework.esi` on: includes if the server announces that it reads them.
 const FRONT: &str = r#"<?php
 $path = strtok($_SERVER['REQUEST_URI'], '?');
 header('Content-Type: text/html');
@@ -30,7 +30,7 @@ async fn serve(workers: &str) -> (tempfile::TempDir, FolderServer) {
     (site, server)
 }
 
-/// The page's own part, and what its fragments are.
+/// The page's own part, and its fragments.
 fn parts(text: &str) -> Vec<String> {
     text.split(['[', ']'])
         .filter(|part| !part.is_empty())

@@ -22,7 +22,7 @@ fn command(site: &Path, state: &Path, listen: &str) -> Command {
     command
 }
 
-/// What a client gets that trusts this authority, or none.
+/// Visits as a client that trusts this authority, or none.
 fn visit(port: u16, authority: Option<&Path>) -> Output {
     let mut curl = Command::new("curl");
     curl.args(["--silent", "--show-error", "--include", "--max-time", "10"])

@@ -1,4 +1,4 @@
-//! `--wordpress-plugin`: what is put into WordPress, and what is kept by its word.
+//! `--wordpress-plugin`: the files put into WordPress, and the pages kept by its word.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,7 +12,7 @@ use testkit::wait::TIMEOUT;
 
 use crate::{has_php_fpm, program};
 
-/// Does what the plug-in does where it is installed: names what a page shows, and vouches for it.
+/// Works like the plug-in if it is installed: names the parts of a page, and vouches for it.
 const SITE: &[(&str, &str)] = &[
     (
         "index.php",
@@ -94,7 +94,7 @@ async fn what_the_plugin_vouches_for_is_kept_until_it_changes_and_all_else_for_a
         assert_eq!(seen(&target.get(path).await), (200, "MISS"), "{path}");
         assert_eq!(seen(&target.get(path).await), (200, "HIT"), "{path}");
     }
-    // Beside what the plug-in vouches for, --ttl is a promise.
+    // For pages without the plug-in's word, --ttl is a promise.
     ends(&server, "/own.php").await;
     ends(&server, "/not-vouched").await;
     let kept = target.get("/").await;
@@ -258,8 +258,8 @@ fn it_is_for_wordpress_whose_folder_is_known() {
     assert!(!must_use(moved.path()).exists());
 }
 
-/// The folder is the account's that runs PHP: what it puts there must not lead root elsewhere, and it must be able to
-/// read what root puts there.
+/// The folder is the account's that runs PHP: its links there must not lead root elsewhere, and it must be able to
+/// read the files that root puts there.
 #[tokio::test]
 async fn root_follows_no_link_of_a_script_and_scripts_read_what_root_writes() {
     if !has_php_fpm() || !is_root() {

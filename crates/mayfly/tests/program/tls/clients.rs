@@ -7,7 +7,7 @@ use testkit::tls_client::{Offer, TlsClient};
 
 use super::{Certificates, ask, connect, get};
 
-/// A server that says what it thinks of clients, with these directives.
+/// A server that answers with its verdict on clients, with these directives.
 async fn verifying(certificates: &Certificates, directives: &str) -> RunningServer {
     certificates
         .site(&format!(

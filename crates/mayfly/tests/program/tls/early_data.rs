@@ -8,7 +8,7 @@ use testkit::tls_client::{EarlyConnection, Offer, TlsClient};
 
 use super::{Certificates, connect, get};
 
-/// What a server and its origin say of a request.
+/// A server and its origin, whose answers describe the request.
 struct Scene {
     server: RunningServer,
     client: TlsClient,
@@ -48,7 +48,7 @@ async fn scene(directives: &str, protocols: &[&str]) -> Scene {
 async fn meet(client: &TlsClient, server: &RunningServer) {
     let mut connection = connect(client, server, "a.test").await;
     if connection.protocol.as_deref() == Some("h2") {
-        // What the server says first comes behind the session.
+        // The first bytes of the server come behind the session.
         connection.client.receive_some().await;
     } else {
         let reply = super::ask(&mut connection.client, "a.test", "/").await;

@@ -1,4 +1,4 @@
-//! The files of certificates and keys: what is said of them, and who reads them.
+//! The files of certificates and keys: messages about them, and who reads them.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -66,7 +66,7 @@ fn a_test_of_the_configuration_names_the_file_that_is_missing_or_wrong() {
     }
 }
 
-/// Which process answers.
+/// Returns the process that answers.
 async fn worker(client: &TlsClient, socket: &std::path::Path) -> u32 {
     let connected = client.connect(socket, "a.test").await;
     let mut connection = connected.expect("a handshake").client;

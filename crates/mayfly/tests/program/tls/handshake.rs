@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 
 use super::{Certificates, ask, get};
 
-/// Connects through something that passes on what the client says one byte at a time.
+/// Connects through a relay that passes on the client's bytes one at a time.
 async fn connect_byte_by_byte(client: &TlsClient, server: &std::path::Path) -> Client {
     let (near, far) = UnixStream::pair().unwrap();
     let (mut from_client, mut to_client) = far.into_split();
@@ -176,6 +176,6 @@ async fn bytes_that_are_no_record_behind_the_handshake_end_the_connection() {
     assert_eq!(ask(&mut client, "a.test", "/").await.text(), "page");
     send_garbage.send(()).unwrap();
     assert_eq!(client.receive_all().await, b"");
-    // The alert, which says that a record could not be decrypted.
+    // The alert for a record that could not be decrypted.
     assert_eq!(client.error(), Some(std::io::ErrorKind::InvalidData));
 }

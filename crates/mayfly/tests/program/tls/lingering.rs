@@ -1,5 +1,5 @@
-//! What a client still sends behind the response to a request that was refused, over TLS and
-//! without.
+//! Bytes that a client still sends behind the response to a request that was refused, over
+//! TLS and without.
 
 use testkit::client::Client;
 use testkit::fake_http::FakeHttp;
@@ -10,7 +10,7 @@ use super::{Certificates, connect};
 /// Much more than the kernel keeps for a server that does not read.
 const MUCH_BYTES: usize = 8 << 20;
 
-/// Asks for what is refused.
+/// Sends a request that is refused.
 async fn be_refused(client: &mut Client) {
     let head = "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 100000000000\r\n\r\n";
     client.send(head).await;

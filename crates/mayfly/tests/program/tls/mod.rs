@@ -66,7 +66,7 @@ impl Certificates {
         self.start_with("", http).await
     }
 
-    /// The same with `main` in the main block.
+    /// Like [`Self::start`], with `main` in the main block.
     pub async fn start_with(&self, main: &str, http: &str) -> RunningServer {
         RunningServer::start(program(), main, &self.resolve(http)).await
     }

@@ -1,4 +1,4 @@
-//! Which certificate a client gets, and when it gets none.
+//! The certificate that a client gets, and cases in which it gets none.
 
 use rustls::{AlertDescription, SignatureScheme, version};
 use testkit::tls_client::{Offer, alert_of};
@@ -131,7 +131,7 @@ async fn files_may_be_called_after_the_name_that_a_client_asks_for() {
     let other = certificates.add("b.test", "b.test");
     let connection = connect(&client, &server, "b.test").await;
     assert!(connection.certificate == other.certificate_der());
-    // One that cannot be used is said to be so.
+    // The log reports a certificate that cannot be used.
     certificates.write("c.test.pem", "nothing");
     certificates.write("c.test.key", "nothing");
     assert!(

@@ -15,7 +15,7 @@ fn reloads_wanted() -> usize {
     std::env::var("MAYFLY_RELOADS").map_or(50, |text| text.parse().expect("a number"))
 }
 
-/// What the first reloads fill is not counted.
+/// The first reloads, whose growth is not counted.
 const WARM_UP: usize = 10;
 const MOST_GROWTH_BYTES: u64 = 8 << 20;
 
@@ -29,7 +29,7 @@ fn reloads(server: &RunningServer) -> usize {
     server.error_log().matches("reloaded").count()
 }
 
-/// Asks until it is told to stop; on one connection for as long as that lasts, or on a new one
+/// Asks until the test ends it; on one connection for as long as that lasts, or on a new one
 /// for each request.
 async fn load(
     client: TlsClient,

@@ -12,8 +12,8 @@ use super::{Certificates, ask, connect, site};
 
 const VERSIONS: [&SupportedProtocolVersion; 2] = [&version::TLS12, &version::TLS13];
 
-/// A connection and a request on it: was the session resumed, and what does the server say of
-/// that?
+/// Makes a connection and a request on it, and returns whether the session was resumed, and
+/// the server's answer about that.
 async fn is_resumed(client: &TlsClient, server: &RunningServer) -> (bool, String) {
     let mut connection = connect(client, server, "a.test").await;
     let page = ask(&mut connection.client, "a.test", "/").await.text();
@@ -104,7 +104,7 @@ async fn ssl_protocols_decides_the_version() {
     }
 }
 
-/// What `openssl s_client` says, with these arguments.
+/// Returns the output of `openssl s_client` with these arguments.
 fn openssl(server: &RunningServer, arguments: &[&str]) -> Option<String> {
     let output = Command::new("openssl")
         .args(["s_client", "-unix"])

@@ -1,4 +1,4 @@
-//! What logs, FastCGI parameters and cache keys say of TLS.
+//! The facts of TLS in logs, FastCGI parameters and cache keys.
 
 use rustls::version;
 use testkit::client::Target;
@@ -89,7 +89,8 @@ async fn what_a_client_offers_is_told_by_names_and_numbers() {
     let server = certificates
         .site("return 200 \"$ssl_ciphers $ssl_curves $ssl_early_data\";")
         .await;
-    // The last one says that the client renegotiates safely (RFC 5746 §3.3), and is no cipher.
+    // The last one announces that the client renegotiates safely (RFC 5746 §3.3), and is no
+    // cipher.
     let two = format!("{SUITES}:0x00ff X25519:prime256v1:secp384r1 ");
     let three = format!("{SUITES} X25519MLKEM768:X25519:prime256v1:secp384r1 ");
     for (version, expected) in [

@@ -1,4 +1,4 @@
-//! A collector: OTLP over HTTP, or over gRPC. It keeps what it took.
+//! A collector: OTLP over HTTP, or over gRPC. It keeps the spans that it took.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use testkit::wait::until_or;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
-/// What a collector says to a batch of spans.
+/// The reply of a collector to a batch of spans.
 pub type CollectorReply = Box<dyn Fn(&Request) -> Script + Send + Sync>;
 
 #[derive(Default)]

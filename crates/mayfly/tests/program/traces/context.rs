@@ -1,11 +1,12 @@
-//! `otel_trace_context` and `otel_trace`: whose trace goes on, and what the application is told.
+//! `otel_trace_context` and `otel_trace`: whose trace goes on, and the fields that the
+//! application gets.
 
 use testkit::fake_http::FakeHttp;
 use testkit::fake_php::{FakePhp, Script};
 
 use super::*;
 
-/// Answers with what it was told of traces.
+/// Answers with the trace fields that it got.
 async fn php() -> FakePhp {
     FakePhp::tcp(|request| {
         let told = format!(
@@ -175,7 +176,7 @@ async fn http_upstreams_are_told_once_whatever_the_client_sends() {
             "tracestate: a=b".to_owned()
         ]
     );
-    // Who is not traced is told so.
+    // An application without a trace gets a field for that.
     let off = told("/off").await;
     assert!(
         off[0].starts_with(&format!("traceparent: 00-{PARENT_TRACE}-")),

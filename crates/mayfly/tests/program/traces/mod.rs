@@ -1,5 +1,5 @@
-//! Traces: what is sent to a collector (`otel_*`), and what the application is told. What is sent is
-//! read with OpenTelemetry's own messages.
+//! Traces: the spans that are sent to a collector (`otel_*`), and the fields that the application
+//! gets. The spans are read with OpenTelemetry's own messages.
 
 mod collector;
 mod context;

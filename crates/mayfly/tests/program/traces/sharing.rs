@@ -1,11 +1,11 @@
-//! What others are shown is not shaped by the trace of one visitor: an application that writes what
-//! it is told of a trace into its pages writes nothing of a visitor's.
+//! A shared page is not shaped by the trace of one visitor: an application that writes the trace
+//! fields of its request into its pages writes nothing of a visitor's.
 
 use testkit::fake_php::{FakePhp, Script};
 
 use super::*;
 
-/// Answers with all it was told.
+/// Answers with all fields that it got.
 async fn php() -> FakePhp {
     FakePhp::tcp(|request| {
         let told = [
@@ -21,7 +21,7 @@ async fn php() -> FakePhp {
     .await
 }
 
-/// What was stored for the visitor's request, with the spans.
+/// Returns the page stored for the visitor's request, with the spans.
 async fn stored(rules: &str) -> (String, Vec<Span>, String) {
     let collector = Collector::start().await;
     let php = php().await;

@@ -1,4 +1,4 @@
-//! Which spans a request comes to, and what they say.
+//! The spans of a request, and their content.
 
 use testkit::fake_http::{FakeHttp, Script as HttpScript};
 use testkit::fake_php::{FakePhp, Script};
@@ -311,7 +311,7 @@ async fn parts_of_a_page_belong_to_its_trace_and_redirects_keep_it() {
     assert_eq!(target.get("/guarded").await.status, 200);
     let spans = collector.wait_for(3).await;
     let request = spans.iter().find(|span| is_server(span)).expect("a span");
-    // As in nginx, it has the name of the location in which it ended.
+    // It has the name of the location in which it ended, as in nginx.
     assert_eq!(request.name, "/index");
     let parts: Vec<_> = spans
         .iter()

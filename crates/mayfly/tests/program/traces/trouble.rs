@@ -1,4 +1,4 @@
-//! Collectors that are away, slow or full: visitors never notice, and what is lost is counted.
+//! Collectors that are away, slow or full: visitors never notice, and lost spans are counted.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -143,7 +143,7 @@ async fn a_reload_changes_the_collector_and_loses_nothing() {
     let spans = first.wait_for(1).await;
     assert_eq!(attribute(&spans[0], "http.target").as_deref(), Some("/one"));
     server.target().get("/two").await;
-    // The same again keeps what waits.
+    // An unchanged configuration keeps the spans that wait.
     server.rewrite("", &format!("{}\n", http(&second)));
     server.signal(Signal::HUP);
     server.target().get("/three").await;

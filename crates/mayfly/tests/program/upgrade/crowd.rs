@@ -27,7 +27,7 @@ const LINES: [usize; 3] = [1, 2, 600];
 /// Purges come with this pause.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What PHP would say now, what was purged, and what visitors saw.
+/// The present version of each page, the purges, and the pages that visitors saw.
 #[derive(Default)]
 struct Crowd {
     version: [AtomicUsize; PAGES],
@@ -62,7 +62,7 @@ impl Crowd {
         .await
     }
 
-    /// Asks for one page after the other; what was wrong.
+    /// Asks for one page after the other, and returns the faults.
     async fn visit(&self, first: usize, mut connection: Connection) -> Vec<String> {
         let (mut wrong, mut page) = (Vec::new(), first % PAGES);
         while !self.is_over.load(SeqCst) && !connection.waits_in_vain(self) {
@@ -124,12 +124,12 @@ enum Connection {
 }
 
 impl Connection {
-    /// Nothing tells a client of QUIC that a process was killed.
+    /// A client of QUIC does not notice that a process was killed.
     fn waits_in_vain(&self, crowd: &Crowd) -> bool {
         matches!(self, Connection::Http3(..)) && crowd.may_fail.load(SeqCst)
     }
 
-    /// Nothing: the server has said that it takes no further request on this connection.
+    /// Returns `None` if the server has announced that it takes no further request on this connection.
     async fn ask(&mut self, path: &str) -> Result<Option<Reply>, String> {
         match self {
             Connection::Http1(socket, kept) => {
@@ -246,7 +246,7 @@ async fn upgrades_fail_no_request_and_show_nothing_old() {
         );
         replaced.gone(old).await;
     }
-    // The old program is stopped in the middle: what it would show, were it not killed, is old.
+    // The old program is stopped in the middle: its pages, were it not killed, would be old.
     crowd.may_fail.store(true, SeqCst);
     let mut wrong = Vec::new();
     for task in of_http3 {

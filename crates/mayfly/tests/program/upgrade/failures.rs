@@ -1,11 +1,11 @@
-//! Upgrades that fail leave the old program serving, and say why.
+//! Upgrades that fail leave the old program serving, and report the reason.
 
 use super::{BusyClients, ReplacedServer};
 use crate::program;
 
 const SITE: &str = "server { listen unix:%%/http; location / { return 200 page; } }";
 
-/// What `mayfly upgrade` says when it fails.
+/// Returns the message of `mayfly upgrade` when it fails.
 async fn refused(replaced: &mut ReplacedServer) -> String {
     let old = replaced.pid();
     let output = replaced.upgrade().await;

@@ -142,7 +142,7 @@ impl Drop for ReplacedServer {
     }
 }
 
-/// Clients that ask all the time, and what they saw.
+/// Clients that ask all the time, and the answers they saw.
 pub struct BusyClients {
     is_over: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
@@ -150,7 +150,7 @@ pub struct BusyClients {
 }
 
 impl BusyClients {
-    /// As many connections of HTTP/1.1 to the server's socket.
+    /// Opens `count` connections of HTTP/1.1 to the server's socket.
     pub fn http1(server: &RunningServer, count: usize) -> BusyClients {
         let is_over = Arc::new(AtomicBool::new(false));
         let answered = Arc::new(AtomicUsize::new(0));
@@ -166,14 +166,14 @@ impl BusyClients {
         }
     }
 
-    /// Waits until so many more requests were answered.
+    /// Waits until this many more requests were answered.
     pub async fn answered(&self, more: usize) {
         let before = self.answered.load(Ordering::Relaxed);
         let is_so = || self.answered.load(Ordering::Relaxed) >= before + more;
         until_or(is_so, || "no answers".to_owned()).await;
     }
 
-    /// Ends them; what failed.
+    /// Ends them, and returns the failures.
     pub async fn end(self) -> Vec<String> {
         self.is_over.store(true, Ordering::Relaxed);
         let mut failures = Vec::new();
@@ -184,7 +184,7 @@ impl BusyClients {
     }
 }
 
-/// Asks on one connection after the other; what failed.
+/// Asks on one connection after the other, and returns the failures.
 async fn ask_http1(
     path: PathBuf,
     is_over: Arc<AtomicBool>,

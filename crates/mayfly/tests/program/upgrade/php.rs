@@ -17,7 +17,7 @@ fn pool(workers: u32) -> String {
     format!("php_pool site {{ workers {workers}; {user} }}")
 }
 
-/// A site with one script, which says whose child it is.
+/// A site with one script, which answers with the number of its parent.
 struct PhpSite {
     http: String,
     _folder: tempfile::TempDir,

@@ -1,4 +1,4 @@
-//! While two programs serve, a purge returns when both have applied it, whichever of them is told.
+//! While two programs serve, a purge returns when both have applied it, whichever of them gets it.
 
 use testkit::client::{Client, Reply};
 use testkit::fake_php::{FakePhp, Script};
@@ -96,7 +96,8 @@ async fn a_purge_in_one_process_holds_in_the_other_before_it_returns() {
     }
     new.purge("b").await;
     assert_eq!(old.sees("/b").await, "MISS");
-    // Both store, and a purge in one of them holds for what the other has stored meanwhile.
+    // Both store, and a purge in one of them holds for the page that the other has stored
+    // meanwhile.
     assert_eq!(old.sees("/b").await, "HIT");
     new.purge("b").await;
     assert_eq!(old.sees("/b").await, "MISS");

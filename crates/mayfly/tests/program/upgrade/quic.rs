@@ -65,7 +65,7 @@ async fn connections_of_both_processes_go_on_side_by_side() {
         assert_eq!(pid_seen_by(&before).await, old);
     }
     send_signal(old, Signal::QUIT);
-    // It is told to go, and ends when nothing is under way.
+    // It gets GOAWAY, and ends when nothing is under way.
     before.ended().await;
     site.replaced.gone(old).await;
     assert_eq!(pid_seen_by(&site.client().await).await, new);
@@ -117,7 +117,7 @@ async fn upgrades_fail_no_request_of_http3() {
     }
 }
 
-/// How many requests were answered before the server said that no further one is begun.
+/// Returns how many requests were answered before the server announced that no further one is begun.
 async fn ask_until_told_to_go(client: Http3Client) -> Result<usize, String> {
     let mut answered = 0;
     loop {

@@ -133,7 +133,7 @@ async fn a_crowd_of_all_browsers_costs_two_runs_for_each_class_and_one_for_each_
     let runs = held.runs_of(of_all_kinds).await;
     let most = 2 * CLASSES + BROWSERS.len();
     assert!(runs <= most, "{runs} runs");
-    // Those who shared a run with others have shown nothing: the next of their kind may.
+    // Visitors who shared a run with others have shown nothing: the next of their kind may.
     held.open();
     for _ in 0..3 {
         for nth in 0..16 {

@@ -1,5 +1,5 @@
-//! Pages are shared on evidence: what a visitor's own run gave is compared with what a shared run
-//! gives.
+//! Pages are shared on evidence: the page of a visitor's own run is compared with that of a
+//! shared run.
 
 use testkit::fake_http::Script;
 
@@ -190,7 +190,7 @@ async fn a_shared_page_costs_one_run_after_a_purge() {
     }
 }
 
-/// Visits until the server has found out what a page depends on.
+/// Visits until the server has found out the parts of a request that a page depends on.
 const LEARNING_VISITS: usize = 40;
 /// Visits after that.
 const LATER_VISITS: usize = 20;

@@ -1,4 +1,4 @@
-//! What `mayfly explain` says of a page that visitors may share, and of one that depends on what they say.
+//! `mayfly explain` about a page that visitors may share, and about one that depends on their fields.
 
 use control::explain::{Standing, TriedEffect};
 use control::{ExplainRequest, Explanation};
@@ -8,7 +8,7 @@ use super::{Application, BROWSERS, Mark, Site, settle};
 
 const HTML: &str = "Content-Type: text/html\r\n";
 
-/// A page that is made in the language that is asked for, and tells the time with each run.
+/// A page that is made in the wanted language, and has the time of each run.
 async fn in_each_language() -> Application {
     Application::start(|request| {
         let text = match request.field("accept-language").starts_with("de") {
@@ -101,7 +101,7 @@ async fn explain_try_names_what_a_page_depends_on() {
         .iter()
         .filter(|row| row.effect == TriedEffect::Differs);
     let differing: Vec<&str> = differing.map(|row| row.altered.as_str()).collect();
-    // The first row is the page once more, which tells another number.
+    // The first row is the page once more, which has another number.
     assert_eq!(
         differing,
         [

@@ -1,5 +1,5 @@
-//! Visits of pages that visitors may share: the runs of the application that each visit costs, and
-//! whether each visitor gets what the application gives to their own request.
+//! Visits of pages that visitors may share: the runs of the application that each visit costs, and whether each
+//! visitor gets the application's answer to their own request.
 //!
 //! An *own run* is a run of the application for a visitor's own request. A *shared run* is one for a
 //! request that the server writes for many visitors. Each visit has a mark, a number within its
@@ -107,7 +107,8 @@ pub fn answer_text(line: &str, fields: &str, body: &str) -> String {
     format!("HTTP/1.1 {line}\r\n{fields}Content-Length: {length}\r\n\r\n{body}")
 }
 
-/// A visitor who is given a session has pages of their own: what is shared in spite of a session is in `guests`.
+/// A visitor who is given a session has pages of their own: pages shared in spite of a session are tested in
+/// `guests`.
 const OWN_SESSIONS: &str = "--guest-sessions=off";
 const SHARED_SESSIONS: &str = "--guest-sessions=on";
 
@@ -123,12 +124,12 @@ impl Site {
         Site::with_sessions(application, ttl, OWN_SESSIONS).await
     }
 
-    /// The same, where guests share pages in spite of their sessions.
+    /// Like [`Self::before`], with guests who share pages in spite of their sessions.
     pub async fn of_guests(application: &Application, ttl: &str) -> Site {
         Site::with_sessions(application, ttl, SHARED_SESSIONS).await
     }
 
-    /// Where what the application says of caching counts in any case.
+    /// Like [`Self::of_guests`], with the application's `Cache-Control` counted in any case.
     pub async fn of_guests_strictly(application: &Application, ttl: &str) -> Site {
         Site::with_sessions(application, ttl, "--guest-sessions=strict").await
     }
@@ -147,7 +148,7 @@ impl Site {
         Site::with_php_and_sessions(files, ttl, OWN_SESSIONS).await
     }
 
-    /// The same, where guests share pages in spite of their sessions.
+    /// Like [`Self::with_php`], with guests who share pages in spite of their sessions.
     pub async fn of_guests_with_php(files: &[(&str, &str)], ttl: &str) -> Site {
         Site::with_php_and_sessions(files, ttl, SHARED_SESSIONS).await
     }
@@ -219,8 +220,7 @@ pub fn is_from_memory(reply: &Reply) -> bool {
     ["HIT", "STALE", "UPDATING", "REVALIDATED"].contains(&reply.x_cache())
 }
 
-/// Lets the server work in the background. No test relies on its end: what is checked afterwards
-/// are bounds from above.
+/// Lets the server work in the background. No test relies on its end: later checks are bounds from above.
 pub async fn settle() {
     tokio::time::sleep(Duration::from_millis(30)).await;
 }

@@ -19,10 +19,10 @@ const LARGE_BODY_BYTES: usize = 2 << 20;
 const CLASSES: usize = 3;
 /// The values of `Accept-Language` in [`BROWSERS`], with its absence.
 const LANGUAGES: usize = 6;
-/// The same of `Cookie`.
+/// The values of `Cookie`, with its absence.
 const COOKIES: usize = 3;
 
-/// How the end of a body is told.
+/// How the end of a body is announced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Length,
@@ -116,7 +116,7 @@ impl Shape {
         }
     }
 
-    /// Whether a visitor got what the application says.
+    /// Whether a visitor got the application's answer.
     fn is_answered_by(&self, reply: &Reply) -> bool {
         match reply.status {
             206 | 304 if !self.asks.is_empty() => true,
@@ -138,7 +138,7 @@ fn plain(body: &[u8], fields: &str) -> Vec<u8> {
 
 const HTML: &str = "Content-Type: text/html\r\n";
 
-/// Counts runs, and collects what was wrong.
+/// Counts runs, and collects faults.
 struct CheckedVisits<'a> {
     application: &'a Application,
     site: &'a Site,
@@ -516,7 +516,7 @@ async fn visits_at_once(fields: &'static str, most: usize) {
     assert!(shared <= most, "{shared} shared runs, {fields}");
 }
 
-/// A connection that ends without an answer: the application may have done what it was asked for. Only where a
+/// A connection that ends without an answer: the application may have carried the request out. Only where a
 /// connection was kept, and ends before any byte of an answer, is a GET sent again on another, as nginx does: an
 /// application may close a kept connection at any time.
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! Random applications, each of which reads parts of the request and says no `Vary`, and random
-//! visitors. Each visitor has to get what the application gives to their own request.
+//! Random applications, each of which reads parts of the request and sends no `Vary`, and random
+//! visitors. Each visitor has to get the page that the application makes for their own request.
 //!
 //! `MAYFLY_VISITS=100000` asks for more visits; `MAYFLY_SEED` repeats a run.
 
@@ -21,15 +21,15 @@ const VISITS_EACH: u64 = 80;
 const MOST_EXAMPLES: usize = 3;
 
 /// Wrong answers that are accepted, in a thousand visits. An application may treat an address in a way
-/// that shows only where a visitor from there is compared: they may miss what is for them alone.
-/// What is for them is never shown to others, which is another kind.
+/// that shows only if a visitor from there is compared: they may miss a page that is for them alone.
+/// Their page is never shown to others, which is another kind.
 const TOLERATED: [(&str, u64); 1] = [("address", 20)];
 
 pub fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// Visitors have addresses from 127.0.0.2 on: a neutral address is none of theirs.
+/// Visitors have addresses from 127.0.0.2 on, so that a neutral address belongs to no visitor.
 const FIRST_ADDRESS: u8 = 2;
 const ADDRESSES: usize = 6;
 
@@ -160,7 +160,7 @@ fn shows_another_address(page: &Page, line: &str) -> bool {
     }
 }
 
-/// All applications are one upstream: the host says which, the path which page.
+/// All applications are one upstream: the host selects the application, the path the page.
 type Pages = BTreeMap<(String, String), Page>;
 
 async fn application(pages: Pages) -> Application {

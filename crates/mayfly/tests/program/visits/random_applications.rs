@@ -50,7 +50,7 @@ impl Fact {
         }
     }
 
-    /// What an application reads.
+    /// Returns the part of the request that an application reads.
     fn read(self, head: &str, address: &str) -> String {
         let agent = field(head, "user-agent");
         let cookies = field(head, "cookie");
@@ -129,7 +129,7 @@ fn yes_or_no(is_so: bool) -> &'static str {
     }
 }
 
-/// What an application does for some visitors.
+/// The effect of an application for some visitors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     None,
@@ -178,7 +178,7 @@ const EFFECTS: [Effect; 7] = [
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     pub reads: Vec<Fact>,
-    /// What happens to visitors for whom a fact has a value.
+    /// The effect for visitors for whom a fact has a value.
     pub effect: Option<(Fact, &'static str, Effect)>,
     /// The effect is the same for all visitors.
     has_effect_for_all: bool,

@@ -16,7 +16,7 @@ use crate::has_php_fpm;
 
 const HTML: &str = "Content-Type: text/html\r\n";
 
-/// Fields of applications that say who asks, or for whom.
+/// Fields of applications with the visitor, or the audience of the page.
 pub const PERSONAL_FIELDS: [&str; 9] = [
     "X-Tenant",
     "X-Shop-Key",
@@ -35,7 +35,7 @@ fn answer(line: &str, fields: &str, body: &str) -> Script {
 
 // One-time links.
 
-/// The first run for an address uses up what it names.
+/// The first run for an address uses up the link it names.
 async fn one_time_links(line: &'static str, fields: &'static str) -> Application {
     let used = Mutex::new(HashSet::new());
     Application::start(move |request| {
@@ -289,7 +289,7 @@ async fn a_tenant_is_answered_by_their_own_shop() {
 
 // Languages and cookies.
 
-/// Visitors in a random order; each has to see what `wanted` says of their fields.
+/// Visitors come in a random order; each has to see the page that `wanted` returns for their fields.
 async fn each_sees_their_own(
     fields: &[&str],
     answer: impl Fn(&Request) -> String + Send + Sync + Clone + 'static,

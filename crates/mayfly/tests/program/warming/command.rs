@@ -109,7 +109,7 @@ async fn pages_of_sitemaps_are_stored_and_fresh_ones_are_left_alone() {
         "{text}"
     );
     assert_eq!(php.take().len(), 2, "the sitemaps alone are read again");
-    // What the server asks itself is no visit.
+    // Requests of the server itself are no visits.
     assert!(!server.read("access.log").contains("192.0.0.8"));
 }
 
@@ -128,7 +128,7 @@ async fn what_is_not_stored_is_said_with_the_reason() {
         ),
         ("https://site.test/missing", 1, "(404, ", true),
         ("https://site.test/broken", 1, "(500, ", true),
-        // No upstream is asked for what is not kept, and nothing is purged.
+        // No upstream is asked for a page that is not kept, and nothing is purged.
         ("https://site.test/uncached", 1, "(off)", false),
         ("https://site.test/purge", 1, "(purge)", false),
         ("https://site.test/file", 1, "/file  (off)", false),
@@ -239,7 +239,7 @@ async fn an_interrupted_command_says_how_far_it_came() {
     let (code, text) = said(&output.await.expect("a thread").expect("an output"));
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("Stopped after 1 of 2 pages"), "{text}");
-    // The server goes on with what it has begun.
+    // The server goes on with the requests it has begun.
     gate.add_permits(1);
     assert_eq!(server.target().get("/2").await.status, 200);
     assert_eq!(php.take().len(), 2);

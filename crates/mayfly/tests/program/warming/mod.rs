@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use testkit::fake_php::{FakePhp, Request, Script};
 
-/// PHP that remembers each request: its target, and what came along of the visitor.
+/// PHP that remembers each request: its target, and the visitor's fields in it.
 struct Php {
     fake: FakePhp,
     asked: Arc<Mutex<Vec<String>>>,
@@ -39,12 +39,12 @@ impl Php {
         Php { fake, asked }
     }
 
-    /// What was asked for since the last time.
+    /// Takes the targets that were asked for since the last time.
     fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock())
     }
 
-    /// The same, sorted.
+    /// Like [`Self::take`], sorted.
     fn take_sorted(&self) -> Vec<String> {
         let mut asked = self.take();
         asked.sort();

@@ -1,4 +1,4 @@
-//! `cache_refill`: what a purge has hit is fetched again, if a visitor without a history can ask for it.
+//! `cache_refill`: a purged page is fetched again, if a visitor without a history can ask for it.
 
 use testkit::client::Target;
 use testkit::fake_php::Script;
@@ -37,15 +37,15 @@ async fn site(php: &Php, locations: &str) -> RunningServer {
     .await
 }
 
-/// Visits until a page is shown from memory. With `cache_shared`, the first visit of somebody who says something new is
-/// their own, and whether that matters is tried out in the background: each run has its number on the page.
+/// Visits until a page is shown from memory. With `cache_shared`, the first visit with new fields is the visitor's own,
+/// and whether the fields matter is tried out in the background: each run has its number on the page.
 async fn store(target: &Target, pages: &[(&str, &str)]) {
     for (path, fields) in pages {
         target.visit_until_hit(path, fields).await;
     }
 }
 
-/// Purges, and gives what PHP was asked for after that, once it was asked so often.
+/// Purges, and returns PHP's requests after that, once there are `count` of them.
 async fn asked_after_purge(target: &Target, php: &Php, json: &str, count: usize) -> Vec<String> {
     php.take();
     let fields = "Content-Type: application/json\r\n";
@@ -60,7 +60,7 @@ async fn asked_after_purge(target: &Target, php: &Php, json: &str, count: usize)
 }
 
 const EVERYTHING: &str = "{\"everything\":true}";
-/// Whom the server asks for.
+/// The address of the server's own requests.
 const NOBODY: &str = "from=192.0.0.8";
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn a_page_that_is_removed_by_its_key_is_fetched_again() {
     assert_eq!(php.take(), [format!("/a {NOBODY}")]);
 }
 
-/// Nothing is stored under one key that was made for another request, and no visitor's cookie is sent again.
+/// A page stored under one key was made for that key's request, and no visitor's cookie is sent again.
 #[tokio::test]
 async fn what_depends_on_a_visitor_is_left_to_visitors() {
     let php = php().await;

@@ -1,9 +1,10 @@
-//! What lies in the folders of real applications: who may have it, and who may not.
+//! Files in the folders of real applications: the public ones, and the private
+//! ones.
 
 /// A real application's files, as far as they matter.
 pub struct Layout {
     pub name: &'static str,
-    /// What tells the application.
+    /// The files by which the application is recognized.
     pub signs: &'static [&'static str],
     /// The document root within the folder.
     pub root: &'static str,

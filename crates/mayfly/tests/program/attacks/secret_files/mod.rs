@@ -1,6 +1,6 @@
 //! Files that lie in a document root and are for no visitor: copies, databases, keys, logs,
-//! archives, and folders that a `.htaccess` closes. Each application's folder is made
-//! from a table; its private files say SECRET, its public ones PUBLIC.
+//! archives, and folders that a `.htaccess` closes. Each application's folder is made from
+//! a table; its private files contain SECRET, its public ones PUBLIC.
 
 mod layouts;
 mod probes;
@@ -15,7 +15,7 @@ use probes::{PROBES, is_for_static};
 
 const DENIES: &str = "Order deny,allow\nDeny from all\n";
 
-/// What an index script says.
+/// An index script.
 const PAGE: &str = "<?php echo 'PAGE';";
 
 fn write(root: &Path, path: &str, text: &str) {
@@ -235,7 +235,7 @@ async fn a_refusal_is_logged_with_its_reason_and_a_flood_of_them_is_bounded() {
     let bound = 102 + usize::try_from(begun.elapsed().as_secs()).expect("a few seconds");
     let lines = server.error_log().lines().count();
     assert!(lines <= bound, "{lines} lines, {bound} may be");
-    // The next line that may be written says how many were not.
+    // The next line that may be written has the number of those that were not.
     while !server
         .error_log()
         .contains("more refusals were not logged)")

@@ -1,6 +1,6 @@
 //! Names of files that scanners ask every site for.
 
-/// What programs that look for mistakes ask every site for.
+/// Paths that programs which look for mistakes ask every site for.
 pub const PROBES: &[&str] = &[
     ".env",
     ".env.local",
@@ -298,7 +298,7 @@ pub const PROBES: &[&str] = &[
     "disk.qcow2",
 ];
 
-/// Those that even a folder of static files may hold by mistake only.
+/// The probes that even a folder of static files may hold by mistake only.
 pub fn is_for_static(probe: &str) -> bool {
     let name = probe
         .rsplit('/')
