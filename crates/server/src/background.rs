@@ -1,6 +1,6 @@
-//! What runs beside requests for as long as a configuration is in force: names
-//! that are followed, health checks, and requests that applications want repeated. One set of tasks for the process, on
-//! the first worker; a reload ends it and begins another.
+//! Background tasks that run while a configuration is in force: DNS names that are resolved again, health checks, and
+//! requests that applications want repeated. One set of tasks for the process, on the first worker; a reload ends it and begins
+//! another.
 //!
 //! Invariant: no task keeps a configuration alive that was replaced.
 

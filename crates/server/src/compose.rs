@@ -1,5 +1,5 @@
-//! Where the floors are put together: the tables of functions that lower floors call
-//! without knowing who is behind them.
+//! Connects the modules of the server: fills the tables of functions that lower modules call
+//! without depending on the modules that implement them.
 
 use std::sync::Arc;
 

@@ -36,7 +36,7 @@ use crate::route::{self, FoundLocation, pattern, rewrite};
 /// How often `rewrite ... last` may start the search for a location over.
 const MAX_REWRITE_CYCLES: usize = 10;
 
-/// Where a request is on its way. Small, since a hit goes through several.
+/// The stage that a request has reached. Small, since a hit goes through several.
 #[derive(Clone, Copy)]
 enum Stage {
     ServerRewrite,
@@ -53,7 +53,7 @@ enum Stage {
     Content,
 }
 
-/// What a stage comes to: the next one, or the end of this round.
+/// The result of a stage: the next stage, or the end of this round.
 type Step<'a> = Result<Stage, End<'a>>;
 
 /// How a round ends.
@@ -233,7 +233,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
         }
     }
 
-    /// Waits, and tells the next stage.
+    /// Waits for a delay, an access check, a mirror or the content, and returns the next stage.
     async fn wait(
         &self,
         request: &mut Request,
@@ -324,7 +324,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
         if location == Server::ROOT || found.rewrite.is_empty() {
             return before_limits(request);
         }
-        // What ends here is traced as well.
+        // A request that the rewrite program ends is traced as well.
         traces::begin(request);
         match rewritten(request, &found.rewrite) {
             Err(handled) => Err(handled.into()),

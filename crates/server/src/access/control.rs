@@ -1,5 +1,5 @@
-//! Access control: `allow` and `deny`, `auth_basic`, `auth_request`, in this
-//! order, together as `satisfy` says.
+//! Access control: `allow` and `deny`, `auth_basic`, `auth_request`, in this order, combined by
+//! `satisfy`.
 //!
 //! With `satisfy all` the first refusal counts; with `any` the first consent, and where no check
 //! consents, 401 is preferred to 403: the client may still find a password. Each check may also
@@ -18,7 +18,7 @@ use crate::exchange::variable;
 use crate::log::error_log;
 use crate::route::rewrite;
 
-/// What one check says.
+/// The verdict of one check.
 enum Verdict {
     NoOpinion,
     Agreed,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::access::{limit_conn, limit_req};
 use crate::exchange::request::Request;
 
-/// What the limits say.
+/// The decision of the limits about a request.
 pub enum LimitDecision {
     Pass,
     Reject(u16),

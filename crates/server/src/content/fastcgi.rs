@@ -84,7 +84,8 @@ pub fn params(
     }
     if exchange.litespeed {
         let announcement = litespeed::announcement(request.settings().esi.is_on());
-        // As it stands behind a server in front, and as LiteSpeed's own server has it.
+        // Both spellings: the one of a server behind a proxy, and that of LiteSpeed's own
+        // server.
         encoder.push(b"HTTP_X_LSCACHE", announcement);
         encoder.push(b"X-LSCACHE", announcement);
         if let Some(value) = purpose.vary_value {

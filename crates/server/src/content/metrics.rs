@@ -36,7 +36,8 @@ pub fn handle(request: &mut Request) -> StageEnd {
     StageEnd::Reply(Box::new(reply))
 }
 
-/// What goes with it: it is kept nowhere, and no page of another site gets hold of it.
+/// Response fields of pages for the operator: they are not stored, and pages of other sites
+/// cannot read them.
 pub const FIELDS: &[(&str, &[u8])] = &[
     ("Cache-Control", b"no-store"),
     ("X-Content-Type-Options", b"nosniff"),

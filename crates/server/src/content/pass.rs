@@ -53,7 +53,7 @@ use response::of_cache;
 
 pub use fetch_spec::take_body;
 
-/// What can be said of a request without waiting.
+/// A decision about a request that is made without waiting.
 pub enum PassDecision<'a> {
     Handled(StageEnd),
     UpstreamNeeded(UpstreamPlan<'a>),

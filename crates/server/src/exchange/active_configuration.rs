@@ -23,7 +23,7 @@ pub struct ActiveConfiguration {
     pub serial: u64,
     pub site: Site,
     pub locations: CompiledLocations,
-    /// Of each server, where its `.htaccess` files are.
+    /// The location of each server's `.htaccess` files.
     pub htaccess: Vec<Option<HtaccessSite>>,
     /// Some location has `cache_refill on`.
     pub refills: bool,
@@ -38,7 +38,7 @@ pub struct ActiveConfiguration {
     /// By [`site::ServerTlsId`].
     pub server_tls: Vec<ServerTlsInForce>,
     pub quic_keys: QuicKeys,
-    /// Those of clients, whatever configuration they began under.
+    /// The connections of clients, whatever configuration they began under.
     pub connections: Arc<Connections>,
 }
 

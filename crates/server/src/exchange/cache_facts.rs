@@ -1,4 +1,4 @@
-//! What the cache knows of a request, and did with it: for stages, variables and logs.
+//! The cache's facts about a request and its actions, for stages, variables and logs.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct CacheFacts {
     /// Age of the stored response in seconds.
     pub age: Option<u64>,
     pub last_modified: Option<Bytes>,
-    /// What the answer from memory spared an upstream, in microseconds.
+    /// The upstream's time that the answer from memory saved, in microseconds.
     pub spared_micros: u64,
     /// Why the cache had no part in the response, or could not keep it.
     pub reason: Option<Reason>,

@@ -1,5 +1,5 @@
-//! What lower floors call of those above them: plain functions in tables that are put
-//! together at the top of the crate. A process has one of each.
+//! Functions that lower modules call in modules above them: plain functions in tables
+//! that are put together at the top of the crate. A process has one of each.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -43,7 +43,7 @@ pub fn set_table(table: &'static Functions) {
 pub struct StoreFunctions {
     pub search: Search,
     pub entry: fn(&ActiveConfiguration, &EntryRequest) -> Result<Entry, Refusal>,
-    /// What is stored under this id.
+    /// Returns the identity of the response stored under this id.
     pub stored: fn(&ActiveConfiguration, &EntryRequest) -> Result<StoredIdentity, Refusal>,
 }
 
@@ -54,7 +54,7 @@ pub struct StoredIdentity {
     pub key: Box<[u8]>,
     /// Host, path and arguments, as they are; `None` where it has none.
     pub address: Option<Vec<u8>>,
-    /// The same as people are shown it.
+    /// Host, path and arguments, as people are shown them.
     pub shown: String,
 }
 

@@ -16,11 +16,11 @@ pub struct HostName {
     server: Option<(u64, ServerId)>,
 }
 
-/// As long as a name of the DNS may be (RFC 1035 §2.3.4).
+/// The longest name of the DNS (RFC 1035 §2.3.4).
 const MOST_KEPT_HOST_BYTES: usize = 255;
 
 impl HostName {
-    /// `host` is what `received` says.
+    /// Sets the name from a field; `host` is the parsed `received`.
     pub fn set(&mut self, received: &[u8], host: &http_semantics::Host<'_>) {
         self.received.clear();
         self.received.extend_from_slice(received);
@@ -30,7 +30,7 @@ impl HostName {
         self.server = None;
     }
 
-    /// Is this what `field` says, by its very bytes?
+    /// Does the name come from `field`, byte by byte?
     pub fn is_named_by(&self, field: &[u8]) -> bool {
         !field.is_empty() && self.received == field
     }

@@ -1,4 +1,4 @@
-//! Where a request comes from: from this machine or not, for whom, and under which of its names.
+//! The origin of a request: from this machine or not, for whom, and under which of its names.
 //! `content/own_machine.rs` decides by it.
 
 use std::net::{IpAddr, SocketAddr};
@@ -12,8 +12,9 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::Request;
 
 impl Request {
-    /// Was it made on this machine, by a client that speaks for itself? A proxy on this machine says
-    /// for whom it asks. Fields that were left out because of their names may have said so.
+    /// Was it made on this machine, by a client that speaks for itself? A proxy on this machine names
+    /// its client in a field. Fields that were left out because of their names may have been such
+    /// fields.
     pub fn is_made_here(&self) -> bool {
         let facts = self.received.connection();
         let is_peer_here = match (facts.peer, &facts.local) {

@@ -1,5 +1,5 @@
-//! What the fragments of a page may cost: one budget for a page, whatever the language (ESI, SSI) and the
-//! depth of its parts. The outermost request makes it, and the requests that are made within share it
+//! The budget for the fragments of a page: one budget for a page, whatever the language (ESI, SSI) and
+//! the depth of its parts. The outermost request makes it, and the requests that are made within share it
 //! ([`Extras::inherited`](super::extras::Extras::inherited)).
 //!
 //! ```text
@@ -31,7 +31,7 @@ const MAX_FETCHES_AT_ONCE: usize = 16;
 /// Lines in the error log about one page and its parts, beside one for each bound that it has met.
 pub const MAX_LINES: u32 = 20;
 
-/// What bounds a page.
+/// The bounds of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     Includes,
@@ -46,11 +46,11 @@ impl Bound {
     const COUNT: usize = 5;
 }
 
-/// What the fragments of a page may cost together.
+/// The budget that the fragments of a page share.
 pub struct PageBudget {
     limits: FragmentLimits,
     max_includes: u32,
-    /// The directive that says so.
+    /// The directive that sets `max_includes`.
     includes_directive: &'static str,
     spent: Mutex<SpentBudget>,
     fetch_has_ended: Notify,
@@ -65,7 +65,7 @@ struct SpentBudget {
     waiting_since: Option<Instant>,
     fetches_under_way: usize,
     lines: u32,
-    /// By bound: it was met, and told.
+    /// For each bound: it was met, and logged.
     is_told: [bool; Bound::COUNT],
     fragments_of_turn: u32,
     tokens_of_turn: u32,
@@ -75,13 +75,13 @@ struct SpentBudget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogLine {
     Written,
-    /// It is the last one, and says so.
+    /// The last line, which mentions that no more follow.
     Last,
     LeftOut,
 }
 
 impl PageBudget {
-    /// `includes`: how many, and the directive that says so.
+    /// Creates a budget. `includes`: the maximal number, and the directive that sets it.
     pub fn new(limits: FragmentLimits, includes: (u32, &'static str)) -> PageBudget {
         PageBudget {
             limits,
@@ -203,7 +203,7 @@ impl PageBudget {
         }
     }
 
-    /// The same before a tag is run or a piece of text let through.
+    /// Gives up the thread from time to time, before a tag is run or a piece of text let through.
     pub async fn before_token(&self) {
         let is_over = {
             let mut spent = self.spent.lock();

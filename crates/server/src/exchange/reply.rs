@@ -45,7 +45,7 @@ pub struct ReplyHead {
     pub is_final: bool,
 }
 
-/// Where a response comes from.
+/// The source of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReplySource {
     #[default]
@@ -56,14 +56,14 @@ pub enum ReplySource {
     Cache,
 }
 
-/// What is the upstream's own, or not there.
+/// Lines of the head that are the upstream's own, or absent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PassedLines {
     pub date: bool,
     pub server: bool,
 }
 
-/// What is sent beside what the fields hold.
+/// Lines of the head that are sent in addition to the fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AddedLines {
     /// `Accept-Ranges: bytes`
@@ -75,10 +75,10 @@ pub struct AddedLines {
 /// In which form the body is sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BodyForm {
-    /// In this coding: `Content-Encoding` says so, the entity
-    /// tag is sent as a weak one, and no ranges are promised.
+    /// In this coding: `Content-Encoding` names it, the entity tag is sent as a weak one,
+    /// and no ranges are promised.
     pub coded: Option<Coding>,
-    /// What compression did, once it is done.
+    /// The result of compression, once it is done.
     pub compressed: Option<CompressionRatio>,
     /// Ranges of it may be sent.
     pub accepts_ranges: bool,
@@ -86,8 +86,7 @@ pub struct BodyForm {
     pub is_left_out: bool,
 }
 
-/// Where a stored head is: with its whole response, or ahead of a body that is
-/// still arriving.
+/// A stored head: part of its whole response, or ahead of a body that is still arriving.
 #[derive(Debug, Clone)]
 pub enum StoredFrom {
     Response(Arc<StoredResponse>),
@@ -176,7 +175,7 @@ impl ReplyHead {
         self.field(name).is_some()
     }
 
-    /// As [`ReplyHead::field`] for what most hits are asked about.
+    /// Like [`ReplyHead::field`], for the fields that most hits read.
     #[inline]
     pub fn known(&self, field: KnownField) -> Option<&[u8]> {
         if !self.fields.is_empty() {
@@ -246,7 +245,7 @@ impl ReplyHead {
     }
 }
 
-/// Where the bytes of a body are.
+/// The body of a response, or where its bytes come from.
 pub type Body = outbound::Body<Request>;
 
 impl Reply {

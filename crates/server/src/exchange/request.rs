@@ -40,16 +40,16 @@ pub struct Request {
     pub received_bytes: u64,
     /// Unix milliseconds at which this request was last looked at.
     pub now: u64,
-    /// What upstreams did; `None` while no upstream was asked.
+    /// The trace of the upstreams that were tried; `None` while no upstream was asked.
     pub trace: Option<Arc<Mutex<Trace>>>,
     pub cache: CacheFacts,
-    /// What most requests do without.
+    /// State that most requests do without.
     pub extras: Extras,
     pub delivery: Delivery,
 }
 
 impl Request {
-    /// What was received, at the level of `server`.
+    /// Creates a request from a received head, at the level of `server`.
     #[inline]
     pub fn new(
         configuration: ConfigurationHandle,
@@ -90,7 +90,7 @@ impl Request {
         self.internal_with(connection.clone(), head.clone())
     }
 
-    /// Likewise, with another head.
+    /// Like [`Request::internal`], with another connection and head.
     pub fn internal_with(
         &self,
         connection: Arc<ConnectionFacts>,
@@ -120,7 +120,7 @@ impl Request {
         self.server().location(self.route.location())
     }
 
-    /// Where upstreams' doings are noted.
+    /// Returns the trace of upstreams, to note tries in.
     pub fn trace(&mut self) -> &Arc<Mutex<Trace>> {
         self.trace.get_or_insert_default()
     }
@@ -144,19 +144,19 @@ impl Request {
         self.route.enter(locations, self.route.server(), location);
     }
 
-    /// What holds in the location.
+    /// The settings of the request's location.
     pub fn settings(&self) -> &Settings {
         &self.compiled_location().settings
     }
 
-    /// The same for keeps, where the request changes meanwhile. All threads count
-    /// their shares in one place: not for what every hit does.
+    /// Returns a counted reference to the settings, for callers that change the request meanwhile.
+    /// All threads count in one place: not for the path of every hit.
     pub fn settings_held(&self) -> Arc<Settings> {
         self.compiled_location().settings.clone()
     }
 
-    /// Where the location stands among all: for those who hold the configuration
-    /// themselves, while the request changes.
+    /// Returns the index of the location among all, for callers that hold the configuration
+    /// themselves while the request changes.
     pub fn compiled_location_id(&self) -> CompiledLocationId {
         self.route.compiled()
     }

@@ -1,5 +1,5 @@
-//! Where a request has got to: its server and location, and the path, arguments and method that it
-//! goes on with. Rewriting and internal redirects change them.
+//! The current route of a request: its server and location, and the path, arguments and method that
+//! it goes on with. Rewriting and internal redirects change them.
 
 use site::{LocationId, Server, ServerId};
 
@@ -14,7 +14,7 @@ const MAX_INTERNAL_REDIRECTS: u8 = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     Received,
-    /// Redirected internally, as the configuration says (`try_files`, `index`).
+    /// Redirected internally by the configuration (`try_files`, `index`).
     Redirected,
     /// Redirected internally to what an application (`X-Accel-Redirect`) or an error (`error_page`)
     /// names.
@@ -37,7 +37,7 @@ pub struct RequestRoute {
     server: ServerId,
     /// One of the server's.
     location: LocationId,
-    /// The same among those of all servers.
+    /// The index of the location among those of all servers.
     compiled: CompiledLocationId,
     pub method: Method,
     /// `Some` where an internal redirect or `convert_head` changed it.

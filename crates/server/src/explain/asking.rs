@@ -13,7 +13,7 @@ use crate::exchange::subrequest;
 /// More of a page is not waited for: it is too large to be stored by far.
 const MAX_BODY_BYTES: u64 = 256 << 20;
 
-/// What was answered.
+/// The application's answer to a request that was really made.
 pub struct ApplicationAnswer {
     pub told: AskedResponse,
     pub reason: Option<Reason>,

@@ -1,5 +1,5 @@
-//! What the server would do with a request, and what is stored, told to people: the answers of the
-//! control socket to `mayfly explain`, for requests and for what is stored.
+//! Explanations for people: what the server would do with a request, and which responses are stored.
+//! They answer `mayfly explain` over the control socket.
 //!
 //! ```text
 //! explanation   from a request to what would become of it

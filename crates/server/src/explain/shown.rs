@@ -45,7 +45,7 @@ impl<'a> ShownZone<'a> {
         masked(response.address().unwrap_or_default(), self.shown_arguments)
     }
 
-    /// What a list says of a stored response.
+    /// Describes a stored response for a list.
     pub fn short(&self, found: &InspectedResponse, now: Millis) -> Entry {
         let InspectedResponse { response, .. } = found;
         let head = &response.head;
@@ -82,7 +82,7 @@ impl<'a> ShownZone<'a> {
         }
     }
 
-    /// All that is said of a stored response.
+    /// Describes a stored response in full.
     pub fn whole(&self, found: &InspectedResponse, now: Millis) -> Entry {
         let InspectedResponse { response, .. } = found;
         let vary = response.vary.as_ref();
@@ -156,7 +156,7 @@ fn shown_value(name: &[u8], value: &[u8], shown: &NameSet) -> String {
     }
 }
 
-/// What a response varies on; of values only those that browsers negotiate by.
+/// Returns the fields that a response varies on; values only of fields by which browsers negotiate.
 fn shown_vary(vary: &VaryKey) -> Vec<(String, String)> {
     let values = vary.negotiated().unwrap_or_default();
     let value = |name: &String| {

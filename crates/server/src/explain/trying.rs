@@ -131,7 +131,8 @@ fn is_known(one: &TriedAnswer, others: &[TriedAnswer]) -> bool {
     others.iter().any(is_same)
 }
 
-/// What an alteration did; `again` is the answer to it once more, where the first was new.
+/// Compares the answer to an altered request with the others; `again` is a second answer to it, if the first was
+/// new.
 fn compared(
     altered: String,
     unaltered: &[TriedAnswer; 2],

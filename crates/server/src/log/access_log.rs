@@ -1,4 +1,4 @@
-//! The access log: one line for each request, as `log_format` says
+//! The access log: one line for each request, formatted by `log_format`
 //! (<https://nginx.org/en/docs/http/ngx_http_log_module.html>).
 //!
 //! Lines are formatted straight into a buffer of the thread and leave together,
@@ -21,7 +21,7 @@ use crate::exchange::variable;
 use pending::GatheredLines;
 use variable_path::OpenFiles;
 
-/// What a thread keeps for its log lines.
+/// The log buffers of a thread.
 #[derive(Default)]
 struct Writer {
     gathered: GatheredLines,
@@ -92,7 +92,7 @@ fn write_all(request: &mut Request, writer: &mut Writer) {
 /// Writes out what this thread has gathered, except for logs with `buffer=`
 /// whose time has not come. For whenever the thread is about to sleep.
 pub fn flush_thread() {
-    // Where the thread is ending, its lines have been written already.
+    // A thread that is ending has written its lines already.
     let _ = WRITER.try_with(|writer| {
         if let Ok(mut writer) = writer.try_borrow_mut()
             && let Some(writer) = writer.as_mut()

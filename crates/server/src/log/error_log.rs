@@ -73,8 +73,8 @@ pub fn not_stored(request: &Request, reason: &'static str, took: u64) {
     );
 }
 
-/// Writes a line about a `request` that was refused. Anybody can cause these: a flood
-/// of them is cut, and the next line says how many were left out.
+/// Writes a line about a `request` that was refused. Any client can cause such lines: a flood of them
+/// is cut, and the next line reports how many were left out.
 pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
     if !are_told(&request.settings().error_logs, level) {
         return;
@@ -128,7 +128,8 @@ pub fn emergency(configuration: &ActiveConfiguration, message: fmt::Arguments<'_
     error_logs.write(logs, LogLevel::Alert, 0, message, "");
 }
 
-/// What lines say of `request`, for those who write them when it may be gone.
+/// Copies the details of `request` that a log line ends with, for lines written after the request is
+/// gone.
 pub fn origin(request: &Request) -> Origin {
     Origin::new(
         request.received.head(),
@@ -141,7 +142,7 @@ pub fn origin(request: &Request) -> Origin {
     )
 }
 
-/// The same as text.
+/// Formats the details of [`origin`] as text.
 pub fn context(request: &Request) -> String {
     origin(request).text()
 }

@@ -53,8 +53,8 @@ pub struct Source {
     pub door: PurgeInterface,
     /// An address, or the number of an account.
     pub who: String,
-    /// A page says so that the server has asked itself for. What it names is left to visitors: pages that
-    /// purge each other would otherwise be fetched for ever.
+    /// A page asked for it in a request that the server made itself. Pages named by such a purge wait for
+    /// visitors: pages that purge each other would otherwise be fetched for ever.
     pub is_own_visit: bool,
 }
 
@@ -127,7 +127,7 @@ fn line(format: PurgeLogFormat, now_ms: u64, source: &Source, report: &PurgeRepo
     out
 }
 
-/// As `escape=default` of an access log: `\xXX` for what is not plain ASCII.
+/// Escapes like `escape=default` of an access log: `\xXX` for bytes that are not plain ASCII.
 fn text(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for &byte in value.as_bytes().iter().take(MAX_TEXT_BYTES) {
@@ -140,7 +140,7 @@ fn text(value: &str) -> String {
     out
 }
 
-/// As JSON has it, and in ASCII.
+/// Escapes as a JSON string, in ASCII.
 fn json(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for unit in value.encode_utf16().take(MAX_TEXT_BYTES) {

@@ -27,7 +27,7 @@ pub struct SurroundedBody {
     trailers: Fields,
 }
 
-/// What stands around a body.
+/// Texts around a body (`add_before_body`, `add_after_body`).
 pub struct Addition {
     before: Option<Template>,
     after: Option<Template>,
@@ -84,7 +84,7 @@ impl ArrivingBody<Request> for SurroundedBody {
         Box::pin(self.pull(request))
     }
 
-    /// What is around it is asked for in the client's name: it goes with the client.
+    /// The texts around it are requested in the client's name: the body ends with the client.
     fn flow(&self) -> Flow {
         let own = self.body.as_ref().map(|body| body.flow());
         Flow {

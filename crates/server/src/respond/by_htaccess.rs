@@ -1,5 +1,6 @@
-//! What `.htaccess` files say of a response: fields (`Header`), lifetimes (`Expires*`), types of files, pages of errors. All
-//! of it is judged for one request, and applied to what is sent to its client only: what is stored has nothing of it.
+//! Rules of `.htaccess` files for a response: fields (`Header`), lifetimes (`Expires*`), types of files, pages of
+//! errors. They are evaluated for one request, and applied to the response to its client only: a stored response has
+//! nothing of them.
 
 use bytes::Bytes;
 use htaccess::{ErrorDocument, FieldEffect, FieldLine, FileType, ResponseRules};
@@ -108,7 +109,7 @@ pub fn apply_fields(rules: &ResponseRules, reply: &mut Reply) {
     for line in &always {
         match for_all.contains(&line.name) || !line.takes_away() {
             true => apply_line(line, &mut for_all),
-            // It may be meant for what a script says.
+            // It may apply to a field that a script sets.
             false => apply_line(line, fields),
         }
     }
@@ -147,15 +148,15 @@ fn apply_line(line: &FieldLine, fields: &mut Fields) {
     }
 }
 
-/// What takes the place of a page for an error.
+/// The answer in the place of an error page.
 pub enum ErrorAnswer {
     Reply(Box<Reply>),
     /// The request has another path now.
     Redirected,
 }
 
-/// What `ErrorDocument` says of an error; `None`: nothing. The page is asked for as a visitor would ask, so that it is nothing
-/// that a visitor may not have.
+/// Returns the answer of `ErrorDocument` to an error; `None` if there is no such rule. The page is requested as a
+/// visitor would, so that it shows nothing that a visitor may not see.
 pub fn error_answer(request: &mut Request, status: u16, fields: &Fields) -> Option<ErrorAnswer> {
     let rules = request.extras.carried.rules.as_ref()?;
     let reply = |reply| Some(ErrorAnswer::Reply(Box::new(reply)));

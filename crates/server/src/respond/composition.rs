@@ -81,7 +81,7 @@ pub fn part(
     request: &mut Request,
     mut reply: Box<Reply>,
 ) -> Result<Box<dyn ArrivingBody<Request>>, Bound> {
-    // What is not at hand is counted as it is read.
+    // Bytes that are not at hand are counted as they are read.
     parts::take_bytes(request, reply.body.length_at_hand().unwrap_or(0))?;
     let expander = recode::expand_part(request, &mut reply);
     let composition = match esi::choose(request, &mut reply) {
@@ -91,7 +91,7 @@ pub fn part(
     if let Some(expander) = expander {
         let body = std::mem::replace(&mut reply.body, Body::Empty);
         let body = recode::around(body, Some(expander));
-        // What it expands to counts as well.
+        // Expanded bytes count as well.
         reply.body = parts::counted(body.into_arriving());
     }
     let body = match sub_filter::apply(request, &mut reply) {

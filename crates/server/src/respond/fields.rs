@@ -310,11 +310,11 @@ fn charset(
 ) -> Option<Transcoder> {
     let of_upstream = request.extras.given();
     let accel = of_upstream.and_then(|extra| extra.carried.accel_charset.take());
-    // As in nginx: old browsers took the charset of a redirect for that of the next page.
+    // Like in nginx: old browsers took the charset of a redirect for that of the next page.
     if matches!(reply.head.status, 301 | 302) {
         return None;
     }
-    // The upstream itself overrides what it says of its charset.
+    // The upstream's own X-Accel-Charset overrides the charset of its media type.
     let overrides = settings.overrides || accel.is_some();
     let wanted = match accel {
         Some(charset) => charset,

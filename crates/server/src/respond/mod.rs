@@ -42,8 +42,8 @@ use composition::Composition;
 
 pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
 
-/// What a form that is kept beside a stored body is called: its content coding, or what finds its
-/// parts.
+/// Returns the name of a form that is stored beside a body: its content coding, or the language of
+/// its parts.
 pub fn form_name(form: Encoding) -> &'static str {
     match form {
         page_commands::KEPT_SSI => "ssi",
@@ -109,7 +109,7 @@ impl PendingForm {
     }
 }
 
-/// What happens to a body on its way to the client.
+/// The changes to a body on its way to the client.
 enum Changes {
     None,
     Some(Box<BodyChanges>),
@@ -117,7 +117,7 @@ enum Changes {
     Wait(Box<Wait>),
 }
 
-/// What is put around a body, from within.
+/// The changes around a body, from within.
 #[derive(Default)]
 struct BodyChanges {
     composition: Option<Composition>,
@@ -128,7 +128,7 @@ struct BodyChanges {
 impl BodyChanges {
     fn apply(self, request: &mut Request, body: Body) -> Body {
         if request.route.method == Method::Head {
-            // It is dropped; that there is one decides how its length is told.
+            // The body is dropped; its existence decides how its length is sent.
             return body;
         }
         let mut body = match self.composition {
@@ -212,7 +212,7 @@ fn adds_nothing(request: &Request, reply: &Reply) -> bool {
         && !request.extras.reach_response()
 }
 
-/// What is left to decide about a response that nothing is added to.
+/// Prepares a response that nothing is added to.
 fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Changes {
     if !request.route.is_subrequest() {
         check_conditions(request, reply);

@@ -35,8 +35,8 @@ pub fn status_page(request: &Request, code: u16) -> Reply {
     Reply::new(code, b"text/html", page)
 }
 
-/// The same with these fields. A redirect of a browser that is to get a page instead that leads on
-/// (`msie_refresh`) becomes one.
+/// Creates a page with these fields. If a browser gets a page in place of a redirect (`msie_refresh`), the
+/// page leads on to the redirect's target.
 pub fn page_with(request: &Request, code: u16, fields: &Fields) -> Reply {
     let location = fields.get("location");
     if let Some(location) = location.filter(|_| wants_refresh(request, code)) {
@@ -108,7 +108,7 @@ pub fn add_slash(request: &mut Request) -> StageEnd {
     redirect(request, 301, target)
 }
 
-/// `scheme://host[:port]` as this request should be told to come back.
+/// Returns `scheme://host[:port]` for redirects to this server.
 fn origin(request: &Request) -> Vec<u8> {
     let settings = &request.settings().redirects;
     let server = request.server();

@@ -6,7 +6,7 @@
 //! <https://github.com/tokers/zstd-nginx-module>).
 //!
 //! A stored response is compressed once, off the threads that serve, and kept so, and so is a file; everything
-//! else is compressed as it is sent. crates/recoding does both; here is decided what is done, and said in the head.
+//! else is compressed as it is sent. crates/recoding does both; this module decides which, and sets the fields.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
 use crate::exchange::request::{Method, Request};
 use crate::route::pattern;
 
-/// What happens to a body.
+/// The content coding of a body on its way to the client.
 pub enum Recoding {
     /// It is sent as the reply has it.
     AsIs,
@@ -346,7 +346,7 @@ fn may_have_gzip(request: &Request, settings: &CompressionSettings, head: &Reply
     request.received.head().field("via").is_none() || proxied(request, head, settings.gzip_proxied)
 }
 
-/// `gzip_disable`: is this a client that gzip is kept from? One that cannot be told is.
+/// `gzip_disable`: must this client not get gzip? A client for which a pattern gives up counts as disabled.
 #[cold]
 fn is_disabled_for(request: &Request, settings: &CompressionSettings) -> bool {
     let Some(agent) = request.received.head().field("user-agent") else {

@@ -5,7 +5,7 @@
 //! cache ─► sub_filter ─► SSI, ESI ─► what is added around ─► charset, compression ─► client
 //! ```
 //!
-//! What is stored is what the upstream sent; each request gets its own replacements.
+//! The cache stores the upstream's body; each request gets its own replacements.
 
 use bytes::Bytes;
 use http_cache::KnownField;

@@ -13,7 +13,7 @@ use crate::route::pattern;
 use server_base::site_path;
 use site_files::open::OpenPurpose;
 
-/// What a rewrite program came to.
+/// The result of a rewrite program.
 #[derive(Debug)]
 pub enum Rewritten {
     /// Go on in this location.
@@ -126,8 +126,8 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
     Step::Next
 }
 
-/// Where a redirect leads: captured text that was decoded is escaped again, and the old arguments
-/// are appended.
+/// Returns the target of a redirect: captured text that was decoded is escaped again, and the old
+/// arguments are appended.
 fn redirect_target(
     request: &mut Request,
     replacement: &Template,

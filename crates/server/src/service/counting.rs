@@ -14,9 +14,9 @@ use server_base::sampling::Sample;
 
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Of a target, no more is looked at.
+/// The bytes of a target that are looked at.
 const MAX_NAMED_BYTES: usize = 300;
-/// Where [`numbers::table::CACHE_STATUSES`] has `none`.
+/// The index of `none` in [`numbers::table::CACHE_STATUSES`].
 const NO_CACHE: usize = numbers::table::CACHE_STATUSES.len() - 1;
 
 /// Counts a request that has ended.

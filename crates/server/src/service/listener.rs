@@ -6,13 +6,13 @@ use transport::facts::LocalAddress;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::host_name::HostName;
 
-/// What is remembered of a connection from one of its requests to the next.
+/// State of a connection that is remembered from one of its requests to the next.
 pub struct Memory {
-    /// Of the socket that it came by.
+    /// The address of the socket that it came by.
     address: ListenAddress,
     /// Its listener in the configuration of this serial number.
     found: Option<(u64, ListenerId)>,
-    /// What the last request named.
+    /// The host that the last request named.
     pub host: HostName,
 }
 

@@ -82,8 +82,8 @@ impl KnownUrl {
     }
 }
 
-/// What key and address tell of the URL. Keys that begin with a URL tell it exactly, among them those of
-/// `cache_shared`.
+/// Returns the URLs that key and address allow. A key that begins with a URL gives it exactly, such as the
+/// keys of `cache_shared`.
 fn known_urls(wanted: &WantedResponse) -> impl Iterator<Item = KnownUrl> {
     let of_key = ["https", "http"].into_iter().find_map(|scheme| {
         let rest = wanted.key.strip_prefix(scheme.as_bytes())?;
@@ -131,8 +131,8 @@ fn split_port(host: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// What visitors' Host fields say: the port is there unless it is the usual one, or another machine
-/// stands before this one.
+/// Returns the values of visitors' Host fields: with the port unless it is the usual one, or without if
+/// another machine stands before this one.
 fn hosts(name: &str, scheme: &str, port: Option<u16>) -> Vec<String> {
     let usual = if scheme == "https" { 443 } else { 80 };
     match port.filter(|&port| port != usual) {
@@ -179,7 +179,7 @@ fn with_negotiated(
     mut fields: Vec<(String, Vec<u8>)>,
     negotiated: &[(String, Option<Vec<u8>>)],
 ) -> Vec<(String, Vec<u8>)> {
-    // What the class says of itself stays: `cache_shared` sends it to all.
+    // The `User-Agent` of the class stays: `cache_shared` sends it for all.
     fields.retain(|(name, _)| name == "user-agent" || !negotiated.iter().any(|(it, _)| it == name));
     let sent = negotiated.iter();
     let sent = sent.filter_map(|(name, value)| Some((name.clone(), value.clone()?)));

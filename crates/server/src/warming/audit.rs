@@ -45,7 +45,7 @@ pub async fn run(configuration: Weak<ActiveConfiguration>) {
         let pages: Vec<String> = pages.collect();
         let configuration = ConfigurationHandle::new(configuration);
         for url in pages {
-            // What becomes of it is compared where the page is learned.
+            // Its result is compared in the learned pool.
             let _ = timeout(MAX_AUDIT, audit(&configuration, &url)).await;
         }
     }

@@ -3,7 +3,7 @@
 //! asked again and again.
 //!
 //! ```text
-//! pages    one page that a user names; a page that is read for what it says
+//! pages    one page that a user names; a page that is read for its content
 //! refill   after a purge: which pages are fetched again, in which order
 //! repeat   what an application has named in a response (`X-Cache-Repeat`)
 //! audit    learned pages that are made again to be compared (`cache_learn`)

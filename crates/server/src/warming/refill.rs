@@ -30,7 +30,7 @@ use crate::service::own_visit::request;
 /// Pages that are asked for at the same time: as many as keep PHP's workers busy, and half of those
 /// that may stand in the line of refreshes.
 const AT_ONCE: usize = 8;
-/// What has not been fetched so long after a purge is left to visitors.
+/// How long after a purge its pages are fetched; the rest is left to visitors.
 const TIME: Duration = Duration::from_secs(60);
 /// When a page is tried again that visitors' requests left no room for.
 const RETRY: Duration = Duration::from_millis(100);
@@ -43,7 +43,7 @@ const REST: u32 = 9;
 static REFILLS: Mutex<Vec<Refill>> = Mutex::new(Vec::new());
 
 struct Refill {
-    /// Of its task.
+    /// The number of its task.
     id: u64,
     zone: Weak<Zone>,
     /// Under which configuration; that of the last purge.

@@ -10,15 +10,15 @@ use crate::exchange::own_visit::{NotAsked, Purpose};
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
 
-/// As browsers ask for pages.
+/// The media types that browsers accept for pages.
 const ACCEPT: &[u8] = b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
-/// What most browsers take: a page that is stored compressed is stored for them.
+/// The codings that most browsers accept: a page that is stored compressed is stored for them.
 const ACCEPT_ENCODING: &[u8] = b"gzip, deflate, br, zstd";
 
 /// More of a page is not waited for: it is too large to be stored by far.
 const MAX_BODY_BYTES: usize = 256 << 20;
 
-/// What became of a visit.
+/// The result of a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisitResult {
     /// It was stored, and fresh.
@@ -92,7 +92,7 @@ pub async fn visit(request: &mut Request) -> VisitResult {
     }
 }
 
-/// What a page says, and its status. Its body is `None` where it is longer than `max_bytes` or broke off.
+/// Reads a page: its body and its status. The body is `None` if it is longer than `max_bytes` or broke off.
 pub async fn read(
     request: &mut Request,
     max_bytes: usize,

@@ -30,7 +30,7 @@ const INBOX: usize = 256;
 pub struct AcceptedConnection {
     pub socket: UnregisteredSocket,
     pub peer: Option<SocketAddr>,
-    /// Where it came in.
+    /// The address of the listener that accepted it.
     pub address: ListenAddress,
     pub slot: ConnectionSlot,
 }
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!((loads.count(), loads.add().0), (2, 2));
     }
 
-    /// What worker `own` has of a connection that it accepted.
+    /// Creates a connection that worker `own` has accepted; returns it if the worker keeps it.
     fn accept(loads: &WorkerLoads, own: usize) -> Option<AcceptedConnection> {
         let accepted = AcceptedConnection {
             socket: UnregisteredSocket::Unix(UnixStream::pair().unwrap().0),

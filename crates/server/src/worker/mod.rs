@@ -97,13 +97,13 @@ impl Workers {
             let Some(thread) = self.threads.lock().pop() else {
                 return;
             };
-            // A worker that panicked has said so; the others go on.
+            // A worker that panicked has logged it; the others go on.
             let _ = thread.join();
         }
     }
 }
 
-/// What a worker knows of itself and the others.
+/// The state that a worker is started with.
 #[derive(Clone)]
 struct WorkerContext {
     shared: Arc<WorkersState>,
@@ -114,7 +114,7 @@ struct WorkerContext {
 fn run(context: &WorkerContext, inbox: mpsc::Receiver<AcceptedConnection>) {
     let (shared, index) = (&context.shared, context.index);
     clock::keep_readings();
-    // Where that may not be asked for, turns are as long as those of others.
+    // If the kernel refuses it, the worker keeps the default time slice.
     let _ = time_slice::set(TIME_SLICE);
     let built = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -203,7 +203,7 @@ fn give_back(shared: &WorkersState, configuration: &ActiveConfiguration, idle: &
     if idle.is_new_rest() {
         shared.rest(0);
     }
-    // What sweeps have removed is kept for this thread.
+    // Removed objects were put aside for this thread to reuse.
     spare_objects::give_back();
 }
 

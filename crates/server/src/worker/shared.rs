@@ -1,5 +1,4 @@
-//! What all workers share: the configuration in force, its listening sockets, and the word
-//! that the server stops. A reload replaces the first two in one call.
+//! State shared by all workers: the configuration in force, its listening sockets, and the signal to stop.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,7 +20,7 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 
 /// Between two rounds of housekeeping while there are requests.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-/// The same where nothing has happened for as long.
+/// Between two rounds of housekeeping after a minute without requests.
 const REST_INTERVAL: Duration = Duration::from_secs(60);
 /// A server that has had no requests for some seconds gives memory back when it looks again.
 const GIVES_BACK_FROM: Duration = Duration::from_secs(4);
@@ -50,7 +49,7 @@ impl Listening {
 /// The listening sockets in force; with `reuseport` there is one per worker.
 pub type Sockets = HashMap<ListenAddress, Vec<Arc<Listening>>>;
 
-/// What a graceful stop waits for.
+/// The requests that a graceful stop waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// For requests under way.
@@ -59,7 +58,7 @@ pub enum Patience {
     ForNextRequests,
 }
 
-/// What all workers share.
+/// The state shared by all workers.
 pub struct WorkersState {
     configuration: ArcSwap<ActiveConfiguration>,
     /// Another number for each configuration that was in force in this process.
@@ -111,7 +110,7 @@ impl IdlePause {
 }
 
 thread_local! {
-    /// What [`WorkersState::configuration_of_thread`] gave last, and its generation.
+    /// The configuration that [`WorkersState::configuration_of_thread`] last returned, and its generation.
     static IN_FORCE: RefCell<Option<(u64, ConfigurationHandle)>> = const { RefCell::new(None) };
 }
 
@@ -154,9 +153,9 @@ impl WorkersState {
         self.configuration.load_full()
     }
 
-    /// The same for threads that ask for each request: looks at the shared place
-    /// only when something has changed there, and counts in a line of the thread's
-    /// own. The thread holds on to what it was given until it asks again.
+    /// Returns the configuration in force, for threads that need it for each request: loads the shared pointer only
+    /// after a change, and counts references in a cache line of the thread's own. The thread holds on to this
+    /// configuration until its next call.
     pub fn configuration_of_thread(&self) -> ConfigurationHandle {
         let generation = self.generation.load(Ordering::Acquire);
         IN_FORCE.with_borrow_mut(|kept| match kept {

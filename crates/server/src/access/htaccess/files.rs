@@ -21,7 +21,7 @@ const LOOK_MS: u64 = 1000;
 const MAX_FOLDERS: usize = 20_000;
 /// Bytes of all rules that a thread keeps.
 const MAX_BYTES: usize = 64 << 20;
-/// What a pattern takes beside its text, compiled.
+/// The memory of a compiled pattern beside its text.
 const PATTERN_BYTES: usize = 8 << 10;
 /// One more byte than rules are read of, so that a longer file is known.
 const READ_BYTES: u64 = (1 << 20) + 1;
@@ -35,7 +35,7 @@ pub struct RuleNote {
     pub closes: bool,
 }
 
-/// What a thread knows of a path.
+/// The state of a path in a thread's table.
 struct KnownFolder {
     looked_at: u64,
     is_folder: bool,
@@ -145,7 +145,7 @@ impl KnownFolder {
         };
         known.is_folder = true;
         let is_link = FileType::from_raw_mode(found.st_mode) == FileType::Symlink;
-        // What a link leads to may change while the link does not.
+        // The target of a link may change while the link does not.
         let stamp = (!is_link).then(|| stamp(&found));
         if let Some(before) = before
             && stamp.is_some()
@@ -338,7 +338,7 @@ impl Disk for FolderFiles<'_> {
     }
 }
 
-/// What a user file says of a name and a password.
+/// Checks a name and a password against a user file.
 fn check_user(credentials: Option<&(Vec<u8>, Vec<u8>)>, user_file: &str) -> UserCheck {
     let Some((user, password)) = credentials else {
         return UserCheck::Wrong;

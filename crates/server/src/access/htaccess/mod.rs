@@ -30,7 +30,7 @@ use files::{FolderFiles, RuleNote};
 #[inline]
 pub fn obey(request: &mut Request) -> Option<StageEnd> {
     let server = request.route.server();
-    // What an application or an error page names is not the visitor's choice.
+    // A path named by an application or an error page is not the visitor's choice.
     if request.configuration.htaccess[server.0].is_none()
         || request.route.kind == RequestKind::Diverted
     {
@@ -100,7 +100,7 @@ fn set_response(request: &mut Request, response: Option<Box<ResponseRules>>) {
     }
 }
 
-/// What the script of an error's page is told of the error.
+/// Returns the `REDIRECT_*` variables for the script of an error page.
 fn error_variables(request: &Request) -> Vec<(String, Vec<u8>)> {
     let Some(status) = request.delivery.error_page.error_status() else {
         return Vec::new();
@@ -197,9 +197,9 @@ fn local_time(seconds: i64) -> [u32; 7] {
     ]
 }
 
-/// Notes of files that have been told, so that not every thread tells them.
+/// Notes of files that have been logged, so that not every thread logs them.
 static TOLD: Mutex<Option<HashSet<RuleNote>>> = Mutex::new(None);
-/// Beyond them, notes are told again.
+/// Beyond this number, notes are logged again.
 const MAX_TOLD: usize = 4096;
 
 /// Tells the operator of lines that have another effect than in Apache, once for each state of a file.

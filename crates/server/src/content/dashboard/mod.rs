@@ -116,7 +116,7 @@ async fn try_answer(
     }
 }
 
-/// What changes nothing.
+/// Answers a request that changes nothing.
 async fn look(request: &Request, asked: DashboardRequest) -> Result<Vec<u8>, Refusal> {
     let configuration = request.configuration.shared().clone();
     let looking = &functions::table().looking;
@@ -215,13 +215,13 @@ struct DashboardRights {
     holder: Option<String>,
 }
 
-/// What the table of numbers says that the page shows.
+/// The part of the table of numbers that the page shows.
 #[derive(Serialize)]
 struct Title {
     name: &'static str,
     title: &'static str,
     help: &'static str,
-    /// Of a histogram.
+    /// The bounds of a histogram's buckets.
     bounds: &'static [f64],
 }
 

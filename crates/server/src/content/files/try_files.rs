@@ -36,7 +36,7 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd
             match target.first() {
                 Some(b'@') => StageEnd::Named(target),
                 _ => {
-                    // As in nginx, a URI without arguments goes on without those of the request.
+                    // Like in nginx, a URI without arguments goes on without those of the request.
                     let (path, args) = http_semantics::split_query(&target);
                     StageEnd::Redirect {
                         path: path.to_vec(),

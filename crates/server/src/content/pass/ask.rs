@@ -17,7 +17,7 @@ use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::log::purge_log::PurgeInterface;
 
-/// Answers with what the upstream says, through the cache where there is one.
+/// Answers with the upstream's response, through the cache if the location has one.
 pub async fn ask(
     request: &mut Request,
     pass: &Arc<Pass>,

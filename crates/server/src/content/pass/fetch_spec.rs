@@ -1,5 +1,5 @@
-//! What an upstream is asked for a request: the group and how to reach it, the request in the
-//! terms of its protocol, the body.
+//! Creates the fetch for a request: the upstream group and how to reach it, the request in its
+//! protocol, the body.
 
 use std::sync::Arc;
 
@@ -147,7 +147,7 @@ struct RenderedRequest {
     request: UpstreamRequest,
     body: RequestBody,
     is_head: bool,
-    /// Where the upstream is asked over TLS: how, and the name that its certificate must have.
+    /// With TLS: the connector, and the name that the upstream's certificate must have.
     tls: Option<(tls_client::Connector, String)>,
 }
 

@@ -136,7 +136,7 @@ fn cookie(request: &mut Request, proxy: &Proxy, value: &[u8]) -> Option<Vec<u8>>
     changed.then(|| parts.join(&b';'))
 }
 
-/// Adds flags and takes them off, as the first line that names the cookie says.
+/// Adds and removes flags, following the first rule that names the cookie.
 fn flags(request: &mut Request, rules: &[CookieFlags], parts: &mut Vec<Vec<u8>>) -> bool {
     let Some(first) = parts.first() else {
         return false;

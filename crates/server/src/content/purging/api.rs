@@ -107,7 +107,7 @@ async fn read(request: &mut Request, client: &mut ClientSide) -> Result<PurgeReq
         let message = format!("expected a body of at most {max_bytes} bytes");
         Failure::Refused(Refusal::new(413, message))
     };
-    // A length that is said beforehand was compared with `client_max_body_size` alone.
+    // A declared Content-Length has only been compared with `client_max_body_size` so far.
     let said = client.input().and_then(|input| input.remaining());
     if said.is_some_and(|bytes| bytes > max_bytes) {
         return Err(too_large());
@@ -131,7 +131,7 @@ async fn read(request: &mut Request, client: &mut ClientSide) -> Result<PurgeReq
     )?)
 }
 
-/// The answer that says why not.
+/// Returns the answer that explains a refusal.
 pub fn refused(refusal: &Refusal) -> StageEnd {
     let mut handled = reply(refusal.status, refusal.to_json());
     let StageEnd::Reply(reply) = &mut handled else {

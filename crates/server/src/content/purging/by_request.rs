@@ -28,8 +28,7 @@ pub struct LocationPurge {
 
 /// How a purge is answered.
 enum PurgeAnswer {
-    /// As the module ngx_cache_purge does: a page that shows this key, or 404 where nothing was
-    /// stored.
+    /// Like the module ngx_cache_purge: a page that shows this key, or 404 if nothing was stored.
     Page(String),
     /// 200 and how many.
     Count,

@@ -62,7 +62,7 @@ fn as_sent(captures: &Captures, target: &[u8]) -> Option<Groups> {
     let end = memchr::memchr2(b'?', b'#', target).unwrap_or(target.len());
     let path = target.get(..end)?;
     let mut decoded = Vec::with_capacity(path.len());
-    // Where each decoded byte begins in the path.
+    // The position in the path at which each decoded byte begins.
     let mut starts = Vec::with_capacity(path.len() + 1);
     let mut at = 0;
     while let Some(&byte) = path.get(at) {

@@ -42,7 +42,7 @@ pub struct WantedSlice {
 }
 
 impl WantedSlice {
-    /// What `request` asks for, once it asked for `$slice_range`.
+    /// Returns the slice that `request` asks for, if it has used `$slice_range`.
     pub fn by(request: &Request) -> Option<WantedSlice> {
         match request.cache.slicing {
             Slicing::First(start) | Slicing::Next(start) => Some(WantedSlice {
@@ -64,8 +64,8 @@ impl WantedSlice {
     }
 }
 
-/// Where the client's single range begins. Zero where that is not known before
-/// the response: no range, several, the last bytes, or a condition on it.
+/// Returns the start of the client's single range; zero if it is not known before the
+/// response: no range, several, the last bytes, or a condition on it.
 fn asked_start(received: &ReceivedRequest) -> u64 {
     if received.head().field("if-range").is_some() {
         return 0;
@@ -89,7 +89,7 @@ fn start_of(range: &[u8]) -> u64 {
     number(text).unwrap_or(0)
 }
 
-/// What `Content-Range` says (RFC 9110 §14.4).
+/// A parsed `Content-Range` field (RFC 9110 §14.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContentRange {
     pub start: u64,

@@ -37,7 +37,7 @@ pub fn look_up(
 ) -> Result<Box<Reply>, Box<MissedLookup>> {
     let tier = match found.kind {
         NotFreshKind::Miss | NotFreshKind::VaryMiss if !keeps_learned(plan) => plan.zone.tier(),
-        // What is in memory has come from there, or is newer.
+        // Learned pages in memory have come from the disk, or are newer.
         NotFreshKind::Miss | NotFreshKind::VaryMiss => {
             let reads = !found.is_outdated() && learned::reads_from_disk(plan);
             plan.zone.tier().filter(|_| reads)

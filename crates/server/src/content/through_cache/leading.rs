@@ -93,7 +93,7 @@ pub async fn lead_fetch(
     }
 }
 
-/// What the client gets of the fetch that its request leads.
+/// Answers the client whose request leads the fetch.
 fn answer_leader(
     request: &mut Request,
     pass: &Arc<Pass>,
@@ -109,7 +109,7 @@ fn answer_leader(
         LeaderOutcome::Reading(reader) => {
             request.cache.note_storing();
             if let Some(outcome) = &mut request.cache.outcome {
-                // Of a body that still arrives, this is not known yet.
+                // While the body still arrives, this is not known yet.
                 outcome.stored = reader.stored().is_some();
             }
             reading(&mut request.cache, reader)

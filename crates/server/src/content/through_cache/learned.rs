@@ -1,5 +1,5 @@
-//! What a page is made of is learned beside its fetch (`cache_learn`): the fetch has a number, and what
-//! comes of it is told to the pool's [`learning::LearnedPool`].
+//! Learns the inputs of a page beside its fetch (`cache_learn`): the fetch has a number, and its result is reported to
+//! the pool's [`learning::LearnedPool`].
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,8 +20,9 @@ use super::tags;
 use crate::content::pass::learned;
 use crate::exchange::request::Request;
 
-/// How long requests for a page go past the cache that was made with a database of addresses. A site that does without it has its
-/// page stored again then; another may show it once more until PHP has said what it opened.
+/// How long requests for a page go past the cache that was made with a database of addresses. If a site does without
+/// it, its page is stored again after that time; otherwise the page may be shown once more until PHP has reported the
+/// files it opened.
 const REMEMBER_ADDRESS_DATABASE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A fetch whose page is learned, if it is stored.
@@ -133,7 +134,8 @@ pub fn is_for_an_address(store: &StorePlan, now: Millis) -> bool {
     store.sent.learned.is_some() && refused() == Some(Reason::AddressDatabase)
 }
 
-/// Lets the page be shown for a time, unless the application has said how long itself, and writes it to disk with what it was made of.
+/// Returns the function that lets the page be shown for a time, unless the application has set a lifetime itself, and
+/// writes the page to disk with its inputs.
 fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
     let (zone, key, stored) = (store.zone.clone(), store.key.clone(), stored.clone());
     Box::new(move |time, made_of| {
@@ -233,7 +235,7 @@ impl Guard for MarkedPage {
     }
 }
 
-/// What a page is found by in what was learned.
+/// Returns the name of a page among the learned pages: zone, key and the fields of `Vary`.
 pub fn page_name(zone: &Zone, key: &[u8], vary: Option<(&VarySpec, &[u8])>) -> Vec<u8> {
     let mut name = zone.config().name.clone().into_bytes();
     name.push(0);

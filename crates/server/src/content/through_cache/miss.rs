@@ -1,5 +1,4 @@
-//! What becomes of a request that the cache had no fresh answer for: one step after the other, until
-//! one of them answers.
+//! Serves a request that the cache had no fresh response for: one step after the other, until one of them answers.
 
 use std::sync::Arc;
 
@@ -148,7 +147,7 @@ fn join_later(request: &mut Request, plan: &Plan<'_>, came: Millis) -> Step {
     }
 }
 
-/// What follows an earlier fetch; `end` is `None` where it takes too long.
+/// Returns the step after an earlier fetch; `end` is `None` if the fetch took too long.
 fn after_earlier(
     request: &mut Request,
     plan: &Plan<'_>,
@@ -157,7 +156,7 @@ fn after_earlier(
 ) -> Step {
     match end {
         Some(FlightEnd::Over) => join_later(request, plan, came),
-        // What comes next will not be shared either.
+        // The next response will not be shared either.
         Some(FlightEnd::Refused(why)) => {
             request.now = clock::now();
             note_not_stored(&mut request.cache, why);
@@ -170,7 +169,7 @@ fn after_earlier(
     }
 }
 
-/// What is decided about a request that found nothing fresh.
+/// Decides about a request that found nothing fresh.
 pub fn decide(
     request: &Request,
     pass: &Pass,

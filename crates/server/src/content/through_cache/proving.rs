@@ -32,7 +32,7 @@ use crate::exchange::cache_facts::CacheFacts;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::{Method, Request};
 
-/// What the visitor gets next.
+/// Chooses the next step of a visitor whose page is not proven to be shareable.
 pub async fn prove(
     request: &mut Request,
     pass: &Arc<Pass>,
@@ -120,7 +120,7 @@ fn is_comparable(request: &Request) -> bool {
         })
 }
 
-/// What may be shown to a visitor whose own request fails.
+/// Returns the stored response that may be shown to a visitor whose own request fails.
 pub fn stand_in(request: &Request, plan: &Plan<'_>) -> StandIn {
     let now = Millis(request.now);
     match find(request, plan) {
@@ -198,7 +198,7 @@ fn begin_shared(request: &mut Request, pass: &Arc<Pass>, plan: &Plan<'_>, page: 
         let seen = &request.configuration.live.alive_zones.seen_pages;
         match plan.zone.refused(&plan.key.as_ref(), Millis(request.now)) {
             Some(_) => seen.evidence.shared_ended(page.name, None, request.now),
-            // Another request has begun it, and tells how it ends.
+            // Another request has begun it, and reports how it ends.
             None => seen.evidence.shared_failed(page.name, request.now),
         }
         seen.announce(page.name);

@@ -1,5 +1,5 @@
-//! Removing from a zone what a write has made out of date, once `purge_keys` has said what. (Purges
-//! by order are in `content/purging`.)
+//! Removes the pages that `purge_keys` has found out of date after a write from a zone. (Purges by
+//! order are in `content/purging`.)
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use crate::exchange::request::Request;
 use crate::exchange::variable;
 use purge_order::Target;
 
-/// What a request to purge is about, as the rules have it.
+/// Returns the targets of a request to purge, following the rules of its zone.
 pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
     match &rules.shared {
         _ if rules.purges_everything => vec![Target::everything()],
@@ -41,7 +41,7 @@ fn key_of_get(request: &mut Request, rules: &CacheRules) -> Vec<u8> {
 /// The key that the same request has with another method.
 fn key_of(request: &mut Request, rules: &CacheRules, method: &'static str) -> Vec<u8> {
     let method = request.route.method_override.replace(method);
-    // What maps gave for the method that came is not what they give for this one.
+    // Maps may depend on the method: their values have to be evaluated again.
     let maps = std::mem::take(&mut request.extras.values.maps);
     let key = variable::evaluate(request, &rules.key);
     request.extras.values.maps = maps;
@@ -49,7 +49,7 @@ fn key_of(request: &mut Request, rules: &CacheRules, method: &'static str) -> Ve
     key
 }
 
-/// What a write removes once it has succeeded.
+/// The zone and page that a write invalidates once it has succeeded.
 pub struct Invalidation<'a> {
     pub zone: &'a Arc<Zone>,
     pub what: InvalidatedPage,
@@ -57,9 +57,9 @@ pub struct Invalidation<'a> {
 
 /// The page that a write removes.
 pub enum InvalidatedPage {
-    /// What is stored under this key.
+    /// The page that is stored under this key.
     Key(Vec<u8>),
-    /// What is stored for this address by whatever keys.
+    /// The pages that are stored for this address, under all keys.
     Shared {
         address: Vec<u8>,
         /// How often anybody's write may remove it.
@@ -72,9 +72,9 @@ pub enum InvalidatedPage {
 /// Writes remove a page no more often than this, even if it is fresh for longer.
 const LONGEST_INVALIDATION_PAUSE: Duration = Duration::from_secs(10);
 
-/// What a write removes: what GET has stored for its target. Where anybody may write and
-/// pages are shared (`cache_shared`), once in a page's lifetime: a flood of writes would
-/// otherwise keep the page out of the cache.
+/// Returns the page that a write invalidates: the response that GET has stored for its target.
+/// If anybody may write and pages are shared (`cache_shared`), a page is removed at most once in
+/// its lifetime: a flood of writes would otherwise keep it out of the cache.
 pub fn invalidation<'a>(
     request: &mut Request,
     rules: &CacheRules,

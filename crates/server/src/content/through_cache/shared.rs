@@ -1,11 +1,11 @@
 //! Fetches whose answers may be shared: the request that the application is sent in the
 //! place of a visitor's.
 //!
-//! With `cache_shared` it is written anew ([`shared_request`] says how and why); everything
-//! that the configuration makes of a request (params, fields, the URL of a `proxy_pass`)
-//! is then evaluated over the request made here, so that nothing of the visitor's own can
-//! get in between. What this file takes over from the visitor's request is listed in
-//! [`request_for`], and all of it is in the key that [`put_key`] makes.
+//! With `cache_shared` it is written anew (how and why: [`shared_request`]); everything that the
+//! configuration makes of a request (params, fields, the URL of a `proxy_pass`) is then evaluated over the
+//! request made here, so that nothing of the visitor's own can get in between. What this file takes over
+//! from the visitor's request is listed in [`request_for`], and all of it is in the key that [`put_key`]
+//! makes.
 //!
 //! Without `cache_shared` fields go as nginx sends them, less the arguments and cookies that
 //! do not count ([`without_what_does_not_count`]).
@@ -80,12 +80,12 @@ pub fn put_keyed(
     shared_request::put_keyed(&received(request), &rules.request, keyed, key)
 }
 
-/// What is left out of a request where responses have named these fields in `Vary`.
+/// Returns the fields left out of a request when responses have named these fields in `Vary`.
 pub fn without_varied(request: &Request, names: &[String], left_out: LeftOut) -> LeftOut {
     shared_request::without_varied(&received(request), names, left_out)
 }
 
-/// The same as [`put_key`] for a request with cookies that are in no key ([`shared_request::put_visitors_key`]).
+/// Like [`put_key`], for a request with cookies that are in no key ([`shared_request::put_visitors_key`]).
 pub fn put_visitors_key(
     request: &Request,
     rules: &SharedRules,
@@ -196,7 +196,7 @@ pub fn request_for(
     made.route.method = Method::Get;
     made.route.method_override = None;
     made.extras.remote_user = None;
-    // What another upstream has said before (X-Accel-Redirect) is in no key.
+    // An earlier X-Accel-Redirect of another upstream is in no key.
     made.trace = None;
     Some(made)
 }
@@ -217,7 +217,7 @@ fn made_for_cache(
     connection: Arc<ConnectionFacts>,
     head: Vec<u8>,
 ) -> Option<Box<Request>> {
-    // What was read once is read again; if not, nothing is sent.
+    // This head is parsed a second time; if that fails, nothing is sent.
     let head = parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?;
     let mut made = request.internal_with(connection, head);
     made.trace = request.trace.clone();
@@ -241,7 +241,7 @@ fn resume_way(request: &Request, made: &mut Request) {
     }
 }
 
-/// What the application may learn of the connection: the port it came in by, which is in the
+/// Returns the connection facts that the application may see: the port of the listener, which is in the
 /// key, and an address that no client has, unless the client's own is tried. Over a unix socket there is
 /// no address.
 fn without_connection(received: &ReceivedRequest, tries_address: bool) -> Arc<ConnectionFacts> {

@@ -1,4 +1,4 @@
-//! What a failed fetch is called where a stale response may stand in for it.
+//! Names a failed fetch for the rules by which a stale response may stand in for it.
 
 use http_cache::StaleReason;
 

@@ -28,7 +28,7 @@ pub fn of(
     left_out: LeftOut,
 ) -> (Standing, Option<SharedPage>) {
     if request.is_dry() {
-        // It is told what is known.
+        // `explain` shows all that is known.
         return look_closely(request, rules, (zone, key), left_out);
     }
     if left_out.is_nothing() {
@@ -90,7 +90,7 @@ fn look_closely(
     (standing, Some(page))
 }
 
-/// What responses for the key, or else other pages of the site, have named in `Vary`.
+/// Returns the fields that responses for the key, or else other pages of the site, have named in `Vary`.
 fn varies_on(request: &Request, zone: &Zone, key: &[u8]) -> Option<Arc<VarySpec>> {
     let spec = zone.vary_spec(&KeyRef::new(key));
     spec.or_else(|| site_variance::known(zone, request))

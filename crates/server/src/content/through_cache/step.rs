@@ -1,4 +1,4 @@
-//! What a request that the cache had no fresh answer for does next. Functions that decide give
+//! The next step of a request that the cache had no fresh response for. Functions that decide return
 //! a step; `miss::serve` takes one after the other.
 
 use std::sync::Arc;

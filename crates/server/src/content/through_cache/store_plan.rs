@@ -1,5 +1,5 @@
-//! What a fetch for the cache asks the upstream, and what one needs to know when its response is
-//! there. Both are put together while the visitor's request is at hand.
+//! Plans a fetch for the cache: the request for the upstream, and the facts needed when its response arrives. Both
+//! are put together while the visitor's request is at hand.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ use upstream_fetch::FetchSpec;
 /// pages do not queue behind each other.
 const REMEMBER_NOT_SHAREABLE: Duration = Duration::from_secs(5);
 
-/// What the storing side of a fetch needs to know; outlives the client.
+/// The facts that the storing side of a fetch needs; outlives the client.
 pub struct StorePlan {
     pub zone: Arc<Zone>,
     pub rules: Arc<CacheRules>,
@@ -55,10 +55,10 @@ pub struct StorePlan {
     pub uses: u32,
     pub pass: Arc<Pass>,
     pub is_validating: bool,
-    /// Of a request that went past the cache.
+    /// Why the request went past the cache, if it did.
     pub past: Option<PastCache>,
     pub form: StoredForm,
-    /// What the response may purge, where the upstream is trusted with it.
+    /// The purge by response fields, if the upstream is trusted with it.
     pub purges: Option<ByResponse>,
     /// For conditions that are read once the response is there.
     pub request: Option<Box<Request>>,
@@ -69,11 +69,11 @@ pub struct StorePlan {
 pub struct StoredForm {
     /// The slice that a 206 must be to be stored.
     pub slice: Option<WantedSlice>,
-    /// Where the configuration has a `charset_map`.
+    /// The conversions of the configuration's `charset_map`, if there is one.
     pub charsets: Option<Arc<Conversions>>,
 }
 
-/// Who else is told of a fetch.
+/// Other parts of the server that are informed of a fetch.
 pub struct FetchLinks {
     /// Other nodes (`cache_nodes_pages`).
     pub sharing: Option<Box<PageSharing>>,
@@ -83,11 +83,11 @@ pub struct FetchLinks {
     pub evidence: Option<EvidenceLink>,
     /// With `cache_guest_sessions`.
     pub guests: Option<Arc<SeenPages>>,
-    /// Of a page that is not stored: PHP's report of it is heard until the fetch is over.
+    /// For a page that is not stored: PHP's report of it is received until the fetch is over.
     pub visit: Option<learning::Fetch>,
 }
 
-/// What the upstream was asked.
+/// The request that was sent to the upstream.
 pub struct SentRequest {
     pub method: &'static [u8],
     /// The head that the upstream is sent, or that was received where fields go as they are.
@@ -101,21 +101,21 @@ pub struct SentRequest {
     pub site: Option<CacheKey>,
     /// Scheme, host and port of the request, where responses may have tags.
     pub origin: Vec<u8>,
-    /// Where what the page is made of is learned.
+    /// The fetch whose page inputs are learned.
     pub learned: Option<Box<LearnedFetch>>,
 }
 
 /// Whether the response may be for one visitor alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponsePrivacy {
-    /// As its fields say.
+    /// The response's fields decide.
     AsSaid,
-    /// Likewise: `private` and `no-store` count although `Cache-Control` is ignored.
+    /// The response's fields decide, and `private` and `no-store` count although `Cache-Control` is ignored.
     AsSaidAlthoughIgnored,
     /// It is shown within the visitor's session only.
     OfSession,
-    /// That it begins a session says nothing (`cache_guest_sessions`). `is_uniform`: nor does what it says of caching,
-    /// which all pages of the site say alike.
+    /// A response that begins a session is shared all the same (`cache_guest_sessions`). `is_uniform`: its caching
+    /// fields, which all pages of the site have alike, do not count either.
     OfGuests { is_uniform: bool },
 }
 
@@ -130,7 +130,7 @@ impl StorePlan {
         use_stale(&self.rules)
     }
 
-    /// Where the response is stored, or would be.
+    /// Returns the zone, key and request head under which the response is stored, or would be.
     pub fn place(&self) -> StoredPlace<'_> {
         StoredPlace {
             zone: &self.zone,
@@ -146,8 +146,8 @@ impl StorePlan {
         }
     }
 
-    /// Was the application sent a preference that one visitor has and others have not? An
-    /// application that refuses the Origin of one says nothing of the others.
+    /// Was the application sent a preference that one visitor has and others have not? Its refusal of one visitor's
+    /// Origin does not apply to others.
     pub fn has_sent_preferences(&self) -> bool {
         let mut names = self.sent.preferences.iter().flatten();
         names.any(|name| self.sent.head.field(name).is_some())
@@ -189,7 +189,7 @@ impl StorePlan {
         stands_in
     }
 
-    /// Did the request go past the cache, so that its response says nothing about others?
+    /// Did the request go past the cache, so that its response is no evidence about others?
     pub fn is_bypass(&self) -> bool {
         self.past == Some(PastCache::OwnRequest)
     }
@@ -210,7 +210,7 @@ impl StorePlan {
     /// at all where the reason is this very request. Otherwise one visitor who
     /// is logged in would keep all others from a new copy.
     pub fn remembered_for(&self, why: Reason) -> Duration {
-        // Where cookies count, notes say it for each group of visitors.
+        // With cookies in the key, notes record it for each group of visitors.
         let is_noted = self.expected.cookies.is_some();
         let is_own = self.is_bypass() || self.has_sent_preferences() || why.is_of_one_request();
         // A database of addresses is remembered for longer already.
@@ -232,7 +232,7 @@ pub fn prepare(
     let is_shared = plan.audience.class().is_some() && *role == FetchRole::Shared;
     let validating = leader
         .stale()
-        // What the protocol says is not stored, so a 304 would say nothing of it.
+        // LiteSpeed's response fields are not stored, so a 304 could not repeat them.
         .filter(|_| !plan.rules.speaks_litespeed())
         .filter(|stored| matches!(stored.head.status, 200 | 206))
         .filter(|stored| match plan.rules.revalidation {
@@ -303,7 +303,7 @@ pub fn prepare(
         let key = FetchKey::new(plan.zone, plan.key.as_ref().bytes());
         fetch.begun(request, Some(key))
     });
-    // What is asked once the response is there.
+    // Some conditions are evaluated only when the response is there.
     let asks_later = !plan.rules.no_cache.is_empty()
         || pass.exchange.limit_rate.as_constant().is_none() && !pass.exchange.limit_rate.is_empty();
     let slice = WantedSlice::by(request);
@@ -317,7 +317,7 @@ pub fn prepare(
             && has_cookie_outside_key(request, plan.rules)
     };
     let privacy = match plan.audience.group() {
-        // A session's copies are told apart by its cookies.
+        // The copies for a session have its cookies in their key.
         Some(_) => ResponsePrivacy::OfSession,
         None if minds_private() => ResponsePrivacy::AsSaidAlthoughIgnored,
         None if guests::may_share(request, plan) => ResponsePrivacy::OfGuests { is_uniform: false },
@@ -395,7 +395,7 @@ fn sharing(request: &Request, plan: &Plan<'_>, leader: &Leader) -> Option<PageSh
     let rules = plan.rules;
     let is_kept = rules.learn.as_ref().is_some_and(|learn| learn.keeps);
     let is_shared = rules.shares_pages
-        // What is known of a page does not go with it.
+        // A page with learned inputs is not sent without them.
         && !is_kept
         && plan.past_cache().is_none()
         && plan.audience.group().is_none()
@@ -425,7 +425,7 @@ fn sharing(request: &Request, plan: &Plan<'_>, leader: &Leader) -> Option<PageSh
     PageSharing::begin(nodes, wanted)
 }
 
-/// What the request says that matters for the response's fields for LiteSpeed's cache.
+/// Returns the facts of the request that matter for LiteSpeed's response fields.
 fn expected(plan: &Plan<'_>, leader: &Leader, vary_value: Option<&'static str>) -> RequestMemory {
     let Some(with) = plan.audience.cookies() else {
         return RequestMemory {
@@ -452,7 +452,7 @@ fn varied_fields(plan: &Plan<'_>, leader: &Leader) -> Vec<String> {
         .collect()
 }
 
-/// What the shared request tells of its page.
+/// Creates the link that reports the shared request to the evidence of its page.
 fn evidence_link(request: &Request, plan: &Plan<'_>) -> Option<EvidenceLink> {
     let Audience::Class(_, None) = plan.audience else {
         return None;

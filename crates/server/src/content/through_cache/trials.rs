@@ -39,7 +39,7 @@ pub fn begin(seen: &Arc<SeenPages>, source: TrialSource, order: TrialOrder) {
     }));
 }
 
-/// A trial under way; its end is told when it is dropped.
+/// A trial under way; its result is reported when it is dropped.
 struct TrialRun {
     seen: Arc<SeenPages>,
     order: TrialOrder,

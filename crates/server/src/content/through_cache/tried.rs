@@ -41,14 +41,14 @@ impl TrialSource {
         }
     }
 
-    /// The same for a trial of this page.
+    /// Sets the page that the trial is of.
     #[must_use]
     pub fn of_page(mut self, page: PageName) -> TrialSource {
         self.page = Some(page);
         self
     }
 
-    /// The same once more.
+    /// Returns a copy for a further request of the trial.
     pub fn duplicate(&self) -> TrialSource {
         TrialSource {
             page: self.page,
@@ -184,7 +184,7 @@ pub fn lead(request: &Request, plan: &Plan<'_>) -> Option<Leader> {
     }
 }
 
-/// What is stored for the page.
+/// Returns the stored body of the page.
 pub fn stored_body(source: &mut TrialSource) -> Option<Vec<u8>> {
     let TrialSource { request, pass, .. } = source;
     let configuration = request.configuration.clone();

@@ -1,4 +1,4 @@
-//! What the client sent, and what has become of it on the way: method, target, host,
+//! Variables of the client's request and of its current state: method, target, host,
 //! body.
 
 use std::net::IpAddr;

@@ -21,7 +21,8 @@ const GATHER_BYTES: usize = 64 * 1024;
 /// The buffers of a thread.
 #[derive(Default)]
 pub struct GatheredLines {
-    /// What `by_directive` belongs to: addresses mean nothing in another configuration.
+    /// The configuration whose addresses are the keys of `by_directive`; they mean
+    /// nothing in another.
     configuration: Weak<ActiveConfiguration>,
     /// By the address of the directive in that configuration: which buffer it fills.
     by_directive: HashMap<usize, usize, foldhash::fast::RandomState>,
@@ -119,7 +120,7 @@ pub fn waiting_lines() -> Arc<Notify> {
 /// Whole lines for one log.
 pub struct Pending {
     sink: Arc<Sink>,
-    /// Where the lines at hand go.
+    /// The file that the gathered lines are written to.
     handle: Option<Handle>,
     lines: Vec<u8>,
     /// `buffer=`; 0: none.
@@ -173,7 +174,7 @@ impl Pending {
                 self.flush();
             }
         } else if self.lines.len() > self.keep_bytes {
-            // What was there before is a full buffer; the line begins the next.
+            // The earlier lines fill the buffer; this line begins the next.
             let line = self.lines.split_off(start);
             self.flush();
             self.handle = self.sink.handle();

@@ -93,7 +93,7 @@ fn name(request: &mut Request) -> String {
     }
 }
 
-/// What is asked for.
+/// Returns the attributes for method, target and host of a request.
 pub fn subject(request: &Request) -> Vec<Attribute> {
     let host = match &*request.server().name {
         "" => bounded(request.received.host()),
@@ -106,8 +106,8 @@ pub fn subject(request: &Request) -> Vec<Attribute> {
     ]
 }
 
-/// Those of nginx's module, which are the conventions of OpenTelemetry 1.16 for HTTP, those of the
-/// cache, and those of `otel_span_attr`.
+/// Collects the attributes of nginx's module (the conventions of OpenTelemetry 1.16 for HTTP), those
+/// of the cache, and those of `otel_span_attr`.
 fn attributes(request: &mut Request) -> Vec<Attribute> {
     let mut found = subject(request);
     put_http(request, &mut found);
@@ -216,7 +216,7 @@ fn zone_name<'a>(request: &'a Request, settings: &Settings) -> Option<&'a str> {
     Some(&zone.name)
 }
 
-/// What the request has waited for.
+/// Adds a span for each wait of the request.
 pub fn put_children(request: &Request, tracing: &Tracing, out: &mut Vec<Span>) {
     let waits = tracing.waits.iter();
     out.extend(waits.map(|wait| of_wait(tracing, wait)));
@@ -329,7 +329,7 @@ pub fn put_fetch(within: &ParentSpan, fetch: &FetchSpan, tries: &[Try], out: &mu
     }
 }
 
-/// What a try says of the server, and what came of it.
+/// Adds the attributes of one try at an upstream: server, status, times and sizes.
 fn put_try(attempt: &Try, made: &mut Span) {
     let found = &mut made.attributes;
     found.push(Attribute::text("server.address", &*attempt.address));

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A page is run only if it asks for it itself, by `Surrogate-Control: content="ESI/1.0"`, or if the
-//! location says so (`esi always`). Tags in a page or in a fragment that did not ask are text.
+//! location demands it (`esi always`). Tags in a page or in a fragment that did not ask are text.
 
 mod fragment;
 mod run;

@@ -33,7 +33,7 @@ const MAX_PARALLEL: usize = 16;
 const MAX_NESTING: usize = 64;
 /// `<esi:try>` within `<esi:try>`: each is run by itself.
 const MAX_TRIES: usize = 8;
-/// What is held of one `<esi:try>`.
+/// The tokens and bytes that are held for one `<esi:try>`.
 const MAX_HELD_TOKENS: usize = 4096;
 const MAX_HELD_BYTES: usize = 1024 * 1024;
 
@@ -58,7 +58,7 @@ struct Fragment {
     is_optional: bool,
 }
 
-/// What to send, in order.
+/// The pieces to send, in order.
 enum Piece {
     Text(Bytes),
     Include(RequestedFragment),
@@ -79,7 +79,7 @@ struct RequestedFragment {
 enum Failure {
     /// Said here.
     Because(String),
-    /// The page has met a bound, which is said once for all its fragments.
+    /// The page has met a bound, which is logged once for all its fragments.
     Beyond,
 }
 
@@ -88,7 +88,7 @@ struct Try {
     except: Vec<Token>,
 }
 
-/// What the tags of a page have come to so far.
+/// The state of a page whose tags are being run.
 struct State {
     open: Vec<Open>,
     /// An `<esi:try>` whose content is being gathered.
@@ -271,7 +271,7 @@ fn discard(reply: Reply) {
 }
 
 impl Try {
-    /// What is shown: the attempt if all its fragments are there.
+    /// Returns the pieces to show: the attempt if all its fragments are there.
     async fn settle(self, page: &mut Request, tries: usize) -> VecDeque<Piece> {
         match settle_attempt(page, self.attempt, tries).await {
             Some(pieces) => pieces,
@@ -419,7 +419,7 @@ impl State {
         let is_shown = self.is_shown();
         let open = match element {
             Element::Choose => Open::Choose {
-                // Of a choice that is not shown no branch is taken.
+                // A choice that is not shown takes no branch.
                 is_settled: !is_shown,
             },
             Element::Vars => Open::Vars,

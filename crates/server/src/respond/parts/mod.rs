@@ -7,8 +7,8 @@
 //! a command that includes a part ─► Asked: the part's request, its answer
 //! ```
 //!
-//! What all parts of a page cost together is bounded (`exchange/page_budget.rs`), and what an upstream
-//! works for is read by a task of its own (`body_ahead.rs`).
+//! The total cost of a page's parts is bounded (`exchange/page_budget.rs`), and a part for which an
+//! upstream works is read by a task of its own (`body_ahead.rs`).
 //!
 //! A body is read as it comes. Of a stored one, where the commands stand is kept beside it, so
 //! that a hit does not search through the page.

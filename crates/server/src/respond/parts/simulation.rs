@@ -55,7 +55,7 @@ fn random_site(random: &mut Random) -> TestSite {
     TestSite::new(folder, &http)
 }
 
-/// What a page has come to.
+/// The result of serving a page.
 struct ServedPage {
     bytes: usize,
     includes: u32,

@@ -1,4 +1,4 @@
-//! What the text and the commands of a page are read from.
+//! The source of a page's text and commands.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -29,7 +29,7 @@ const MAX_NESTING: usize = 64;
 /// Tokens of all blocks of a page.
 const MAX_BLOCK_TOKENS: usize = 4096;
 
-/// What the values in one parameter of a command come to; they may be long, and named often.
+/// The maximal size of one parameter's expanded value; values may be long, and named often.
 const MAX_EXPANDED_BYTES: usize = 64 * 1024;
 
 const ERROR_TEXT: &[u8] = b"[an error occurred while processing the directive]";
@@ -49,7 +49,7 @@ pub struct Page {
     state: State,
 }
 
-/// What the commands of a page have come to so far.
+/// The state of a page whose commands are being run.
 struct State {
     values: SharedSsiValues,
     conditions: Vec<Condition>,
@@ -59,7 +59,7 @@ struct State {
     block_tokens: usize,
     error_text: Bytes,
     time_format: String,
-    /// What to send, in order.
+    /// The pieces to send, in order.
     waiting: VecDeque<Piece>,
     /// No command is run before what waits is out.
     is_draining: bool,
@@ -83,11 +83,11 @@ enum Piece {
 struct IncludedPart {
     asked: RequestedPart,
     stub: Option<Arc<Vec<Token>>>,
-    /// What stands for it where the page has met a bound.
+    /// The text in its place if the page has met a bound.
     error_text: Bytes,
 }
 
-/// What a part has come to.
+/// The result of opening a part.
 enum OpenedPart {
     Part(Part),
     Nothing,
