@@ -40,7 +40,7 @@ pub fn of_target(host: &[u8], target: &[u8], removed: &NameSet) -> Option<Vec<u8
     Some(address)
 }
 
-/// What a configuration says about addresses: sets of arguments that some location leaves out. The
+/// The configuration's rules for addresses: sets of arguments that some location leaves out. The
 /// empty one is the first.
 pub struct AddressRules(Vec<NameSet>);
 
@@ -58,7 +58,7 @@ pub enum NotAnAddress {
 }
 
 impl NotAnAddress {
-    /// What was expected, for people.
+    /// Returns the expected form, for people.
     pub fn message(self) -> &'static str {
         match self {
             NotAnAddress::NoHost => {
@@ -74,7 +74,7 @@ impl NotAnAddress {
 }
 
 impl AddressRules {
-    /// Those of a site.
+    /// Collects the rules of a site.
     #[must_use]
     pub fn of_site(site: &Site) -> AddressRules {
         let mut rules = AddressRules::default();
@@ -92,7 +92,7 @@ impl AddressRules {
         rules
     }
 
-    /// Those under which some location leaves these arguments out.
+    /// Returns rules under which some location leaves these arguments out.
     #[must_use]
     pub fn without(removed: NameSet) -> AddressRules {
         AddressRules(vec![NameSet::default(), removed])
@@ -110,7 +110,7 @@ impl AddressRules {
         Ok(addresses)
     }
 
-    /// The same for the target of a request (path and arguments as they were received).
+    /// Returns the addresses of a request's target (path and arguments as they were received).
     pub fn of_target(&self, host: &[u8], target: &[u8]) -> Vec<Vec<u8>> {
         let mut addresses = Vec::new();
         // A target that does not decode was refused long before, and nothing is stored for it.
@@ -137,7 +137,7 @@ impl Default for AddressRules {
     }
 }
 
-/// What the addresses begin with whose URLs begin with `url`. Arguments stay as they are.
+/// Returns the prefixes of the addresses whose URLs begin with `url`. Arguments stay as they are.
 ///
 /// # Errors
 /// [`NotAnAddress`]
@@ -201,7 +201,7 @@ fn split(url: &[u8]) -> Result<(Option<Vec<u8>>, &[u8]), NotAnAddress> {
     }
 }
 
-/// What follows `https://`, `http://` or `//`.
+/// Returns the part after `https://`, `http://` or `//`.
 pub fn without_scheme(url: &[u8]) -> Option<&[u8]> {
     ["https://", "http://", "//"].iter().find_map(|scheme| {
         let (start, rest) = url.split_at_checked(scheme.len())?;

@@ -1,5 +1,5 @@
-//! Cookies and the cache: which tell sessions apart, which are outside of the key, and which tells
-//! that the visitor has just written something.
+//! Cookies and the cache: which tell sessions apart, which are outside of the key, and which marks a
+//! visitor who has just written something.
 
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What the cache does with a request. The pipeline obeys these three functions, `explain` prints what
-//! they say, and warming asks them; there is no fourth place.
+//! Decides what the cache does with a request. The pipeline obeys these three functions, `explain` prints
+//! their decisions, and warming asks them; there is no fourth place.
 //!
 //! ```text
 //! before_lookup ── Off, Purge, RefusePurge, Invalidate          the cache is not looked into
@@ -81,7 +81,7 @@ pub fn before_lookup(
         .or(is_writer.then_some(Reason::OwnWrite))
         .or_else(|| request.is_any_true(&rules.bypass).then_some(Reason::Bypass));
     let past = match why {
-        // What is forwarded whole was made for one visitor.
+        // A request forwarded whole has a response for one visitor.
         Some(_) if is_for_one => Some((Action::Direct, why)),
         Some(_) => Some((Action::Alone, why)),
         None if is_beyond_range_offset(request, rules) => {

@@ -11,12 +11,12 @@
 //! audience            who may be shown a response
 //! facts               what a decision asks of a request and of its upstream
 //! foresight           what would become of a request, for explain and warming
-//! cookies, fields     what of a request tells its response from others
+//! cookies, fields     the parts of a request that tell its response from others
 //! litespeed           the words of LiteSpeed's protocol; with_cookies: what they mean for storing
 //! plan                what is known of a request that may be looked up
 //! stand_in            when a stale response is the answer
 //! storing_policy      the directives in the terms of http-cache
-//! tags                what the application says that a response was made of
+//! tags                the tags that the application gives a response
 //! ```
 
 pub mod address;

@@ -1,5 +1,5 @@
-//! LiteSpeed's cache protocol (`cache_litespeed`): what the application is told, and what it says in fields of
-//! its response (<https://docs.litespeedtech.com/lscache/devguide/controls/>).
+//! LiteSpeed's cache protocol (`cache_litespeed`): the fields that the application receives, and the
+//! fields of its response (<https://docs.litespeedtech.com/lscache/devguide/controls/>).
 //!
 //! Here are the words of the protocol. What they mean for what is stored is in `with_cookies`.
 
@@ -16,16 +16,17 @@ type Field = (Bytes, Bytes);
 pub const CONTROL: &[u8] = b"x-litespeed-cache-control";
 const VARY: &[u8] = b"x-litespeed-vary";
 const LSC_COOKIE: &[u8] = b"lsc-cookie";
-/// What a page is told apart by if it does not say `no-vary`.
+/// The cookies that tell a page's variants apart if it does not set `no-vary`.
 pub const VARY_COOKIES: &str = "_lscache_vary*";
-/// What the application is told of a visitor with a telephone, and may name in `X-LiteSpeed-Vary`.
+/// The value sent to the application for a visitor with a telephone, which it may name in
+/// `X-LiteSpeed-Vary`.
 pub const MOBILE_VALUE: &str = "ismobile";
 
 /// A cookie is taken for a visitor's own if its value is as long: sessions are, choices are not.
 const LEAST_ID_BYTES: usize = 16;
 /// Long ones that all visitors of a group, or of a WordPress, have.
 const COMMON_COOKIES: [&[u8]; 2] = [b"_lscache_vary*", b"wordpress_test_cookie"];
-/// What a response says to LiteSpeed's cache.
+/// A response's fields for LiteSpeed's cache.
 // Large: words of LiteSpeed's fields, of which any may be there.
 #[derive(Debug, Default)]
 pub struct LitespeedFields {
@@ -105,8 +106,8 @@ pub fn put_surrogate_control(fields: &mut Vec<Field>) {
     }
 }
 
-/// Takes off what `LSC-Cookie` says as well: it is for each visitor of the page. Other cookies stay,
-/// so that the response is not stored.
+/// Removes cookies that `LSC-Cookie` sets as well: they are for each visitor of the page. Other
+/// cookies stay, so that the response is not stored.
 pub fn drop_cookies_for_all(fields: &mut Vec<Field>) {
     let for_all: Vec<Bytes> = fields
         .iter()
@@ -157,7 +158,7 @@ impl VisitorId {
     }
 }
 
-/// What the application is told with each request: [`http_cache`] speaks LiteSpeed's protocol.
+/// The value sent to the application with each request: [`http_cache`] speaks LiteSpeed's protocol.
 pub fn announcement(runs_esi: bool) -> &'static [u8] {
     match runs_esi {
         true => b"on,esi",

@@ -1,5 +1,5 @@
-//! What is known of a request that may be looked up: where its response is stored, by which rules,
-//! and for whom.
+//! The facts of a request that may be looked up: where its response is stored, by which rules, and for
+//! whom.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::fields::Fields;
 /// Why a request goes past the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PastCache {
-    /// For what it is itself: its response says nothing of others.
+    /// The request itself is the reason: its response is no evidence about others.
     OwnRequest,
     /// The node has no lease, so that all requests do. What is stored is not looked at, and may be a stale copy that
     /// the fetch does not know of.
@@ -29,11 +29,12 @@ pub struct Plan<'a> {
     pub rules: &'a Arc<CacheRules>,
     pub key: CacheKey,
     pub audience: Audience,
-    /// What is done where the request goes past what is stored.
+    /// The decision for a request that goes past the cache.
     pub past: Option<Decision>,
     /// How often the key was asked for ([`Plan::count_use`]).
     pub uses: u32,
-    /// What responses for the key vary on, as the lookup found it, or else those of the site.
+    /// The fields that responses for the key vary on, as the lookup found them, or else those of the
+    /// site.
     pub varies_on: Option<Arc<VarySpec>>,
     /// The purge clock after the request's lookup. Older data than a purge before that is not for
     /// the request.
@@ -44,7 +45,7 @@ pub struct Plan<'a> {
     pub shared: Option<Box<SharedPage>>,
     /// Which request the upstream is asked with `cache_shared`.
     pub role: FetchRole,
-    /// Traits of which the shared request says what this visitor's does.
+    /// Traits that the shared request copies from this visitor's.
     pub tried: TraitSet,
     /// The cookies of a session that a trial was given, where that is tried.
     pub tried_session: Option<Arc<[u8]>>,
@@ -154,7 +155,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The fields by which the cache tells variants apart.
+    /// Returns the fields by which the cache tells variants apart.
     #[inline]
     pub fn fields<'r>(&'r self, head: &'r RequestHead) -> Fields<'r> {
         match self.audience.class() {

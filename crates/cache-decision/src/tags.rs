@@ -1,5 +1,5 @@
-//! The tags of a response: what the application says that it was made of, in fields, in trailers or in
-//! its error stream (`cache_tags`).
+//! The tags that the application gives a response, in fields, in trailers or in its error stream
+//! (`cache_tags`).
 
 use bytes::Bytes;
 use http_cache::Tags;

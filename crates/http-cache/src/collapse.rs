@@ -50,9 +50,9 @@ pub struct JoinRequest<'a> {
     pub came_at: Stamp,
     /// The response may carry tags, which are known when it has ended.
     pub may_have_tags: bool,
-    /// What the request waits for. A fetch in line for the upstream is told what its followers wait for.
+    /// The urgency of the waiting request. A fetch in line for the upstream takes over its followers' urgency.
     pub urgency: Urgency,
-    /// What the response will vary on, as far as that is known of others of its site; counts where nothing
+    /// The fields that the response is expected to vary on, known from other pages of its site; used if nothing
     /// is known of the key.
     pub expects: Option<&'a Arc<VarySpec>>,
 }
@@ -86,7 +86,7 @@ pub enum LaterJoin {
     Alone(AloneReason),
 }
 
-/// What a request wants of a fetch that another leads.
+/// The use of a fetch that another request leads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FlightUse {
     Answer,
@@ -227,8 +227,8 @@ impl Zone {
         }
     }
 
-    /// The stale response that a leader may use. `Err`: the request needs no leader, and the value
-    /// says how it goes on.
+    /// Returns the stale response that a leader may use. `Err`: the request needs no leader, and the value is
+    /// its result.
     fn stale_of(
         &self,
         found: &NotFresh,

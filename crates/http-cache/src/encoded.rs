@@ -28,10 +28,11 @@ pub struct Encoding(pub u16);
 /// another level of each. What goes beyond is not kept.
 const MAX_FORMS: usize = 8;
 
-/// What the budget counts for a form beside its bytes: entries of the list, which grows from four.
+/// The bytes that the budget counts for a form beside its body: entries of the list, which grows
+/// from four.
 const FORM_BYTES: usize = 4 * size_of::<(Encoding, Form)>();
 
-/// What a stored response has in a coding: [`encoded`](crate::StoredResponse::encoded).
+/// The state of a stored response's form in a coding: [`encoded`](crate::StoredResponse::encoded).
 #[derive(Debug)]
 pub enum EncodedLookup {
     /// Send this.
@@ -68,7 +69,7 @@ impl PendingForm {
 /// The encoded forms of one body, shared by the stored responses that share the body.
 #[derive(Debug, Default)]
 pub struct EncodedForms {
-    /// Where the response is stored; unset until it is.
+    /// The zone that stores the response; unset until it is stored.
     home: OnceLock<Home>,
     forms: RwLock<Vec<(Encoding, Form)>>,
 }
@@ -93,9 +94,9 @@ pub(crate) trait FormsHome: fmt::Debug + Send + Sync {
         put: &mut dyn FnMut(),
     ) -> Option<bool>;
 
-    /// Counts what is kept beside a stored body. `put` is told whether the response is still here,
-    /// under the lock of its shard; without it nothing stays counted. None: there is no room,
-    /// and `put` was not called.
+    /// Counts memory that is kept beside a stored body. Calls `put` with whether the response is
+    /// still stored, under the lock of its shard; if it is not, nothing stays counted. `None`: there
+    /// is no room, and `put` was not called.
     fn count_beside(
         &self,
         hash: u64,
@@ -130,7 +131,7 @@ impl EncodedForms {
         Some((home.zone.upgrade()?, home.hash))
     }
 
-    /// What is there, with its bytes; none for a coding that saves nothing.
+    /// Returns the finished forms with their sizes; no size for a coding that saves nothing.
     pub(crate) fn ready(&self) -> Vec<(Encoding, Option<u64>)> {
         let forms = self.forms.read();
         let ready = forms.iter().filter_map(|(encoding, form)| match form {
@@ -229,7 +230,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// What others wait on.
+    /// Returns a future for tasks that wait for the form.
     #[must_use]
     pub fn making(&self) -> PendingForm {
         PendingForm(self.ends.subscribe())
@@ -596,7 +597,7 @@ mod tests {
         assert!(most_in_files > 0, "some got a file");
     }
 
-    /// What one of several threads does to a zone that they share.
+    /// Runs one of several threads on a zone that they share.
     fn make_forms(zone: &Arc<Zone>, budget: u64, mut random: Random) {
         for _ in 0..2000 {
             let name = format!("k{}", random.below(40));

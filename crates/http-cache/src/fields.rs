@@ -151,12 +151,12 @@ pub struct StoredFields {
     /// would be another wait for memory.
     block: Bytes,
     lines_len: u32,
-    /// What is among them.
+    /// The known fields among the lines.
     known: KnownSet,
     is_html: bool,
 }
 
-/// Where name and value of a field are.
+/// The position of a field's name and value.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
@@ -166,7 +166,7 @@ struct Span {
     known: KnownSet,
 }
 
-/// Of its numbers, one behind the other. They are kept on disk as well (`record`).
+/// The size of its numbers, one behind the other. They are kept on disk as well (`record`).
 const SPAN_BYTES: usize = 4 + 4 + 2 + 1;
 
 /// Fields that belong to one connection or that the server writes anew (RFC 9111 §3.1,
@@ -309,7 +309,7 @@ impl StoredFields {
         );
     }
 
-    /// Appends the lines; those of `edited` fields as `edit` says.
+    /// Appends the lines, with `edit` applied to the fields in `edited`.
     #[inline]
     fn put_edited(&self, edited: KnownSet, edit: impl Fn(&Span) -> LineEdit, out: &mut Vec<u8>) {
         if !self.known.meets(edited) {
@@ -362,7 +362,7 @@ impl StoredFields {
         Some(value)
     }
 
-    /// Is the body HTML, as its `Content-Type` says?
+    /// Does `Content-Type` name HTML?
     #[must_use]
     pub fn is_html(&self) -> bool {
         self.is_html
@@ -421,7 +421,7 @@ impl StoredFields {
         StoredFields::new(&fields)
     }
 
-    /// The same lines in other memory.
+    /// Moves the lines to other memory with the same bytes.
     #[must_use]
     pub(crate) fn moved_to(self, block: Bytes) -> StoredFields {
         debug_assert_eq!(self.block, block);
@@ -432,7 +432,7 @@ impl StoredFields {
 /// Fields that describe the stored body's form; a 304 cannot change them (RFC 9111 §3.2).
 const BODY_FIELDS: [&str; 3] = ["content-encoding", "content-type", "content-range"];
 
-/// What becomes of a line.
+/// The change to a line.
 enum LineEdit {
     LeaveOut,
     /// The value is an entity tag, to be sent as a weak one.
@@ -498,7 +498,7 @@ mod tests {
             );
         }
         for at in lines_len as usize..block.len() {
-            // The last byte of a span says which field it is of, and nothing of its place.
+            // The last byte of a span holds the known field, and nothing of its position.
             if (at - lines_len as usize) % SPAN_BYTES == SPAN_BYTES - 1 {
                 continue;
             }

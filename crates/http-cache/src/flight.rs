@@ -46,7 +46,7 @@ pub(crate) struct Flight {
     pub(crate) changed: Notify,
     /// A reader of a passing response has caught up or left.
     space: Notify,
-    /// What the most urgent of the followers waits or waited for; 0: there was none.
+    /// The urgency of the most urgent follower so far; 0: there was none.
     urgency: AtomicU8,
     /// Tells the one who leads so.
     awaited: Notify,
@@ -56,7 +56,7 @@ pub(crate) struct Flight {
     deserted: Notify,
 }
 
-/// What a request waits for.
+/// The urgency of a waiting request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
     /// A page that a program reads.
@@ -85,7 +85,7 @@ enum Phase {
     LeftOut,
 }
 
-/// What a fetch that ended without a word is answered with (RFC 9110 §15.6.3).
+/// The status in place of a response if a fetch ended without one (RFC 9110 §15.6.3).
 const BAD_GATEWAY: u16 = 502;
 
 pub(crate) struct State {
@@ -119,7 +119,7 @@ struct ReaderPosition {
     offset: u64,
 }
 
-/// What a flight says to one who would follow.
+/// The answer of a flight to a request that would follow it.
 pub(crate) enum FlightAcceptance {
     Yes,
     /// It would, but has made no progress for too long.
@@ -128,7 +128,7 @@ pub(crate) enum FlightAcceptance {
     OtherVariant(Option<Arc<VarySpec>>),
 }
 
-/// What a follower sees.
+/// The state of a flight as a follower sees it.
 pub(crate) enum FlightView {
     Nothing,
     Streaming(Arc<StoredHead>, usize),
@@ -148,7 +148,7 @@ pub enum FlightEnd {
     Over,
 }
 
-/// What a reader gets.
+/// The result of a reader's request for the next chunk.
 pub(crate) enum NextChunk {
     Chunk(Bytes),
     Wait,
@@ -156,7 +156,7 @@ pub(crate) enum NextChunk {
     Broken,
 }
 
-/// What pushed bytes did. `release`: bytes to give back to the budget.
+/// The effect of pushed bytes. `release`: bytes to give back to the budget.
 pub(crate) enum Growth {
     Kept,
     Outgrew { why: Reason, release: u64 },
@@ -233,7 +233,8 @@ impl Flight {
         state.is_sent = at.is_some();
     }
 
-    /// From now on the guard decides. The leader says when the upstream is sent the request.
+    /// Sets the guard, which decides from now on. The leader reports when the request is sent to the
+    /// upstream.
     pub(crate) fn set_guard(&self, guard: Box<dyn Guard>) {
         self.guard.set(guard);
         self.state.lock().is_sent = false;
@@ -345,7 +346,7 @@ impl Flight {
         }
     }
 
-    /// What has been received: the length of all of it, and the chunks.
+    /// Returns the received chunks, and their total length.
     pub(crate) fn received(&self) -> (u64, Vec<Bytes>) {
         let state = self.state.lock();
         (state.received_bytes, state.chunks.iter().cloned().collect())
@@ -367,7 +368,7 @@ impl Flight {
         release
     }
 
-    /// What there is for a follower; a stream comes with the number of its reader.
+    /// Returns the state for a follower; a stream comes with the number of its reader.
     pub(crate) fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> FlightView {
         let mut state = self.state.lock();
         let mismatch = |head: &StoredHead| {
@@ -402,8 +403,9 @@ impl Flight {
         }
     }
 
-    /// As [`Flight::look`], for a follower who has to know the tags of the response first: they are
-    /// known when it is stored. `is_outdated`: a purge that the follower came after names one.
+    /// Like [`Flight::look`], for a follower who has to know the tags of the response first: they are
+    /// known when it is stored. `is_outdated`: a purge that the follower came after names one of the
+    /// tags.
     pub(crate) fn look_at_end(
         &self,
         matches: &dyn Fn(&VaryKey) -> bool,

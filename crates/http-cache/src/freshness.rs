@@ -21,7 +21,7 @@ const MAX_DELTA_SECS: u64 = 1 << 31;
 /// clocks are never quite equal, and a microcache's lifetimes are of that size.
 const DATE_SLACK: Duration = Duration::from_secs(2);
 
-/// What gave a response its lifetime.
+/// The source of a response's lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LifetimeSource {
     /// `X-Accel-Expires`.
@@ -110,7 +110,7 @@ pub(crate) struct Lifetime {
 }
 
 impl Lifetime {
-    /// Of a response that is validated on each use.
+    /// The lifetime of a response that is validated on each use.
     pub const NONE_BUT_VALIDATED: Lifetime = Lifetime {
         lifetime: Duration::ZERO,
         source: LifetimeSource::NoCache,
@@ -120,7 +120,7 @@ impl Lifetime {
         allows_authorized: false,
     };
 
-    /// What a rule gives, whatever the fields say.
+    /// Returns the lifetime that a rule sets, whatever the fields contain.
     pub fn of_rule(lifetime: Duration) -> Lifetime {
         Lifetime {
             lifetime,
@@ -133,7 +133,7 @@ impl Lifetime {
     }
 }
 
-/// What one voice says about the lifetime.
+/// The lifetime from one field or rule.
 enum LifetimeRule {
     Nothing,
     Never(Reason),
@@ -199,7 +199,7 @@ fn effective_control(fields: &[Field], obey_targeted: bool) -> (CacheControl, bo
 }
 
 /// nginx: a number of seconds, zero to forbid, `@` before an absolute time; fractions are ours.
-/// What cannot be read is ignored.
+/// An unreadable value is ignored.
 fn accel_expires(fields: &[Field], now: Millis) -> LifetimeRule {
     let Some(value) = first(fields, "x-accel-expires").map(<[u8]>::trim_ascii) else {
         return LifetimeRule::Nothing;

@@ -22,7 +22,7 @@ pub enum GuardVerdict {
     Outdated,
 }
 
-/// What is asked of a fetch, while it is under way and once its response is stored.
+/// An observer of a page's inputs, while its fetch is under way and once its response is stored.
 pub trait Guard: fmt::Debug + Send + Sync {
     /// The fetch is about to be sent to the upstream: what has changed before is in its response.
     fn begin(&self);
@@ -35,7 +35,8 @@ pub trait Guard: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Of a response that is outdated: returns once another lookup may find it good (`true`), or will not.
+    /// Waits for the inputs of an outdated response: returns `true` once another lookup may find it good, `false` if
+    /// none will.
     fn decided(&self) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(ready(false))
     }

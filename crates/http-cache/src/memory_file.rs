@@ -50,7 +50,7 @@ const MAX_FILES: usize = 1024;
 /// others.
 const DESCRIPTOR_SHARE: u64 = 16;
 
-/// What the budget counts in: files are made of whole pages.
+/// The unit that the budget counts in: files are made of whole pages.
 const PAGE_BYTES: u64 = 4096;
 
 /// Files that there are, in the whole process: descriptors are the process's.
@@ -121,13 +121,13 @@ impl Drop for Room {
     }
 }
 
-/// What a response keeps beside its body: where a file of the body is counted.
+/// The owner of a body's file: counts its memory.
 pub(crate) trait FileOwner: fmt::Debug + Send + Sync {
     /// A part of what the files of the response's zone may take.
     fn take_room(&self, bytes: u64) -> Option<Room>;
 
-    /// Counts the file in the zone's budget. `put` is told whether the response is still stored,
-    /// while it cannot leave; where there is no room it is not called.
+    /// Counts the file in the zone's budget. Calls `put` with whether the response is still stored,
+    /// and keeps it from leaving meanwhile; if there is no room, `put` is not called.
     fn count_file(self: Arc<Self>, bytes: u64, put: &mut dyn FnMut(bool));
 }
 

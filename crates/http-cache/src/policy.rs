@@ -1,5 +1,6 @@
-//! What the operator wants stored: methods, lifetimes by status, response fields that are ignored.
-//! Plain data, made once per location; the decision itself is in `storability.rs` and `freshness.rs`.
+//! The operator's rules for storing: methods, lifetimes by status, response fields that are ignored.
+//! Plain data, made once per location; the decision itself is in `storability.rs` and
+//! `freshness.rs`.
 
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ impl Methods {
     }
 }
 
-/// What the operator wants stored. Plain data; made once per location.
+/// The operator's rules for storing. Plain data; made once per location.
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// Methods whose responses may be stored. Default: GET and HEAD.
@@ -41,7 +42,7 @@ pub struct Policy {
     pub not_found: Option<Duration>,
     /// Store answers to requests with `Authorization` although the response does not allow it.
     pub store_authorized: bool,
-    /// Store a 206 as if it were whole: the key says which part it is. Default: no.
+    /// Store a 206 as if it were whole: the key contains its range. Default: no.
     pub stores_partial: bool,
     /// Obey `CDN-Cache-Control` (RFC 9213). Default: yes.
     pub targeted: bool,

@@ -17,7 +17,7 @@ pub struct GroupLimits {
     pub max_bytes: u64,
 }
 
-/// What a member costs in the table below: its entry and a share of its group's.
+/// The memory of a member in the table below: its entry and a share of its group's.
 pub(crate) const MEMBER_BYTES: usize = 2 * size_of::<Member>() + 2 * size_of::<(u64, Group)>();
 
 /// The groups of a zone. As bounded as the zone is: a group lives as long as it has members.
@@ -40,7 +40,7 @@ pub(crate) struct Member {
     pub hash: u64,
     /// The id it was stored with.
     pub id: u64,
-    /// What it counts.
+    /// The bytes counted for it.
     pub size_bytes: u64,
 }
 

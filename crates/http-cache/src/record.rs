@@ -8,14 +8,14 @@
 //!        │ in form 3: what the page was made of
 //! ```
 //!
-//! Numbers are big-endian, and each text has its length before it. The fields are one text, as they lie in memory: a hit
-//! on what was kept elsewhere takes them as they are. Times are counted from the moment at which
-//! the response was received, which whoever keeps it knows: the clock of a process says nothing to the next. A form that is not this one is not read; whoever
-//! changes what is written counts `FORM` up. A response that has a guard is written in `GUARDED_FORM`, and is of no use without what
-//! it was made of, which is not read here.
+//! Numbers are big-endian, and each text has its length before it. The fields are one text, as they lie in
+//! memory: a hit on a kept page takes them as they are. Times are counted from the moment at which the
+//! response was received, which the keeper knows: the clock of a process means nothing to the next. Any other
+//! form is not read; a change of the layout counts `FORM` up. A response that has a guard is
+//! written in `GUARDED_FORM`, and is of no use without its inputs, which are not parsed here.
 //!
-//! A variance stands under the bare key of a page that varies: it says by which fields its variants, which
-//! are kept under longer keys, are told apart.
+//! A variance stands under the bare key of a page that varies: it names the fields by which its variants,
+//! which are kept under longer keys, are told apart.
 
 use crate::body::Body;
 use crate::fields::StoredFields;
@@ -54,13 +54,14 @@ const SOURCES: [LifetimeSource; 8] = [
 /// A response that was kept elsewhere, but for its body.
 #[derive(Clone, Debug)]
 pub struct PageRecord {
-    /// As it was stored.
+    /// The head as it was stored.
     pub head: Arc<StoredHead>,
     /// By which it is purged.
     pub address: Bytes,
-    /// Likewise.
+    /// The tags by which it is purged.
     pub tags: Tags,
-    /// What a response with a guard was made of: it may be shown if that is as it was, and not otherwise. Empty where its age is not known.
+    /// The inputs of a response with a guard: it may be shown only if they are unchanged. Empty if its age
+    /// is not known.
     pub made_of: Option<Bytes>,
 }
 
@@ -140,7 +141,7 @@ pub fn write(response: &StoredResponse, made_of: Option<&[u8]>) -> Vec<u8> {
 /// A record as it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptBytes<'a> {
-    /// What [`write()`] has written. The page shares its memory.
+    /// The bytes from [`write()`]. The page shares their memory.
     pub head: &'a Bytes,
     /// How long the body beside it is.
     pub body_bytes: u64,
@@ -154,7 +155,7 @@ pub fn read(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
     read_any(kept, now).filter(|page| page.made_of.is_none())
 }
 
-/// The same of any response. One with a guard must not be shown without another one.
+/// Reads the record of any response. One with a guard must not be shown without another one.
 #[must_use]
 pub fn read_any(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
     let mut rest = Unread(&kept.head[..]);
@@ -267,7 +268,7 @@ fn put_names(names: &[String], out: &mut Vec<u8>) {
     names.iter().for_each(|name| put_text(name.as_bytes(), out));
 }
 
-/// What is left to be read.
+/// The bytes of a record not parsed yet.
 struct Unread<'a>(&'a [u8]);
 
 impl<'a> Unread<'a> {

@@ -5,8 +5,8 @@
 //! response adds the body when all of it is there. Freshening on a 304 and a soft purge make a new
 //! stored response that shares the body of the old one.
 //!
-//! What a hit reads lies side by side, since in a large store each address is a wait for memory.
-//! The index holds both addresses, so that the two waits overlap:
+//! The parts that a hit reads lie side by side, since in a large store each address is a wait for
+//! memory. The index holds both addresses, so that the two waits overlap:
 //!
 //! ```text
 //!   index ─┬──► [ key ][ fields ][ body of up to 2 KB ] ◄─┐
@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// What came from the upstream before the body, handed to [`crate::Leader::publish_head`].
+/// The upstream's response before the body, handed to [`crate::Leader::publish_head`].
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseHead<'a> {
     /// Status code.
@@ -46,7 +46,7 @@ pub struct ResponseHead<'a> {
     pub reason: &'a [u8],
     /// The fields to keep and send; those that may not be stored are dropped here.
     pub fields: &'a [Field],
-    /// The body's length where the upstream said it; a body of another length is never stored.
+    /// The body's length, if the upstream declared it; a body of another length is never stored.
     pub declared_length: Option<u64>,
 }
 
@@ -80,7 +80,7 @@ pub struct StoredHead {
     pub age_at_receipt: Span,
     /// From then on it is stale.
     pub expires_at: Millis,
-    /// What said so.
+    /// The source of the lifetime.
     pub lifetime_source: LifetimeSource,
     /// How long past `expires_at` the response may be served while it is refreshed (RFC 5861 §3).
     pub stale_while_revalidate: Span,
@@ -112,8 +112,8 @@ impl StoredHead {
         }
     }
 
-    /// This head after the upstream answered a validation with 304 (RFC 9111 §4.3.4). It is selected by what
-    /// `Vary` says from now on: the upstream stands by it for the fields of this request.
+    /// Returns this head after the upstream answered a validation with 304 (RFC 9111 §4.3.4). From now
+    /// on the `Vary` of the 304 selects it: the upstream confirms it for the fields of this request.
     #[must_use]
     pub fn freshened(&self, fields: &[Field], storable: &Storable, now: Millis) -> StoredHead {
         StoredHead {
@@ -121,7 +121,7 @@ impl StoredHead {
             reason: self.reason.clone(),
             fields: self.fields.freshened(fields),
             declared_length: self.declared_length,
-            // A 304 says nothing of how long the page takes.
+            // A 304 does not show how long the page takes.
             made_in: self.made_in,
             ..StoredHead::timed(storable, now)
         }
@@ -174,7 +174,7 @@ impl StoredHead {
         self.lifetime_source == LifetimeSource::NoCache
     }
 
-    /// What it says of serving it stale.
+    /// Returns its rule about serving it stale.
     #[must_use]
     pub fn stale_rule(&self) -> StaleRule {
         match self.lifetime_source {
@@ -254,13 +254,13 @@ pub struct StoredResponse {
     pub encoded_forms: Arc<EncodedForms>,
     /// When it last stood in for a fetch that failed.
     pub(crate) last_failure: LastFailure,
-    /// By what it is purged; the zone says so when it is stored.
+    /// The labels by which it is purged; the zone sets them when it is stored.
     pub(crate) labels: Labels,
     /// Up to which stamp purges were compared with it and found to concern others.
     compared_until: NotedNumber,
 }
 
-/// What a stored response is bound to.
+/// A bond of a stored response to a private group or a guard.
 #[derive(Clone, Debug)]
 pub(crate) enum Bond {
     None,
@@ -355,7 +355,7 @@ impl StoredResponse {
     /// Up to which stamp no purge has concerned it.
     #[inline]
     pub(crate) fn compared_until(&self) -> u64 {
-        // What was compared is only ever good news: nothing is read that depends on it.
+        // Relaxed: a late value only costs another comparison, and nothing is read that depends on it.
         self.compared_until.0.load(Relaxed)
     }
 
@@ -381,8 +381,8 @@ impl StoredResponse {
         self.encoded_forms.look_or_claim(encoding)
     }
 
-    /// The same response, and the block of memory that begins with `key` and has all in it that is
-    /// small.
+    /// Returns the response in a new layout, and the block of memory that begins with `key` and holds
+    /// all its small parts.
     pub(crate) fn laid_out(mut self, key: &[u8]) -> (Bytes, StoredResponse) {
         let mut block = Vec::with_capacity(self.block_len(key.len()));
         let mut put = |bytes: &[u8]| {
@@ -435,7 +435,7 @@ impl StoredResponse {
         self.body.file_slot().map_or(0, FileSlot::file_bytes)
     }
 
-    /// The same response, fresh until then.
+    /// Returns the response, fresh until that time at least.
     #[must_use]
     pub(crate) fn kept_until(&self, until: Millis) -> StoredResponse {
         let mut response = self.clone();
@@ -443,7 +443,7 @@ impl StoredResponse {
         response
     }
 
-    /// The same response, stale from `now` on (soft purge).
+    /// Returns the response, stale from `now` on (soft purge).
     #[must_use]
     pub fn expired(&self, now: Millis) -> StoredResponse {
         let mut response = self.clone();

@@ -30,7 +30,7 @@ use std::time::Duration;
 /// Something of a tier that takes waiting.
 pub type TierFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Where responses are kept beside memory. No call waits for a disk: what takes waiting is a future.
+/// A store of responses beside memory. No call waits for a disk: work that waits is a future.
 pub trait Tier: fmt::Debug + Send + Sync {
     /// Begins to write a purge down. What it names is removed from memory afterwards.
     fn write_down(&self, target: PurgeTarget<'_>, mode: PurgeMode, stamp: Stamp, now: Millis);
@@ -39,11 +39,11 @@ pub trait Tier: fmt::Debug + Send + Sync {
     /// to `false` once it is known that they do not; `None`: they do.
     fn written_down(&self) -> Option<TierFuture<bool>>;
 
-    /// What is kept for a request that memory has nothing for.
+    /// Looks for a page that memory does not have.
     fn look(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> TierLook;
 
-    /// What becomes of a request whose [`TierLook::Coming`] has given a page: it may be of another variant,
-    /// and purges have come meanwhile.
+    /// Checks the page that [`TierLook::Coming`] has given for a request: it may be of another variant, or
+    /// purged meanwhile.
     fn look_at(
         &self,
         page: Arc<TierPage>,
@@ -73,7 +73,7 @@ pub trait Tier: fmt::Debug + Send + Sync {
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
-/// What a tier has for a request.
+/// The result of looking in a tier.
 pub enum TierLook {
     /// Nothing.
     Nothing,
@@ -95,7 +95,7 @@ pub struct TierPage {
     pub body: TierBody,
 }
 
-/// Where a body is.
+/// The bytes of a body, or their place.
 #[derive(Clone, Debug)]
 pub enum TierBody {
     /// It was read.
@@ -109,7 +109,7 @@ pub enum TierBody {
 pub struct FilePart {
     /// The file.
     pub file: Arc<File>,
-    /// Where the part begins.
+    /// The offset of the part in the file.
     pub offset: u64,
     /// How many bytes it has.
     pub len: u64,

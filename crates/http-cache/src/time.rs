@@ -54,7 +54,7 @@ impl From<Duration> for Span {
 }
 
 impl Span {
-    /// As a duration.
+    /// Returns the span as a duration.
     #[must_use]
     pub fn duration(self) -> Duration {
         Duration::from_millis(self.millis)
@@ -80,7 +80,7 @@ impl From<Duration> for RoughSpan {
 }
 
 impl RoughSpan {
-    /// As it is kept elsewhere.
+    /// Returns the bits that a record stores.
     pub(crate) fn bits(self) -> u16 {
         self.0
     }

@@ -20,18 +20,18 @@ const MAX_NAMES: usize = 16;
 /// Bound on the values kept per variant; a client chooses them, so they must not fill the memory.
 const MAX_VALUES_BYTES: usize = 8 * 1024;
 
-/// Stands before the name of a cookie by which variants are told apart. No field is called so: `=`
-/// cannot stand in the name of one (RFC 9110 §5.6.2).
+/// The prefix of a cookie's name among the names of fields. No field has such a name: `=` cannot stand in
+/// the name of one (RFC 9110 §5.6.2).
 pub const ONE_COOKIE: &str = "cookie=";
 
-/// What a response varies on.
+/// The fields that a response varies on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VarySpec {
     /// Lower case, sorted, each once.
     names: Vec<String>,
 }
 
-/// What a response varies on, and the values for which it was made.
+/// The fields that a response varies on, and the values for which it was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryKey {
     spec: Arc<VarySpec>,
@@ -83,7 +83,7 @@ impl VaryKey {
         }))
     }
 
-    /// Of its parts, as they were kept elsewhere.
+    /// Creates a key from its parts in a record.
     pub(crate) fn of_parts(spec: VarySpec, values: &[u8]) -> VaryKey {
         VaryKey {
             spec: Arc::new(spec),
@@ -102,7 +102,7 @@ impl VaryKey {
         }
     }
 
-    /// What the response varies on.
+    /// Returns the fields that the response varies on.
     #[must_use]
     pub fn spec(&self) -> &Arc<VarySpec> {
         &self.spec
@@ -163,7 +163,7 @@ impl VaryKey {
 }
 
 impl VarySpec {
-    /// Of names in lower case, each once.
+    /// Creates a spec from names in lower case, each once.
     pub(crate) fn of_names(mut names: Vec<String>) -> VarySpec {
         names.sort_unstable();
         VarySpec { names }
@@ -382,7 +382,7 @@ mod tests {
             ("de;q=0", "de", false),
             ("de-DE", "de-de", true),
             ("de", "*", false),
-            // What cannot be read stays as it is.
+            // An unreadable value stays as it is.
             ("de;x=1, en", "en, de;x=1", false),
             ("de;q=2, en", "en, de;q=2", false),
             ("d\u{e4}, en", "en, d\u{e4}", false),

@@ -28,17 +28,17 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, Stat};
 
 use walk::{FolderEntry, MissingFolder, walk};
 
-/// What root reads from a file that others may have written: a pid file has ten bytes.
+/// The most that root reads from a file that others may have written: a pid file has ten bytes.
 const READ_BYTES_MAX: u64 = 4096;
 
 /// Opens a file for appending; makes it and the folders above it if they are missing.
 ///
 /// # Errors
-/// What the system says, or why the file is not root's to write.
+/// An error of the system, or the file is not root's to write.
 pub fn append(path: &Path, mode: u32) -> io::Result<File> {
     if !is_root() {
         if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
-            // What goes wrong here shows when the file is opened.
+            // An error here shows when the file is opened.
             let _ = std::fs::create_dir_all(folder);
         }
         return plain(mode).append(true).open(path);
@@ -50,7 +50,7 @@ pub fn append(path: &Path, mode: u32) -> io::Result<File> {
 /// Makes the content of a file be `bytes`.
 ///
 /// # Errors
-/// What the system says, or why the file is not root's to write.
+/// An error of the system, or the file is not root's to write.
 pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     if !is_root() {
         return plain(mode)
@@ -72,7 +72,7 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// the flags.
 ///
 /// # Errors
-/// What the system says, or that a link on the way is not root's.
+/// An error of the system, or a link on the way is not root's.
 pub fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     if !is_root() {
@@ -88,10 +88,10 @@ pub fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Reads a small regular file without ever waiting, and says whose it is.
+/// Reads a small regular file without ever waiting, and returns its owner.
 ///
 /// # Errors
-/// What the system says; anything but a regular file is refused.
+/// An error of the system; anything but a regular file is refused.
 pub fn read_small(path: &Path) -> io::Result<(String, u32)> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -107,7 +107,7 @@ pub fn read_small(path: &Path) -> io::Result<(String, u32)> {
 /// Removes a file or a link, never what a link points to.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub fn remove(path: &Path) -> io::Result<()> {
     if !is_root() {
         return std::fs::remove_file(path);
@@ -124,7 +124,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
 /// Elsewhere that account can make the file itself.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub fn make_for(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
     let entry = walk(path, MissingFolder::Fail)?;
     if !entry.is_trusted {
@@ -151,16 +151,16 @@ pub fn make_for(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
 /// the owner only where only root could have put it there.
 ///
 /// # Errors
-/// What the system says, or that the folder belongs to another account.
+/// An error of the system, or the folder belongs to another account.
 pub fn make_folder(path: &Path, owner: u32) -> io::Result<()> {
     owned_folder(path, owner).map(drop)
 }
 
-/// As [`make_folder`], and what is in the folder goes along with it: files of accounts that `is_former` names and that
-/// have no other name.
+/// Like [`make_folder`], and gives the files in the folder to the owner too: files of accounts for which
+/// `is_former` is true and that have no other name.
 ///
 /// # Errors
-/// As [`make_folder`].
+/// The errors of [`make_folder`].
 pub fn make_folder_with_files(
     path: &Path,
     owner: u32,
@@ -192,11 +192,11 @@ fn give_file(
     Ok(())
 }
 
-/// As [`make_folder`], and `group` may read and remove what the owner leaves there: files in it get this group. The
+/// Like [`make_folder`], and `group` may read and remove the owner's files: files in it get this group. The
 /// folder may exist already, with another group.
 ///
 /// # Errors
-/// As [`make_folder`].
+/// The errors of [`make_folder`].
 pub fn make_folder_for_group(path: &Path, owner: u32, group_id: u32) -> io::Result<()> {
     let Some(folder) = owned_folder(path, owner)? else {
         return Ok(());
@@ -221,7 +221,7 @@ fn owned_folder(path: &Path, owner: u32) -> io::Result<Option<OwnedFd>> {
     if stat.st_uid == owner {
         return Ok(entry.is_trusted.then_some(folder));
     }
-    // Where another account owns the parent, it may have exchanged the new folder since.
+    // The owner of the parent, if another account, may have exchanged the new folder since.
     let is_the_new_one = is_new && stat.st_uid == 0 && is_empty(&folder)?;
     if !entry.is_trusted && !is_the_new_one {
         return Err(io::Error::other("it belongs to another account"));
@@ -234,7 +234,7 @@ fn owned_folder(path: &Path, owner: u32) -> io::Result<Option<OwnedFd>> {
 /// that exists already stays as it is.
 ///
 /// # Errors
-/// What the system says, or that something else has its name.
+/// An error of the system, or something else has its name.
 pub fn make_open_folder(path: &Path) -> io::Result<()> {
     let entry = name_itself(path)?;
     let made = rustix::fs::mkdirat(&entry.folder, &entry.name, Mode::from_raw_mode(0o700));
@@ -250,10 +250,10 @@ pub fn make_open_folder(path: &Path) -> io::Result<()> {
         Err(_) if made.is_err() && path.is_dir() => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    // Where another account owns the parent, it may have exchanged the folder since.
+    // The owner of the parent, if another account, may have exchanged the folder since.
     let is_own = rustix::fs::fstat(&folder)?.st_uid == rustix::process::geteuid().as_raw();
     if made.is_ok() && is_own {
-        // Whatever the umask says.
+        // Sets the mode regardless of the umask.
         rustix::fs::fchmod(&folder, Mode::from_raw_mode(0o755))?;
     }
     Ok(())
@@ -263,15 +263,15 @@ pub fn make_open_folder(path: &Path) -> io::Result<()> {
 /// sees the old bytes or the new ones. A link of that name is replaced, not followed.
 ///
 /// # Errors
-/// What the system says, or that a link on the way there is not root's.
+/// An error of the system, or a link on the way there is not root's.
 pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     replace_for(path, bytes, mode, None)
 }
 
-/// The same, and the file belongs to this account and group.
+/// Like [`replace`], and the file belongs to this account and group.
 ///
 /// # Errors
-/// As [`replace`].
+/// The errors of [`replace`].
 pub fn replace_for(
     path: &Path,
     bytes: &[u8],
@@ -328,7 +328,7 @@ fn name_itself(path: &Path) -> io::Result<FolderEntry> {
 /// Sets the mode of the unix socket at `path`, which this process has just bound.
 ///
 /// # Errors
-/// What the system says, or that something else has taken its place.
+/// An error of the system, or something else has taken its place.
 pub fn set_socket_mode(path: &Path, mode: u32) -> io::Result<()> {
     if !is_root() {
         use std::os::unix::fs::PermissionsExt;
@@ -363,7 +363,7 @@ impl OwnFolder {
     /// Makes it; the name must be free.
     ///
     /// # Errors
-    /// What the system says, or that something else has taken its place.
+    /// An error of the system, or something else has taken its place.
     pub fn make(path: &Path, mode: u32) -> io::Result<OwnFolder> {
         rustix::fs::mkdir(path, Mode::from_raw_mode(0o700))?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -373,7 +373,7 @@ impl OwnFolder {
         }
         // For as long as this process lives, or has it open: see `abandoned`.
         rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
-        // Whatever the umask says.
+        // Sets the mode regardless of the umask.
         rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode))?;
         Ok(OwnFolder(folder))
     }
@@ -387,7 +387,7 @@ impl OwnFolder {
     /// A descriptor of the folder for another process, which keeps it from being [`OwnFolder::abandoned`].
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         self.0.try_clone()
     }
@@ -406,7 +406,7 @@ impl OwnFolder {
     /// anything else stays.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn remove(self, path: &Path, names: &[&str]) -> io::Result<()> {
         for name in names {
             match rustix::fs::unlinkat(&self.0, *name, AtFlags::empty()) {
@@ -421,7 +421,7 @@ impl OwnFolder {
     /// `readers` may read it.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn write(&self, name: &str, bytes: &[u8], readers: Option<u32>) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.0, name, AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => {}
@@ -442,7 +442,7 @@ impl OwnFolder {
     /// Gives a file in it to an account, with that mode. Links are not followed.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn give(&self, name: &str, owner: Option<(u32, u32)>, mode: u32) -> io::Result<()> {
         // Only this process's account could put a link here, so that the mode may be set by name.
         rustix::fs::chmodat(&self.0, name, Mode::from_raw_mode(mode), AtFlags::empty())?;

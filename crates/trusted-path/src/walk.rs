@@ -9,25 +9,25 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-/// As many links as the kernel follows.
+/// The number of links that the kernel follows.
 const LINKS_MAX: usize = 40;
 
-/// Where a path leads: a name in an open folder.
+/// The end of a path: a name in an open folder.
 #[derive(Debug)]
 pub struct FolderEntry {
     pub folder: OwnedFd,
     pub name: OsString,
     /// Only root can put something else under that name.
     pub is_trusted: bool,
-    /// What root puts there stays, as far as others are concerned: they may at most put
-    /// things of their own beside it.
+    /// Root's files in the folder stay, as far as others are concerned: they may at most put files
+    /// of their own beside them.
     pub keeps_roots: bool,
     /// The name stands for an open file of a process (`/proc/self/fd/2`): a link that cannot
     /// be read as a path, only followed.
     pub is_descriptor: bool,
 }
 
-/// What to do about a folder that is not there.
+/// The treatment of a missing folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum MissingFolder {
     Fail,
@@ -51,12 +51,12 @@ impl FolderEntry {
 /// The entry that the path leads to.
 ///
 /// # Errors
-/// What the system says, or that a link on the way is not root's.
+/// An error of the system, or a link on the way is not root's.
 pub fn walk(path: &Path, missing: MissingFolder) -> io::Result<FolderEntry> {
     step_through(path, missing, LastLink::Follow)
 }
 
-/// A folder on the way, and what may be said of what is in it.
+/// A folder on the way, and whether its content can be trusted.
 struct WalkedFolder {
     folder: OwnedFd,
     stat: Stat,
@@ -188,8 +188,8 @@ fn entry_of(here: WalkedFolder, name: OsString, found: Option<&Stat>) -> FolderE
     }
 }
 
-/// The names of a path, the first one last. `..` stays: the folder above is whatever the
-/// open folder says it is.
+/// Returns the names of a path, the first one last. `..` stays: the open folder itself leads to
+/// the folder above.
 fn names_of(path: &OsStr) -> Vec<OsString> {
     path.as_bytes()
         .split(|&byte| byte == b'/')

@@ -22,7 +22,7 @@ pub struct Follower {
     minds_tags: Option<Arc<Zone>>,
 }
 
-/// What a follower waited for.
+/// The result that a follower waited for.
 #[derive(Debug)]
 pub enum FollowerOutcome {
     /// The head is there, the body arrives.

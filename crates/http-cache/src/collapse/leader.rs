@@ -30,10 +30,10 @@ pub struct Leader {
     made_in: RoughSpan,
 }
 
-/// Where a fetch stands, told to those who wait for it. Time that it spends in line for the upstream
-/// counts neither as the leader's slowness (`lock_age`) nor against the time that
-/// its followers wait ([`last_progress`](super::Follower::last_progress)): another fetch would stand in the same line, further
-/// back.
+/// The progress of a fetch, reported to the requests that wait for it. Time in line for the upstream
+/// counts neither as the leader's slowness (`lock_age`) nor against the time that its followers wait
+/// ([`last_progress`](super::Follower::last_progress)): another fetch would stand in the same line,
+/// further back.
 #[derive(Clone)]
 pub struct Progress {
     flight: Arc<Flight>,
@@ -75,7 +75,7 @@ pub struct ArrivingResponse {
     late_fields: Vec<Field>,
 }
 
-/// What became of pushed bytes.
+/// The result of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushResult {
     /// Kept; go on.
@@ -94,7 +94,7 @@ struct Duty {
 }
 
 impl Duty {
-    /// Takes the flight from the table, then says how it ended, and wakes everybody.
+    /// Takes the flight from the table, then sets its result, and wakes everybody.
     fn end(&mut self, ending: impl FnOnce(&mut State)) {
         self.ended = true;
         self.zone.flights.remove(&self.flight);
@@ -136,8 +136,8 @@ impl Leader {
         self.made_in = took.into();
     }
 
-    /// From now on the guard decides who may be shown what this fetch gives. Once only, before it begins, which has to
-    /// be said: [`Progress::under_way`].
+    /// Sets the guard that decides who may be shown this fetch's response. Once only, before it begins,
+    /// which [`Progress::under_way`] has to report.
     pub fn set_guard(&self, guard: Box<dyn Guard>) {
         self.duty.flight.set_guard(guard);
     }
@@ -154,14 +154,14 @@ impl Leader {
         self.stale.as_ref()
     }
 
-    /// What responses for the key vary on, where that is known.
+    /// Returns the fields that responses for the key vary on, if known.
     #[must_use]
     pub fn varies_on(&self) -> Option<Arc<VarySpec>> {
         let expected = self.duty.flight.expected.as_ref()?;
         Some(Arc::clone(expected.spec()))
     }
 
-    /// Where the fetch says how it gets on.
+    /// Returns the handle by which the fetch reports its progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress {
@@ -275,7 +275,7 @@ impl Leader {
         self.duty.end(State::fail);
     }
 
-    /// The fetch failed in a way that `status` tells: followers are answered likewise.
+    /// The fetch failed with `status`: followers are answered likewise.
     pub fn failed_as(mut self, status: u16) {
         self.duty.end(|state| state.fail_as(status));
     }
@@ -293,14 +293,13 @@ impl Progress {
         self.flight.note_progress(None);
     }
 
-    /// What the most urgent of the followers waits or waited for, if there was one.
+    /// Returns the urgency of the most urgent follower so far, if there was one.
     #[must_use]
     pub fn urgency(&self) -> Option<Urgency> {
         self.flight.urgency()
     }
 
-    /// Returns once a follower waits for something more urgent than `known`. One caller at a time is
-    /// told.
+    /// Returns once a follower waits for something more urgent than `known`. Wakes one caller at a time.
     pub async fn awaited_beyond(&self, known: Option<Urgency>) -> Urgency {
         self.flight.awaited_beyond(known).await
     }
@@ -311,7 +310,7 @@ impl Progress {
         self.flight.is_deserted()
     }
 
-    /// Returns once all requests have left that waited for the fetch. One caller at a time is told.
+    /// Returns once all requests have left that waited for the fetch. Wakes one caller at a time.
     pub async fn deserted(&self) {
         self.flight.deserted().await;
     }
@@ -387,7 +386,7 @@ impl ArrivingResponse {
         self.late_fields.push((name, value));
     }
 
-    /// What the response was made of, by which it can be purged. Tags may come until it is complete.
+    /// Returns the tags by which the response can be purged. More may be added until it is complete.
     pub fn tags(&mut self) -> &mut Tags {
         &mut self.tags
     }
@@ -401,8 +400,8 @@ impl ArrivingResponse {
     /// body is not as long as declared.
     ///
     /// # Errors
-    /// Why it was not stored: too large, no room, purged, minimum uses, what
-    /// [`ArrivingResponse::share_only`] was told; truncated when the length is not the declared one.
+    /// Returns why it was not stored: too large, no room, purged, minimum uses, the reason given to
+    /// [`ArrivingResponse::share_only`]; truncated when the length is not the declared one.
     pub fn complete(mut self, now: Millis) -> Result<Arc<StoredResponse>, Reason> {
         let (len, chunks) = self.duty.flight.received();
         if self

@@ -36,7 +36,7 @@ const CLIENTS: usize = 12;
 const REQUESTS: usize = 6;
 const SEEDS: u64 = 20_000;
 
-/// What is wrong where the promise is not kept.
+/// The message of a broken promise.
 const OLDER: &str = "an answer is older than a purge that came before its request";
 
 /// The last key varies on `X`.
@@ -47,7 +47,7 @@ struct World {
     zones: RefCell<Vec<Arc<Zone>>>,
     random: RefCell<Random>,
     now: Cell<Millis>,
-    /// What the origin server would answer now, by key.
+    /// The version that the origin server would answer now, by key.
     version: [Cell<u64>; KEYS],
     /// How often each key was purged.
     purges: [Cell<u64>; KEYS],
@@ -58,7 +58,7 @@ struct World {
     killed: RefCell<Vec<Arc<Zone>>>,
     /// While two processes serve.
     upgrade: RefCell<Option<Rc<Upgrade>>>,
-    /// Purges that one process was told by another, and takeovers of the disk.
+    /// Purges sent from one process to the other, and takeovers of the disk.
     told: Cell<u64>,
     /// By zone, key and variant: leaders under way since the last purge of the key.
     leaders: RefCell<HashMap<LeaderKey, usize>>,
@@ -193,7 +193,7 @@ fn line(page: usize, variant: usize, version: u64) -> String {
     format!("{page}/{variant}/{version:06};")
 }
 
-/// Checks that a text is a whole page and says of which version.
+/// Checks that a text is a whole page and returns its version.
 fn version_of(text: &[u8], page: usize, variant: usize) -> u64 {
     let text = std::str::from_utf8(text).expect("text");
     let first = text.split(';').next().expect("a line");
@@ -265,7 +265,7 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
         {
             return show(&text);
         }
-        // What was found is used now or after what others do meanwhile.
+        // The lookup's result is used now or after other tasks have run.
         if world.below(4) == 0 {
             pause().await;
         }

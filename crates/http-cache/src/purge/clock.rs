@@ -36,11 +36,11 @@ pub(crate) struct Purges {
     /// The last purge of tags.
     last_of_tags: AtomicU64,
     recent: RwLock<RecentPurges>,
-    /// What was fetched under a guard with an earlier stamp is gone.
+    /// Responses fetched under a guard with an earlier stamp are gone.
     guarded_since: AtomicU64,
 }
 
-/// What purges say about a stored response.
+/// The verdict of purges on a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PurgeVerdict {
     Good,
@@ -51,7 +51,7 @@ pub(crate) enum PurgeVerdict {
 }
 
 impl PurgeVerdict {
-    /// What two purges say together.
+    /// Returns the more severe verdict of two purges.
     pub(crate) fn worse(self, other: PurgeVerdict) -> PurgeVerdict {
         match (self, other) {
             (PurgeVerdict::Removed, _) | (_, PurgeVerdict::Removed) => PurgeVerdict::Removed,
@@ -145,7 +145,7 @@ impl Purges {
         self.recall_in(&mut self.recent.write(), target, mode, stamp);
     }
 
-    /// The same with the next reading of the clock.
+    /// Like `recall`, with the next reading of the clock.
     pub(crate) fn recall_now(&self, target: PurgeTarget<'_>, mode: PurgeMode) -> Stamp {
         let mut recent = self.recent.write();
         let stamp = Stamp(self.clock.load(SeqCst) + 1);
@@ -176,7 +176,8 @@ impl Purges {
         self.recent.write().forget_before(stamp.0);
     }
 
-    /// What purges say about a response with this stamp that was kept elsewhere; `None`: nothing.
+    /// Returns the effect of purges on a response with this stamp that was kept elsewhere; `None` if
+    /// there is none.
     pub(crate) fn since(
         &self,
         key: &KeyRef<'_>,
@@ -255,7 +256,7 @@ impl Purges {
         began.0 < self.clock.load(SeqCst)
     }
 
-    /// What purges of many responses, and of its labels, say about a stored one.
+    /// Returns the verdict of purges of many responses, and of its labels, on a stored response.
     #[inline]
     pub(crate) fn standing(&self, response: &StoredResponse) -> PurgeVerdict {
         match self.is_compared(response) {

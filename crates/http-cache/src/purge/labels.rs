@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// Locks that the table is divided into. A walk holds one at a time.
 const SHARDS: usize = 64;
 
-/// What a label costs in the table: as for the index of responses, the most that growing takes.
+/// The memory of a label in the table: as for the index of responses, the most that growing takes.
 const ENTRY_BYTES: usize = 5 * (size_of::<Arc<Label>>() + 1) / 2;
 
-/// What a label says.
+/// The kind of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Address,
@@ -33,7 +33,7 @@ pub struct LabelNames<'a> {
     /// Host in lower case, decoded path, and the arguments that count behind `?`. Variants,
     /// schemes, methods and classes of visitors have the same. Empty: has none.
     pub address: &'a [u8],
-    /// What the application says it is made of.
+    /// The tags that the application has given it.
     pub tags: Option<&'a Tags>,
 }
 
@@ -52,11 +52,11 @@ pub(crate) struct Label {
     text: Box<[u8]>,
     /// Stored responses that carry it. This and the next change under the lock of its shard only.
     carriers: AtomicU32,
-    /// Those among them that a purge of this label has removed, and that have not left yet.
+    /// Carriers that a purge of this label has removed, and that have not left yet.
     gone: AtomicU32,
-    /// What carries it and has an earlier stamp is gone.
+    /// Carriers with an earlier stamp are gone.
     removed_before: AtomicU64,
-    /// What carries it and has an earlier stamp is stale, since `expired_at`.
+    /// Carriers with an earlier stamp are stale, since `expired_at`.
     expired_before: AtomicU64,
     expired_at: AtomicU64,
 }
@@ -157,7 +157,7 @@ impl Label {
     }
 }
 
-/// The hash of a label: of what it says and of which kind it is.
+/// Returns the hash of a label's text and kind.
 pub(crate) fn label_hash(kind: Kind, text: &[u8]) -> u64 {
     let kind: &[u8] = match kind {
         Kind::Address => b"a",
@@ -187,7 +187,7 @@ impl Labels {
         })
     }
 
-    /// What purges of its labels say about a response with this stamp.
+    /// Returns the verdict of purges of its labels on a response with this stamp.
     pub(crate) fn standing(&self, stamp: u64) -> PurgeVerdict {
         let mut standing = PurgeVerdict::Good;
         for label in self.each() {

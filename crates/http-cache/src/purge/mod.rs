@@ -38,7 +38,7 @@ impl Stamp {
         self.0
     }
 
-    /// The reading with this number: what was kept elsewhere says when its fetch began.
+    /// Returns the reading with this number, which a record stores for the begin of its fetch.
     #[must_use]
     pub fn from_number(number: u64) -> Stamp {
         Stamp(number)
@@ -56,7 +56,7 @@ impl Stamp {
 /// second they last for eight years.
 const READING_BITS: u32 = 48;
 
-/// What to purge.
+/// The responses to purge.
 #[derive(Clone, Copy, Debug)]
 pub enum PurgeTarget<'a> {
     /// All variants of one key.
@@ -79,7 +79,7 @@ pub enum PurgeTarget<'a> {
     Addresses(&'a Pattern),
 }
 
-/// The same for keeps: a target that was asked for, or read.
+/// An owned [`PurgeTarget`], of a request to purge or a record.
 #[derive(Clone, Debug)]
 pub enum OwnedPurgeTarget {
     /// [`PurgeTarget::Key`]
@@ -101,7 +101,7 @@ pub enum OwnedPurgeTarget {
 }
 
 impl OwnedPurgeTarget {
-    /// The same, borrowed.
+    /// Borrows the target.
     #[must_use]
     pub fn as_target(&self) -> PurgeTarget<'_> {
         match self {
@@ -138,7 +138,7 @@ pub enum Pattern {
     Prefix(Box<[u8]>),
     /// The addresses of this host.
     Host(Box<[u8]>),
-    /// What the function says.
+    /// The texts for which the function returns true.
     Matching {
         /// Says whether a text is named.
         matches: Arc<Matches>,
@@ -148,7 +148,8 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// What `matches` says. `written`: from what it can be made again.
+    /// Creates a pattern from a function. `written`: the bytes from which the function can be made
+    /// again.
     pub fn matching(
         written: &[u8],
         matches: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
@@ -194,7 +195,7 @@ pub enum PurgeMode {
     Hard,
 }
 
-/// What a purge did.
+/// The result of a purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PurgeResult {
     /// Stored responses hit (for [`PurgeTarget::Everything`]: all there were; those of

@@ -7,7 +7,7 @@ use crate::key::KeyRef;
 use hashbrown::HashTable;
 use std::collections::VecDeque;
 
-/// Purges of patterns and prefixes that are told apart; each fetch is compared with all of them.
+/// Purges of patterns and prefixes that are kept apart; each fetch is compared with all of them.
 const PATTERNS: usize = 1024;
 
 /// Keys, addresses and tags that were purged, by hash, the latest stamp of each.
@@ -33,7 +33,7 @@ struct LatestPurge {
     stamp: u64,
 }
 
-/// What was purged by a pattern.
+/// The pattern of a purge.
 enum PurgedPattern {
     Keys(Box<[u8]>),
     Labels(Kind, Pattern),
@@ -99,7 +99,7 @@ impl RecentPurges {
         }
     }
 
-    /// All that has an earlier stamp may have been purged: what was said of it is not known any more.
+    /// Forgets the purges before a stamp: any response with an earlier stamp may have been purged.
     pub(crate) fn forget_before(&mut self, stamp: u64) {
         self.forgotten = self.forgotten.max(stamp);
         self.floor = self.floor.max(stamp);
@@ -156,7 +156,7 @@ impl RecentPurges {
             .any(|(kind, text, hash)| self.of_hashed_label(kind, text, hash, began).is_some())
     }
 
-    /// What the purges that came later say of a response with this stamp that was kept elsewhere.
+    /// Returns the verdict of later purges on a response with this stamp that was kept elsewhere.
     pub(crate) fn verdict(
         &self,
         key: &KeyRef<'_>,
@@ -219,7 +219,7 @@ impl RecentPurges {
     }
 }
 
-/// What two purges say together.
+/// Returns the more severe effect of two purges.
 fn worse(one: Option<PurgeMode>, other: Option<PurgeMode>) -> Option<PurgeMode> {
     match (one, other) {
         (Some(PurgeMode::Hard), _) | (_, Some(PurgeMode::Hard)) => Some(PurgeMode::Hard),

@@ -12,7 +12,7 @@ const MAX_TAG_BYTES: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub struct Tags {
     bytes: Vec<u8>,
-    /// Where each tag ends.
+    /// The offset at which each tag ends.
     ends: Vec<u32>,
     is_incomplete: bool,
 }
@@ -22,7 +22,7 @@ pub struct Tags {
 pub struct TooManyTags;
 
 impl Tags {
-    /// Adds a tag. An empty one says nothing and is left out.
+    /// Adds a tag. An empty one is left out.
     pub fn add(&mut self, tag: &[u8]) {
         if tag.is_empty() {
             return;

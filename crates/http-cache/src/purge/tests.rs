@@ -138,7 +138,7 @@ fn a_tag_takes_the_responses_that_carry_it_and_no_other() {
         assert_eq!(look(&zone, &a), "fresh");
         let left = [zone.count(PurgeTarget::Tag(b"news:5")), purge("list")];
         let expected = match mode {
-            // What was removed and has not left yet counts no more.
+            // A response that was removed and has not left yet is not counted.
             PurgeMode::Hard => [1, 1],
             PurgeMode::Soft => [1, 2],
         };

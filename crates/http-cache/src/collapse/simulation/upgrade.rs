@@ -1,6 +1,6 @@
-//! One process takes the place of another: for a while both answer, each tells the other of its purges, and pages go
-//! over. The disk stays with the old one until it ends. It may be paused, one of the two may be killed, and the power may
-//! go.
+//! One process takes the place of another: for a while both answer, each sends its purges to the other, and pages go
+//! over. The disk stays with the old one until it ends. It may be paused, one of the two may be killed, and the power
+//! may go.
 
 use super::disk::{Rule, read_pattern};
 use super::{World, new_zone, pause};
@@ -27,7 +27,7 @@ pub(super) struct Upgrade {
     is_over: Cell<bool>,
 }
 
-/// What one process tells the other.
+/// The messages of one process to the other.
 #[derive(Default)]
 struct Channel {
     purges: Mutex<VecDeque<(Vec<u8>, PurgeMode)>>,
@@ -104,7 +104,7 @@ impl Upgrade {
         self.end(world);
         world.killed.borrow_mut().extend(self.old.iter().cloned());
         world.disk.open(&world.zone());
-        // As long as this takes, a purge may wait.
+        // Purges may wait for this sync.
         world.disk.sync();
     }
 
