@@ -185,7 +185,7 @@ fn unknown(name: &Word, context: Context) -> Diagnostic {
     }
 }
 
-/// Has the directive the block and the number of arguments that the table says?
+/// Has the directive the block and the number of arguments that its table entry demands?
 fn fits(directive: &Written, spec: &Directive, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let name = &directive.name;
     let usage = match spec.ending {

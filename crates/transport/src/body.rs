@@ -84,8 +84,8 @@ impl ClientInput {
         self.timeout = settings.timeout;
     }
 
-    /// Likewise for a body that the location takes: a length that is known was compared
-    /// with its limit when the request came to it.
+    /// Sets limits for a body that the location takes: a known length was compared with its
+    /// limit when the request came to it.
     pub fn limit_accepted(&mut self, settings: &BodySettings) {
         self.limit(settings);
         if self.body.remaining().is_some() {
@@ -313,7 +313,7 @@ impl Spool {
     }
 }
 
-/// Where the receiving half comes back to after it was lent out.
+/// The place to which the receiving half returns after it was lent out.
 pub type InputHome = Arc<Mutex<Option<ClientInput>>>;
 
 /// A body that is handed on while it arrives: the connection's receiving half, which goes

@@ -1,5 +1,5 @@
-//! What a handler may ask of the client while it works: the request's body,
-//! whether the client is still there, and to be told something ahead of the response.
+//! A handler's side of the client connection: the request's body, whether the client is still
+//! there, and responses ahead of the final one.
 
 use std::future::poll_fn;
 use std::io;
@@ -33,14 +33,14 @@ pub type InformationalFuture<'a> = Pin<Box<dyn Future<Output = io::Result<u64>> 
 pub struct ClientSide {
     /// While a request with a body is answered.
     input: Option<ClientInput>,
-    /// Where the receiving half waits after it was lent to an upstream.
+    /// The place of the receiving half after it was lent to an upstream.
     home: Option<InputHome>,
     client: Option<Arc<dyn Client>>,
     /// For what is awaited of upstreams; with the first request to one.
     deadline: Option<SharedDeadline>,
     /// It understands what comes ahead of the response.
     takes_informational: bool,
-    /// The client waits to be told that it may send its body (`Expect: 100-continue`).
+    /// The client waits for a 100 response before it sends its body (`Expect: 100-continue`).
     pub expects_continue: bool,
 }
 
@@ -130,7 +130,7 @@ impl ClientSide {
         let informational = self.informational();
         if let Some(input) = self.input() {
             input.limit_accepted(settings);
-            // Part of the body being here already says that the client did not wait.
+            // A client that has sent part of its body already does not wait.
             if expects
                 && !input.has_arrived()
                 && let Some(informational) = informational
@@ -184,7 +184,7 @@ impl Informational {
     }
 }
 
-/// What `waited` comes to; `None` once `gone` says that the client has gone.
+/// Returns the result of `waited`; `None` if `gone` resolves first, because the client has gone.
 pub async fn unless_gone<T>(
     gone: impl Future<Output = ()>,
     waited: impl Future<Output = T>,

@@ -11,14 +11,14 @@ use bytes::Bytes;
 const RESPONSE_BYTES: usize = 8 * 1024;
 /// Gathered at most.
 const GATHERED_BYTES: usize = 16 * 1024;
-/// As many responses at most: the first shall not wait for long.
+/// The most responses that are gathered: the first must not wait for long.
 const GATHERED_RESPONSES: usize = 64;
 
 /// Whole responses, in the order of their requests.
 #[derive(Debug, Default)]
 pub struct GatheredResponses {
     bytes: Vec<u8>,
-    /// Of these, already written.
+    /// The bytes already written.
     written: usize,
     responses: usize,
 }
@@ -41,7 +41,7 @@ impl GatheredResponses {
         true
     }
 
-    /// What is still to be written.
+    /// Returns the bytes still to be written.
     pub fn left(&self) -> &[u8] {
         self.bytes.get(self.written..).unwrap_or_default()
     }

@@ -70,7 +70,7 @@ pub struct OpenFile {
     file: Arc<File>,
     /// Threads that serve never wait for its disk ([`OpenFile::warm`]).
     is_read_apart: bool,
-    /// What the file was like when it was opened, where its bytes may be kept.
+    /// Length and stamp of the file when it was opened, if its bytes may be kept.
     known: OnceLock<(usize, Stamp)>,
     kept: OnceLock<CountedBytes>,
     validators: OnceLock<Validators>,
@@ -143,12 +143,12 @@ impl OpenFile {
         }
     }
 
-    /// Those that `make` made when they were first asked for.
+    /// Returns the validators that `make` made on the first call.
     pub fn validators(&self, make: impl FnOnce() -> Validators) -> Validators {
         self.validators.get_or_init(make).clone()
     }
 
-    /// The same file, opened no further, without what was kept of it.
+    /// Returns the same open file, without the bytes and validators kept of it.
     pub fn again(&self) -> io::Result<OpenFile> {
         Ok(OpenFile::new(self.file.try_clone()?))
     }

@@ -1,5 +1,5 @@
-//! What a transport takes: the response to a request, as any protocol can send it. Its head
-//! is walked field by field, its body is there or is pulled.
+//! The response to a request in the form that a transport takes, for any protocol. Its head is
+//! walked field by field, its body is there or is pulled.
 
 use std::collections::VecDeque;
 use std::io;
@@ -51,7 +51,7 @@ pub struct Opening<'a> {
     pub date: Option<u64>,
 }
 
-/// What the `Server` field says.
+/// The content of the `Server` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerField<'a> {
     Version,
@@ -128,7 +128,8 @@ fn split_line(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((line.get(..colon)?, line.get(colon + 1..)?.trim_ascii()))
 }
 
-/// What a transport has said of the connection and of the body's length, in fields of its own.
+/// Facts about the connection and the body's length that a transport has sent, in fields of its
+/// own.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct SentHead {
     pub length: Option<u64>,
@@ -206,7 +207,7 @@ impl Pace {
     }
 }
 
-/// Where the bytes of a body are. `X` is the exchange that it belongs to.
+/// The body of a response. `X` is the exchange that it belongs to.
 pub enum Body<X> {
     Empty,
     /// A stored response's body, whole or a part of it.
@@ -221,7 +222,7 @@ pub enum Body<X> {
     Segments(VecDeque<Segment>),
     /// It is pulled piece by piece.
     Arriving(Box<dyn ArrivingBody<X>>),
-    /// What follows a 101: bytes both ways, until one side ends.
+    /// The bytes after a 101, both ways, until one side ends.
     Tunnel(Box<dyn UpgradedConnection>),
 }
 
@@ -276,12 +277,12 @@ pub trait ArrivingBody<X>: Send + Sync {
     /// It has no reader.
     fn discard(self: Box<Self>) {}
 
-    /// The same body for a task of its own, where an upstream's worker is taken until it has been
-    /// read. Others stay what they are.
+    /// Moves the body to a task of its own, if an upstream's worker is taken until it has been
+    /// read. Other bodies are returned unchanged.
     fn apart(self: Box<Self>) -> MaybeApart<X>;
 }
 
-/// What changes a body as it is pulled.
+/// A change to a body as it is pulled.
 pub trait BodyChange<X>: Send + Sync + 'static {
     /// The next bytes of the changed body.
     fn next<'a>(
@@ -331,7 +332,7 @@ pub type MaybeApart<X> = Result<Box<dyn ArrivingBody<()>>, Box<dyn ArrivingBody<
 /// How an arriving body is passed on.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow {
-    /// What is read ahead of the client.
+    /// The limits of reading ahead of the client.
     pub ahead: SpoolLimits,
     pub leaves: Leaves,
     /// It is read for this client alone: when the client goes, reading ends.
@@ -493,7 +494,7 @@ impl<X: Send + 'static> Body<X> {
         }
     }
 
-    /// The same body, to be pulled.
+    /// Turns the body into one that is pulled.
     pub fn into_arriving(self) -> Box<dyn ArrivingBody<X>> {
         match self {
             Body::Arriving(body) => body,

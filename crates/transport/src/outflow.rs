@@ -1,8 +1,8 @@
 //! A body that is not given to a stream as a whole, but as fast as the client takes it: the same for
 //! HTTP/2 and HTTP/3. What a stream is, an [`Outlet`] knows.
 //!
-//! What is at hand is read when there is room for it and not before, so that a stream whose client takes
-//! nothing holds none of it. What arrives from an upstream is read ahead as far as its location says.
+//! Bytes at hand are read when there is room for them and not before, so that a stream whose client takes
+//! nothing holds none of them. Bytes from an upstream are read ahead as far as its location allows.
 
 use std::pin::pin;
 use std::task::Poll;
@@ -36,7 +36,7 @@ pub fn begin<X: Exchange>(exchange: &mut X) -> (Option<u64>, bool) {
     (length, is_head_alone)
 }
 
-/// What is noted of a head on a stream.
+/// Creates the facts of a head on a stream.
 pub fn sent_head(length: Option<u64>) -> SentHead {
     SentHead {
         length,
@@ -44,7 +44,7 @@ pub fn sent_head(length: Option<u64>) -> SentHead {
     }
 }
 
-/// What an outlet can take.
+/// The room that an outlet has.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     /// Bytes of what was given before that the client has room for since.
@@ -83,11 +83,11 @@ pub trait Outlet<X>: Send {
     /// turn among them and not for its client.
     fn turns(&self) -> impl Fn() -> Option<Instant> + Send + use<Self, X>;
 
-    /// Resolves when the client has gone, with what is said of that.
+    /// Resolves when the client has gone, with the error to report.
     fn gone(&self) -> impl Future<Output = SendError> + Send + use<Self, X>;
 }
 
-/// What was pulled and not given.
+/// Bytes that were pulled and not given to the outlet.
 struct Outflow<'a, O> {
     outlet: &'a mut O,
     ahead: Spool,
@@ -125,7 +125,7 @@ impl ClientWait {
     /// holds. `turns` is as [`Outlet::turns`].
     ///
     /// # Errors
-    /// Those of `ready`; or the client has taken too little for too long.
+    /// The errors of `ready`; or the client has taken too little for too long.
     pub async fn until<T>(
         &mut self,
         held: StreamHoldings,
@@ -237,7 +237,7 @@ impl<O> Outflow<'_, O> {
                 Ok(Some(bytes)) => body.keep(bytes, &mut self.ahead),
                 Ok(None) => break,
                 Err(error) => {
-                    // What was received is the client's, also when the rest is missing.
+                    // The client gets the received bytes, even if the rest is missing.
                     self.give_all::<X>().await?;
                     return Err(error);
                 }
@@ -311,7 +311,7 @@ impl<O> Outflow<'_, O> {
         O: Outlet<X>,
     {
         if let Some(owed) = &mut self.owed {
-            // What goes beyond the promised length is cut off.
+            // Bytes beyond the promised length are cut off.
             piece.truncate(usize::try_from(*owed).unwrap_or(usize::MAX));
             *owed -= piece.len() as u64;
         }

@@ -10,7 +10,7 @@ use rustix::fs::{Mode, fchmod};
 /// A new file in the folder, with the mode 0600.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub fn unnamed_in(folder: &Path) -> io::Result<File> {
     let file = tempfile::tempfile_in(folder)?;
     fchmod(&file, Mode::RUSR | Mode::WUSR)?;

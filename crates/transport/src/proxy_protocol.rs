@@ -20,7 +20,7 @@ const MIN_LINE_BYTES: usize = 15;
 /// Version 2 headers beyond this carry more TLVs than anybody sends.
 const MAX_BINARY_BYTES: usize = 4096;
 
-/// What the first bytes are.
+/// The state of a header in the first bytes.
 #[derive(Debug, PartialEq, Eq)]
 enum HeaderProgress {
     Partial,

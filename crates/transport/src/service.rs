@@ -29,17 +29,17 @@ use crate::ready_or_pending::ReadyOrPending;
 pub trait Service: Send + Sync + 'static {
     /// A request, from its head to its line in the log.
     type Exchange: Exchange;
-    /// What an exchange is answered by, held while that is done.
+    /// The configuration for an exchange, held until it is answered.
     type Configuration: Send + Sync + 'static;
     type Terms: Terms;
-    /// What is remembered of a connection from one of its requests to the next.
+    /// State of a connection that is remembered from one of its requests to the next.
     type Memory: Send + 'static;
 
     /// For a connection that came by the socket of `address`.
     fn memory(&self, address: ListenAddress) -> Self::Memory;
 
-    /// What holds for the next request of a connection; `None` where a reload has taken its
-    /// listener away.
+    /// Returns the terms for the next request of a connection; `None` if a reload has removed
+    /// its listener.
     fn terms(&self, connection: &ConnectionFacts, memory: &mut Self::Memory)
     -> Option<Self::Terms>;
 
@@ -78,11 +78,12 @@ pub trait Service: Send + Sync + 'static {
         reason: &str,
     );
 
-    /// Takes a request. `body_of` tells of its body, once host and target are known to be
-    /// sound, from the head and from whether that names a host.
+    /// Takes a request. `body_of` returns the length of its body, once host and target are
+    /// known to be sound, from the head and from whether that names a host.
     ///
     /// # Errors
-    /// Why it is refused. It is answered all the same, see [`Service::respond`].
+    /// The reason of the refusal. The request is answered all the same, see
+    /// [`Service::respond`].
     fn receive(
         &self,
         terms: Self::Terms,
@@ -122,11 +123,11 @@ pub trait Service: Send + Sync + 'static {
     ) -> Option<JoinHandle<()>>;
 }
 
-/// What holds for a request before its server is known.
+/// The settings for a request before its server is known.
 pub trait Terms: Send + Sync {
     fn head(&self) -> &HeadSettings;
 
-    /// What each connection begins with.
+    /// Returns the opening that each connection begins with.
     fn connection_opening(&self) -> ConnectionOpening;
 
     /// How HTTP/2 is spoken.
@@ -167,7 +168,7 @@ impl ReceivedHead {
     }
 }
 
-/// How long a request's body is, as far as its head says.
+/// The length of a request's body, as far as its head declares it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyLength {
     /// It has no body.
@@ -203,7 +204,7 @@ impl From<TargetError> for Box<Refusal> {
     }
 }
 
-/// What making a response came to.
+/// The result of making a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseOutcome {
     /// The exchange has a response.
@@ -212,7 +213,7 @@ pub enum ResponseOutcome {
     Nothing,
 }
 
-/// What becomes of the connection once a response is out.
+/// The future of the connection once a response is out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     KeepAlive,
@@ -244,10 +245,10 @@ pub trait Exchange: Send + Sized + 'static {
     /// Unix milliseconds at which the exchange was last looked at.
     fn now(&self) -> u64;
 
-    /// What holds for the connection where the response was made.
+    /// Returns the connection settings of the location that made the response.
     fn connection_settings(&self) -> &ConnectionSettings;
 
-    /// What holds there for the body of the request.
+    /// Returns that location's settings for the body of the request.
     fn body_settings(&self) -> &BodySettings;
 
     /// Does the system copy files to the client there (`sendfile`)?
@@ -281,7 +282,7 @@ pub trait Exchange: Send + Sized + 'static {
     /// The fields behind the body, which has ended; `received` are those that came with it.
     fn trailers(&mut self, received: Fields) -> &Fields;
 
-    /// Notes what the head says of the connection, before it is sent.
+    /// Notes the connection facts of the head, before it is sent.
     fn note_head(&mut self, head: SentHead);
 
     /// Notes bytes that were sent, and how many of them are of heads.

@@ -23,7 +23,7 @@ use crate::connections::TrackedConnection;
 use crate::gathered::GatheredResponses;
 use crate::tls::{self, Session};
 
-/// What [`ClientStream::poll_receive`] takes at once: any usual head.
+/// The bytes that [`ClientStream::poll_receive`] takes at once: any usual head.
 pub const RECEIVE_BYTES: usize = 8 * 1024;
 /// How long a client may take to make room for the end of TLS, as in nginx.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
@@ -32,7 +32,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(3);
 pub const MAX_SLICES: usize = 16;
 
 thread_local! {
-    /// Where bytes arrive before it is known how much memory they need.
+    /// The buffer for bytes that arrive before it is known how much memory they need.
     static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; RECEIVE_BYTES].into());
 }
 
@@ -60,14 +60,14 @@ impl TryFrom<UnregisteredSocket> for ClientStream {
     }
 }
 
-/// What a connection is doing.
+/// The activity of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
     /// Waiting for a request: a graceful stop may close it.
     Idle,
-    /// Likewise, but a graceful stop leaves it open: the protocol has a way to end (HTTP/2), or
-    /// `keepalive_min_timeout` is not over.
+    /// Waiting like `Idle`, but a graceful stop leaves it open: the protocol has a way to end
+    /// (HTTP/2), or `keepalive_min_timeout` is not over.
     Quiet,
     /// Waiting for the rest of a request's head.
     Reading,
@@ -212,10 +212,9 @@ impl ClientStream {
         }
     }
 
-    /// Receives what is there, up to [`RECEIVE_BYTES`], and appends it to
-    /// `buffer`, which grows by no more than that: for heads, which are short and
-    /// of which most connections have none. Who was woken (`is_woken`) looks before it
-    /// says again that it waits.
+    /// Receives bytes up to [`RECEIVE_BYTES`], and appends them to `buffer`, which grows by no
+    /// more than that: for heads, which are short and of which most connections have none. A
+    /// task that was woken (`is_woken`) reads before it registers to wait again.
     pub fn poll_receive(
         &self,
         cx: &mut Context<'_>,
@@ -269,7 +268,7 @@ impl ClientStream {
             ready!(self.poll_read_ready(cx))?;
             let received = self.try_io(Interest::READABLE, |socket| session.lock().receive(socket));
             match received {
-                // As for a short read without TLS.
+                // Like for a short read without TLS.
                 Ok(true) => self.forget_readable(),
                 Ok(false) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -294,7 +293,7 @@ impl ClientStream {
     /// Writes to the socket itself, below any encryption.
     ///
     /// # Errors
-    /// Those of `call`; `WouldBlock` where the socket takes nothing.
+    /// The errors of `call`; `WouldBlock` if the socket takes nothing.
     pub fn write_socket<R>(
         &self,
         call: impl FnOnce(&mut tls::Socket<'_>) -> io::Result<R>,
@@ -347,8 +346,7 @@ impl ClientStream {
         }
     }
 
-    /// As [`ClientStream::try_write_vectored`] with one piece, which the kernel
-    /// takes with less ado.
+    /// Like [`ClientStream::try_write_vectored`] with one piece, which costs the kernel less.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self.has_gathered() || self.is_encrypted() {
             true => self.try_write_vectored(&[IoSlice::new(bytes)]),
@@ -356,7 +354,7 @@ impl ClientStream {
         }
     }
 
-    /// As [`ClientStream::try_write_ahead_of_file`] with one piece.
+    /// Like [`ClientStream::try_write_ahead_of_file`] with one piece.
     pub fn try_write_head_of_file(&self, bytes: &[u8]) -> io::Result<usize> {
         match self.has_gathered() || self.is_encrypted() {
             true => self.try_write_ahead_of_file(&[IoSlice::new(bytes)]),
@@ -378,8 +376,8 @@ impl ClientStream {
         })
     }
 
-    /// The same for what a file follows at once: the kernel holds back the last
-    /// packet until it is full, or the file's bytes are there.
+    /// Writes bytes that a file follows at once: the kernel holds back the last packet until
+    /// it is full, or the file's bytes are there.
     pub fn try_write_ahead_of_file(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         self.write_behind(slices, |socket, slices| {
             let flags = SendFlags::MORE | SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -427,7 +425,7 @@ impl ClientStream {
         self.try_write_vectored(&[]).map(|_| ())
     }
 
-    /// The same, for as long as it takes.
+    /// Flushes the gathered bytes, and registers the task if the socket takes nothing.
     pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             match self.try_flush() {
@@ -525,7 +523,7 @@ impl ClientStream {
     /// gone; with `false` they are there, and nothing more is noticed until they are read.
     pub fn poll_closed(&self, cx: &mut Context<'_>) -> Poll<bool> {
         loop {
-            // Most are never told anything, so this wait is the cheap one.
+            // Most tasks never get a notification, so this wait is the cheap one.
             if ready!(self.poll_read_ready(cx)).is_err() {
                 return Poll::Ready(true);
             }
@@ -643,7 +641,7 @@ mod tests {
         (ours.into(), theirs)
     }
 
-    /// What has arrived by now.
+    /// Reads the bytes that have arrived by now.
     fn arrived(theirs: &UnixStream) -> Vec<u8> {
         let mut bytes = vec![0; 1 << 20];
         match rustix::net::recv(theirs, &mut bytes[..], RecvFlags::DONTWAIT) {

@@ -1,10 +1,10 @@
 //! TLS on a client's connection, below whatever is spoken on it: bytes that are read were
 //! decrypted, bytes that are written are encrypted first (RFC 8446, by rustls).
 //!
-//! What is written counts as written once its records are with the kernel: until then it is
-//! offered again, and the session remembers how much of it needs no second encryption.
-//! Nothing is therefore lost when a connection closes behind its last write, and the time a
-//! client may take is measured as without TLS.
+//! Bytes count as written once their records are with the kernel: until then they are offered
+//! again, and the session remembers how much of it needs no second encryption. Nothing is therefore
+//! lost when a connection closes behind its last write, and the time a client may take is measured
+//! as without TLS.
 
 use std::io::{self, BufRead, IoSlice, Read, Write};
 use std::os::fd::BorrowedFd;
@@ -86,7 +86,7 @@ impl Session {
         let received = self.connection.read_tls(&mut socket)?;
         self.has_client_left |= received == 0;
         if let Err(error) = self.connection.process_new_packets() {
-            // The alert says why.
+            // The alert names the reason.
             let _ = self.connection.write_tls(&mut socket);
             return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }
@@ -125,12 +125,12 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the client that nothing more will come, as far as the socket takes that.
+    /// Announces the end of data to the client, as far as the socket takes that.
     ///
     /// # Errors
-    /// `WouldBlock` where it takes nothing more, unless the client did not take what was written
-    /// before either: the caller does not wait for it again. A client that has closed is told nothing, as in
-    /// nginx: its system would answer with a reset.
+    /// `WouldBlock` if it takes nothing more, unless the client did not take earlier bytes either:
+    /// the caller does not wait for it again. A client that has closed gets no announcement, like
+    /// in nginx: its system would answer with a reset.
     pub fn close(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         if self.has_client_left {
             return Ok(());
@@ -162,7 +162,7 @@ impl<'a> Socket<'a> {
     /// Looks at bytes without taking them.
     ///
     /// # Errors
-    /// Those of recv(2).
+    /// The errors of recv(2).
     pub fn peek(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
         let (_, read) = net::recv(self.fd, buffer, flags)?;

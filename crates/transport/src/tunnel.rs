@@ -18,7 +18,7 @@ use crate::stream::ClientStream;
 /// Held for each direction at most.
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// What moved, in bytes.
+/// The bytes moved in each direction.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct MovedBytes {
     pub to_client: u64,
@@ -39,11 +39,11 @@ pub trait UpgradedConnection: Send + Sync {
 /// The side of a tunnel that is not the client.
 pub struct FarSide {
     pub stream: Box<dyn Duplex>,
-    /// What came behind the 101.
+    /// Bytes received behind the 101.
     pub received: Bytes,
     /// The tunnel ends when nothing has moved for so long.
     pub idle: Duration,
-    /// Is told when the tunnel has ended.
+    /// Called when the tunnel has ended.
     pub end: Box<dyn FnOnce(MovedBytes) + Send>,
 }
 
@@ -110,8 +110,8 @@ impl Way {
 }
 
 impl Tunnel<'_> {
-    /// Until a side has ended and the other has what it said, or nothing moved
-    /// for `idle`.
+    /// Moves bytes until a side has ended and the other has received its bytes, or
+    /// nothing moved for `idle`.
     async fn pump(&mut self, idle: Duration) {
         let sleep = tokio::time::sleep(idle);
         tokio::pin!(sleep);

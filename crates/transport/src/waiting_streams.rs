@@ -14,11 +14,11 @@ use tokio::time::Instant;
 
 use super::held_files;
 
-/// What each waiting stream holds beside the bytes of its body: its request, its task, its places in
+/// The memory of a waiting stream beside the bytes of its body: its request, its task, its places in
 /// tables: 5 KB measured with 7,200 streams, and a task of HTTP/3 has more.
 pub const STREAM_BYTES: usize = 8 * 1024;
-/// Of its body, a client must take so much in each `send_timeout` that a stream waits: a byte now and
-/// then does not keep a stream. It is less than the slowest connection in use takes.
+/// The bytes of a body that a client must take in each `send_timeout` while a stream waits: a byte now
+/// and then does not keep a stream. It is less than the slowest connection in use takes.
 pub const LEAST_TAKEN_BYTES: usize = 4096;
 /// All waiting streams may hold these bytes, or this part of the machine's memory, whichever is more.
 const LEAST_BYTES: u64 = 64 * 1024 * 1024;
@@ -46,7 +46,7 @@ impl Bounds {
     }
 }
 
-/// What one stream holds while it waits.
+/// The memory that one stream holds while it waits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StreamHoldings {
     /// Bytes of its body that are there for it alone.
@@ -87,7 +87,7 @@ pub struct Wait<'a> {
     gives_way: Arc<Notify>,
 }
 
-/// Those of this process.
+/// Returns the waiting streams of this process.
 pub fn of_this_process() -> &'static WaitingStreams {
     static STREAMS: LazyLock<WaitingStreams> =
         LazyLock::new(|| WaitingStreams::new(Bounds::of_this_process()));

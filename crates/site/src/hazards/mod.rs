@@ -24,7 +24,7 @@ pub use edit::{HazardEdit, edited};
 pub use hazard::{Hazard, HazardRule, HazardSeverity};
 pub use rules::RULES;
 
-/// All hazards, in the order of the text. A line that is included twice is told of once.
+/// Returns all hazards, in the order of the text. A line that is included twice is reported once.
 pub fn hazards(ast: &Ast) -> Vec<Hazard> {
     let blocks = tree::Blocks::of(ast);
     let mut found = Vec::new();

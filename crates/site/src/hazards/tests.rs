@@ -159,7 +159,7 @@ fn a_tree_with_all_of_them_tells_of_all_of_them() {
     assert_eq!(found, wanted);
 }
 
-/// What these lines of a server do is what published set-ups recommend.
+/// Lines of servers that published set-ups recommend, and that have no hazards.
 #[rustfmt::skip]
 const CLEAN: [&str; 18] = [
     r#"location / { try_files $uri =404; } location ~* \.(?:css|js|png)$ { expires 30d; access_log off; }"#,
@@ -273,7 +273,7 @@ fn configurations_of_this_repository_have_no_hazard() {
     }
 }
 
-/// What an edit makes has no hazard of this rule any more.
+/// An edit ends the hazard of its rule.
 #[test]
 fn edits_end_the_hazard() {
     let mut mended = 0;

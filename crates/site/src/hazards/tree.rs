@@ -1,5 +1,5 @@
-//! The blocks of a configuration as rules look at them: what a block says, what it inherits, and which
-//! location of a server answers a path.
+//! The blocks of a configuration as rules look at them: a block's own lines, the lines it inherits, and
+//! which location of a server answers a path.
 //!
 //! It is made from the syntax tree, so that a configuration which cannot be served is looked at, too. Locations
 //! are chosen as nginx chooses them.
@@ -20,7 +20,7 @@ struct BlockData<'a> {
     context: Context,
     written: Option<&'a Directive>,
     lines: &'a [Directive],
-    /// Of a location by pattern.
+    /// The pattern of a location that has one.
     pattern: Option<Regex>,
     outer: Option<usize>,
     inner: Vec<usize>,
@@ -200,7 +200,7 @@ impl<'t, 'a> Block<'t, 'a> {
         }
     }
 
-    /// Where messages point to: the head of the block.
+    /// Returns the place that messages point to: the head of the block.
     pub(super) fn head(self) -> Option<Span> {
         self.written().map(Directive::head)
     }

@@ -1,4 +1,4 @@
-//! What rules ask of the values of directives: variables, captures, addresses.
+//! Checks of directives' values for the rules: variables, captures, addresses.
 
 use std::net::IpAddr;
 
@@ -92,7 +92,7 @@ pub(super) fn capture_is_free(pattern: &str, name: &str) -> bool {
     };
     let group = group.split(')').next().unwrap_or_default();
     if group.starts_with("(/") {
-        // What stands before it is the whole host.
+        // The part before it is the whole host.
         return false;
     }
     let group = group.replace(r"\.", "");

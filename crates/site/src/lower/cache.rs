@@ -32,7 +32,7 @@ const PRIVATE_COPIES: usize = 16;
 /// How long a request waits for the disk, where `disk_timeout=` is not given: PHP may be slower.
 const DISK_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// What stays free on the file system of a zone, where `min_free=` is not given.
+/// Free space kept on the file system of a zone without `min_free=`.
 const MIN_FREE_BYTES: u64 = 512 << 20;
 
 /// Bytes of one session's private pages, where `size=` is not given.
@@ -118,7 +118,7 @@ impl Lowering<'_> {
         };
         let is_on_tmpfs = is_on_tmpfs(&path);
         if memory_bytes.is_none() && is_on_tmpfs {
-            // A path in memory says how much memory the cache may use.
+            // The `max_size` of a path in memory limits the memory of the cache.
             memory_bytes = max_size_bytes;
         }
         let disk = (is_on_disk && !is_on_tmpfs).then(|| CacheDisk {

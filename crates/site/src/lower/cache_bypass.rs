@@ -1,6 +1,7 @@
-//! What `*_cache_bypass` lets through for one visitor is not stored for the others: a condition that depends on who asks
-//! counts for `*_no_cache` as well, unless `cache_store_bypassed` is on. One that depends on nothing but the address, the
-//! method and ordinary fields renews what is stored, as in nginx.
+//! A response that `*_cache_bypass` fetches for one visitor is not stored for the others: a condition
+//! that depends on the visitor counts for `*_no_cache` as well, unless `cache_store_bypassed` is on.
+//! One that depends on nothing but the address, the method and ordinary fields renews the stored
+//! response, like in nginx.
 
 use nginx_conf::{Diagnostic, Word};
 

@@ -6,7 +6,7 @@
 
 use crate::model::{CipherSuite, KeyExchangeGroup};
 
-/// What a list leaves of the things that rustls has.
+/// The members of a list that rustls has.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Selection<T> {
     /// At least one, in order of preference.

@@ -34,7 +34,7 @@ pub(crate) const NEXT_UPSTREAM: &[FailureWord] =
 /// After these, or beside an update, a stale response is served.
 pub(crate) const USE_STALE: &[FailureWord] = &failure_words("updating", |it| &mut it.updating);
 
-/// What both have, and one more.
+/// Returns the words that both directives have, and one more.
 const fn failure_words(
     more: &'static str,
     field: fn(&mut Failures) -> &mut bool,
@@ -252,7 +252,7 @@ const PURGE_FIELDS: [&str; 5] = [
     "x-cache-repeat",
 ];
 
-/// What else a response says to LiteSpeed's cache.
+/// Further response fields for LiteSpeed's cache.
 const LITESPEED_FIELDS: [&str; 4] = [
     "x-litespeed-cache-control",
     "x-litespeed-tag",
@@ -274,7 +274,7 @@ fn hidden_fields(level: &Level<'_>, protocol: &DirectivePrefix) -> FieldNames {
             hidden.push(name);
         }
     }
-    // What is said to the cache is not said to clients, whether or not it is listened to.
+    // Fields for the cache are hidden from clients, whether or not the cache obeys them.
     hidden.extend(PURGE_FIELDS.iter().map(|name| bytes(name)));
     if speaks_litespeed(level) {
         hidden.extend(LITESPEED_FIELDS.iter().map(|name| bytes(name)));

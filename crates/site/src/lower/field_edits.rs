@@ -101,7 +101,7 @@ impl Lowering<'_> {
         node: &Node<'_>,
         word: &'w Word,
     ) -> Option<(&'w str, FieldChange)> {
-        // As in headers-more, the name ends at a colon or a space, and more of them may follow.
+        // Like in headers-more, the name ends at a colon or a space, and more of them may follow.
         let ends = |letter: char| letter == ':' || letter.is_ascii_whitespace();
         let text = word.trim_ascii_start();
         let (name, value) = match text.split_once(ends) {

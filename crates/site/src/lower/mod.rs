@@ -77,7 +77,7 @@ const MAX_COMPLAINTS: usize = 1000;
 /// Facts about the machine and the command line that the configuration does not contain.
 #[derive(Debug, Clone)]
 pub struct LowerOptions {
-    /// Where relative paths start (nginx's `-p`), absolute.
+    /// The folder that relative paths start at (nginx's `-p`), absolute.
     pub prefix: PathBuf,
     /// The folder of the main file: where the paths of `auth_basic_user_file` start.
     pub conf_folder: PathBuf,
@@ -85,7 +85,7 @@ pub struct LowerOptions {
     pub error_log: Option<PathBuf>,
     /// Started by root: the default port is 80, else 8000.
     pub privileged: bool,
-    /// What people find the lines of the configuration in, where it is no file.
+    /// The source of the configuration for messages, if it is no file.
     pub text_name: Option<&'static str>,
     /// The value of `$hostname` in `server_name`, in lower case.
     pub hostname: String,

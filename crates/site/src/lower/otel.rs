@@ -66,7 +66,7 @@ impl Lowering<'_> {
         let fields = block.own("header").to_vec();
         self.has_otel_exporter = true;
         let exporter = OtelExporter {
-            // What is wrong was reported, and nothing is served.
+            // The error was reported, and nothing is served.
             endpoint: endpoint.unwrap_or(OtelEndpoint {
                 host: String::new(),
                 port: 0,
@@ -156,7 +156,7 @@ impl Lowering<'_> {
         Some((lower, value.text.clone()))
     }
 
-    /// What holds at one level.
+    /// Lowers `otel_*` of one level.
     pub fn otel_settings(&mut self, level: &Level<'_>) -> Option<Arc<OtelSettings>> {
         let trace = match level.find("otel_trace") {
             Some(node) => self.otel_trace(node),

@@ -140,7 +140,7 @@ impl Lowering<'_> {
 }
 
 fn add_exact(names: &mut ServerNames, name: &str, server: ServerId) -> bool {
-    // The same server may have a name twice, as by `.example.org example.org`.
+    // One server may have a name twice, as in `.example.org example.org`.
     *names.exact.entry(bytes(name)).or_insert(server) == server
 }
 

@@ -12,7 +12,7 @@ use super::values::{seconds, to_usize};
 use crate::check::Node;
 use crate::model::*;
 
-/// What nginx demands of a session cache: eight pages.
+/// The minimum of a session cache in nginx: eight pages.
 const MIN_CACHE_BYTES: u64 = 8 * 4096;
 /// `builtin` without a number, as OpenSSL has it.
 const BUILTIN_SESSIONS: u64 = 20 * 1024;
@@ -44,7 +44,7 @@ const OPTIONS_WITHOUT_MEANING: &[&str] = &[
     "PrioritizeChaCha",
 ];
 
-/// What may be used: protocols, ciphers, groups.
+/// The permitted protocols, ciphers and groups.
 struct Algorithms {
     tls12: bool,
     tls13: bool,
@@ -558,7 +558,8 @@ const PROTOCOLS: [(&str, u8); 6] = [
     ("TLSv1.3", 3),
 ];
 
-/// Likewise, for `MinProtocol` and `MaxProtocol`.
+/// Names of protocols for `MinProtocol` and `MaxProtocol`; 0 for no bound, 1 for those that are
+/// not spoken.
 const PROTOCOL_BOUNDS: [(&str, u8); 6] = [
     ("None", 0),
     ("SSLv3", 1),

@@ -52,7 +52,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("jwt_", "auth_jwt is not there yet"),
 ];
 
-/// Those of nginx's variables about TLS that have no value here.
+/// Variables of nginx about TLS that have no value here.
 const TLS_VARIABLES: &[&str] = &[
     "ssl_client_sigalg",
     "ssl_ech_outer_server_name",

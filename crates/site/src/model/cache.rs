@@ -1,4 +1,4 @@
-//! Cache zones, and what a location says about its use of the cache: `*_cache*` and `cache_*`.
+//! Cache zones, and a location's rules for its use of the cache: `*_cache*` and `cache_*`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ pub struct CacheZone {
     /// machine's memory (`None`: decided at start).
     pub memory_bytes: Option<u64>,
     pub inactive: Duration,
-    /// Where responses are kept beside memory; `None` for a path on tmpfs, and with `disk=off`.
+    /// The store of responses beside memory; `None` for a path on tmpfs, and with `disk=off`.
     pub disk: Option<CacheDisk>,
 }
 
-/// What a zone keeps on disk.
+/// The part of a zone on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheDisk {
     /// A folder of its own, below the path of the zone: files of others there are left alone.
@@ -45,7 +45,7 @@ pub struct CacheDisk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revalidation {
     Off,
-    /// Nothing is said: those whose validator names one content without doubt.
+    /// Without the directive: those whose validator names one content without doubt.
     BeyondDoubt,
     /// All that have a validator.
     On,
@@ -63,7 +63,7 @@ pub struct CacheRules {
     pub bypass: Vec<Template>,
     /// Any value neither empty nor `0`: do not store.
     pub no_cache: Vec<Template>,
-    /// `None`: nothing is said.
+    /// `None`: not configured.
     pub use_stale: Option<Failures>,
     pub lock: bool,
     pub lock_timeout: Duration,
@@ -111,7 +111,7 @@ pub struct CacheRules {
     pub learn: Option<LearnRules>,
     /// `cache_tags`; `None`: responses have none.
     pub tags: Option<TagRules>,
-    /// What of the configuration decided all this, for people.
+    /// The directives that decided these rules, for people.
     pub lines: Vec<RuleLine>,
 }
 
@@ -171,14 +171,14 @@ pub struct RuleLine {
 pub struct TagRules {
     /// The names of the fields that count, and of trailers.
     pub names: FieldNames,
-    /// The same with what separates their tags.
+    /// The fields with the separators of their tags.
     pub fields: Box<[TagField]>,
     /// Lines of the FastCGI error stream count too.
     pub from_stderr: bool,
     /// The fields go on to the client.
     pub are_sent: bool,
-    /// `cache_tagged_control`: what a response with tags says to browsers in `Cache-Control`;
-    /// `None`: what the application says.
+    /// `cache_tagged_control`: the value of `Cache-Control` for browsers on a response with tags;
+    /// `None`: the application's own value.
     pub control: Option<Box<str>>,
 }
 
@@ -190,7 +190,7 @@ pub struct TagField {
     pub separator: TagSeparator,
 }
 
-/// What stands between two tags of a field.
+/// The separator of two tags in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TagSeparator {
     Spaces,
@@ -257,7 +257,7 @@ pub struct SharedRules {
     pub crawler_lifetime: Option<Duration>,
     /// `cache_not_found`: the lifetime of responses 404 and 410.
     pub not_found: Option<Duration>,
-    /// `cache_litespeed`: the application says by LiteSpeed's fields who may share a page.
+    /// `cache_litespeed`: the application decides by LiteSpeed's fields who may share a page.
     pub litespeed: bool,
     /// `cache_guest_sessions`
     pub guest_sessions: GuestSessions,

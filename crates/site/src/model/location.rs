@@ -11,7 +11,7 @@ use super::settings::Settings;
 /// A `location`, an `if` block inside one, or the server's own level.
 #[derive(Debug)]
 pub struct Location {
-    /// As written after `location`, for messages; empty for the server's level.
+    /// The text after `location`, for messages; empty for the server's level.
     pub name: String,
     pub rewrite: Vec<RewriteOp>,
     pub settings: Arc<Settings>,

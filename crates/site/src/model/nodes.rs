@@ -1,4 +1,4 @@
-//! Several machines that share purges: what `cache_nodes` says.
+//! Several machines that share purges: the settings of `cache_nodes`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,13 +20,13 @@ pub struct CacheNodes {
     pub name: String,
 }
 
-/// Where the engine is.
+/// The address of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodesEngine {
     /// A host, IPv6 without brackets, and a port.
     Tcp(String, u16),
     Unix(PathBuf),
-    /// What the Sentinels call the engine, and where they are.
+    /// The name of the engine at the Sentinels, and their addresses.
     Sentinel(String, Vec<(String, u16)>),
 }
 

@@ -1,4 +1,4 @@
-//! Traces: what `otel_*` says.
+//! Settings of traces: `otel_*`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub struct OtelSettings {
 pub enum OtelTrace {
     Off,
     On,
-    /// Where the value is `on` or `1`.
+    /// Only requests for which the value is `on` or `1`.
     When(Template),
 }
 

@@ -33,7 +33,7 @@ pub struct Process {
 /// `control_socket PATH | off`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ControlSocket {
-    /// Nothing is said: beside the pid file.
+    /// Without the directive: beside the pid file.
     #[default]
     BesidePidFile,
     Off,

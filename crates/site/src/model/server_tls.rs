@@ -14,11 +14,11 @@ pub struct ServerTls {
     /// [`named_certificates`](Self::named_certificates) or
     /// [`certificates_of_handshake`](Self::certificates_of_handshake).
     pub certificates: Vec<CertificateFiles>,
-    /// Those whose files are called after the name that a client asks for.
+    /// Certificates whose files are named after the host that a client asks for.
     pub named_certificates: Vec<NamedCertificateFiles>,
-    /// Those whose names have other variables: all of this server, if there are any.
+    /// Certificates whose file names have other variables: if there are any, all of this server's.
     pub certificates_of_handshake: Vec<HandshakeCertificate>,
-    /// Where relative names begin.
+    /// The folder that relative names begin at.
     pub certificate_folder: PathBuf,
     /// `ssl_certificate_cache`, for certificates whose names have variables. `None`: they are read
     /// for each handshake.
@@ -89,14 +89,14 @@ pub struct CertificateFiles {
     pub key: PathBuf,
 }
 
-/// The same with variables: names of files, or `data:` and the text itself.
+/// A certificate and its key with variables: names of files, or `data:` and the text itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandshakeCertificate {
     pub chain: Template,
     pub key: Template,
 }
 
-/// The same with `$ssl_server_name` in the name of a file or both.
+/// A certificate and its key with `$ssl_server_name` in one file name or both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedCertificateFiles {
     pub chain: NamedFile,
@@ -281,7 +281,7 @@ impl KeyExchangeGroup {
 /// `http2` and `http2_*` of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http2Settings {
-    /// `http2 on`. HTTP/2 is also spoken where [`ListenOptions::http2`] says so.
+    /// `http2 on`. HTTP/2 is also spoken if [`ListenOptions::http2`] is set.
     ///
     /// [`ListenOptions::http2`]: super::ListenOptions::http2
     pub enabled: bool,

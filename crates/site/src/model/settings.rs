@@ -81,8 +81,8 @@ pub struct Settings {
     pub secure_link: Option<Box<SecureLink>>,
 }
 
-/// What a location itself says of who may use it. Lines of the blocks around it are not meant: a
-/// list for the whole site is not written with the operator's locations in mind.
+/// A location's own access rules. Lines of the blocks around it do not count: a list for the whole
+/// site is not written with the operator's locations in mind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnAccess {
     /// `access` is of the location itself.
@@ -90,7 +90,8 @@ pub struct OwnAccess {
     pub credentials: OwnCredentials,
 }
 
-/// What a location itself asks of all who get in, or of all whom none of its own `allow` names.
+/// The credentials that a location itself demands of all clients, or of all that none of its own
+/// `allow` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnCredentials {
     NotAsked,
@@ -116,14 +117,14 @@ pub enum Content {
     Dashboard(Dashboard),
 }
 
-/// `cache_purge_api`, with what says who may use it beside `allow`, `deny` and `auth_*`.
+/// `cache_purge_api`, with its access settings beside `allow`, `deny` and `auth_*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgeApi {
     /// `cache_purge_token`: the file with the hashes of tokens, absolute.
     pub tokens: Option<PathBuf>,
 }
 
-/// `dashboard`, with what says who may purge there, and see it from elsewhere.
+/// `dashboard`, with its settings for who may purge there, and see it from elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dashboard {
     /// `cache_purge_token`: the file with the hashes of tokens, absolute.
@@ -442,7 +443,7 @@ pub struct SubrequestTarget {
 #[derive(Debug, Clone)]
 pub struct EsiSettings {
     pub mode: EsiMode,
-    /// Of which types `always` means pages.
+    /// The media types that are pages with `always`.
     pub types: Arc<MediaTypes>,
     /// Fragments of fragments.
     pub max_depth: u8,
@@ -464,7 +465,7 @@ impl EsiSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EsiMode {
     Off,
-    /// Those that ask for it.
+    /// Responses that ask for it.
     On,
     /// All.
     Always,
@@ -484,7 +485,7 @@ pub struct SsiSettings {
     pub output_buffer_bytes: usize,
 }
 
-/// What all fragments of a page may cost together: `fragments_max_*`.
+/// The budget that all fragments of a page share: `fragments_max_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FragmentLimits {
     pub bytes: u64,
@@ -551,7 +552,7 @@ pub struct ValidReferers {
     pub host_patterns: Vec<Arc<Pattern>>,
 }
 
-/// What a link has to prove.
+/// The proof that a link needs.
 #[derive(Debug, Clone)]
 pub enum SecureLink {
     /// `link` is the digest of `text`, perhaps with an end behind a comma.

@@ -32,8 +32,8 @@ pub struct Site {
 }
 
 impl Site {
-    /// Where programs leave purges while no server runs: a folder for each, beside the pages that are kept on disk.
-    /// `None` where none are.
+    /// Returns the folder in which programs leave purges while no server runs, one subfolder
+    /// each, beside the pages that are kept on disk. `None` if no zone is on disk.
     #[must_use]
     pub fn left_purges(&self) -> Option<PathBuf> {
         let mut zones = self.http.cache_zones.iter();
@@ -58,9 +58,9 @@ pub struct Http {
     /// Names of the request's writable variables: `set` and named captures.
     /// A request carries one slot for each.
     pub slots: Vec<String>,
-    /// Those that `set` writes. They are empty, not missing, until it writes them.
+    /// Slots that `set` writes. They are empty, not missing, until it writes them.
     pub slots_of_set: HashSet<SlotId>,
-    /// What `map`, `geo` and `split_clients` define, by name.
+    /// Variables that `map`, `geo` and `split_clients` define, by name.
     pub made_variables: HashMap<String, Variable>,
     /// `upstream` blocks first, then one implicit group for each address that
     /// a `*_pass` names literally.

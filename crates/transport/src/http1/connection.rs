@@ -98,7 +98,7 @@ pub(super) struct Connection<S: Service> {
     pub(super) deadline: Deadline,
 }
 
-/// What the connection does after a request.
+/// The next step of the connection after a request.
 enum Next {
     Request,
     Close,
@@ -219,7 +219,7 @@ impl<S: Service> Connection<S> {
         self.input.as_deref_mut()
     }
 
-    /// What gives the body of the request that begins, if it has one.
+    /// Returns the source of the beginning request's body, if it has one.
     #[inline]
     fn begin_body(&mut self, length: BodyLength) -> Option<Box<dyn IncomingBody>> {
         let framing = match length {
@@ -251,7 +251,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// What stands for a request whose head cannot be read.
+    /// Creates the head of a request that cannot be parsed.
     fn received_unreadable(&mut self, started_at: u64) -> ReceivedHead {
         let buffer = match self.input() {
             Some(input) => &input.buffer[..],

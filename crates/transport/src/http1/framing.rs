@@ -1,4 +1,4 @@
-//! How the client is told where a response's body ends (RFC 9112 §6), and whether the
+//! The framing of a response's body for the client (RFC 9112 §6), and whether the
 //! connection goes on behind it.
 
 use std::time::Duration;
@@ -8,7 +8,7 @@ use http_semantics::Version;
 use crate::outbound::{Body, ConnectionOption, SentHead};
 use crate::service::{Ending, Exchange, SendRules};
 
-/// How the body's end is told to the client.
+/// The mark of the body's end for the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFraming {
     /// No body, whatever the fields say.
@@ -61,7 +61,7 @@ pub fn of<X: Exchange>(exchange: &mut X, status: u16, rules: &SendRules) -> Body
     }
 }
 
-/// What becomes of the connection behind the response.
+/// Returns whether the connection goes on behind the response.
 #[inline]
 pub fn ending<X: Exchange>(
     exchange: &X,
@@ -78,7 +78,7 @@ pub fn ending<X: Exchange>(
     }
 }
 
-/// What the head says of the connection, and how the body ends.
+/// Returns the connection facts of the head, and the body's framing.
 #[inline]
 pub fn sent_head(
     status: u16,

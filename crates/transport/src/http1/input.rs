@@ -1,5 +1,5 @@
 //! The receiving half of a connection that speaks HTTP/1: bytes read ahead, and the body of
-//! the request under way, read from them as its framing says (RFC 9112 §6).
+//! the request under way, read from them following its framing (RFC 9112 §6).
 
 use std::any::Any;
 use std::io;
@@ -17,7 +17,7 @@ use crate::stream::ClientStream;
 /// How much is read from a client at once.
 const READ_BYTES: usize = 16 * 1024;
 
-/// What is left of the current request's body on the connection.
+/// The rest of the current request's body on the connection.
 enum Rest {
     Done,
     Length(u64),
@@ -87,7 +87,7 @@ impl Input {
         }
     }
 
-    /// What the chunks hold that are here already, as one piece: they are handed
+    /// Takes the content of the chunks that are here already, as one piece: they are handed
     /// on together, and the end with them if it came along.
     fn take_chunks(&mut self) -> Result<Option<Bytes>, BodyError> {
         let mut whole = BytesMut::new();

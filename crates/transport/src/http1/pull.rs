@@ -16,7 +16,7 @@ use crate::service::Exchange;
 use crate::spool::Spool;
 use crate::stream::MAX_SLICES;
 
-/// What has been read and not been written.
+/// Bytes that have been read and not been written.
 struct Outflow {
     flow: Flow,
     /// Not framed yet.
@@ -30,7 +30,7 @@ struct Outflow {
     has_begun: bool,
 }
 
-/// What comes next.
+/// The next step of sending a body.
 enum Step {
     Read(Result<Option<Bytes>, SendError>),
     Write,
@@ -59,7 +59,7 @@ impl Sender<'_> {
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    // What was received is the client's, also when the rest is missing.
+                    // The client gets the received bytes, even if the rest is missing.
                     if !outflow.is_held_back() {
                         self.write_ahead(&mut outflow).await?;
                     }

@@ -35,10 +35,10 @@ pub struct Sender<'a> {
     timeout: Duration,
     pace: Option<(Pace, Instant)>,
     head: Vec<u8>,
-    /// Of the head, already written.
+    /// The bytes of the head already written.
     head_written: usize,
     sent: u64,
-    /// Of `sent`, when this response's turn began.
+    /// The value of `sent` when this response's turn began.
     turn_began: u64,
     sendfile: bool,
     /// A file follows what is being written.
@@ -47,7 +47,7 @@ pub struct Sender<'a> {
     joined: usize,
 }
 
-/// What one system call took of a response.
+/// The bytes of a response that one system call took.
 pub struct WrittenBytes {
     /// Bytes of head and body.
     written: usize,
@@ -145,7 +145,7 @@ fn write_with_file(
     })
 }
 
-/// What the socket took, which may be nothing.
+/// Returns the bytes that the socket took, which may be none.
 fn taken(written: io::Result<usize>) -> io::Result<usize> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
@@ -193,7 +193,7 @@ impl<'a> Sender<'a> {
         (self.sent, self.head_written.min(head_len) as u64, self.head)
     }
 
-    /// Sends the head, the body and what tells of its end.
+    /// Sends the head, the body and the mark of its end.
     pub async fn send<X: Exchange>(
         &mut self,
         exchange: &mut X,
@@ -205,7 +205,7 @@ impl<'a> Sender<'a> {
             Body::Segments(segments) if framing != BodyFraming::Chunked => {
                 self.write_segments(segments).await
             }
-            // What frames chunks, and what follows them, is with those that are pulled.
+            // Chunked bodies are framed by the code for pulled bodies.
             body if framing == BodyFraming::Chunked => {
                 let body = body.into_arriving();
                 Box::pin(self.send_arriving(exchange, body, framing)).await

@@ -27,16 +27,16 @@ const WRITE_SLICES: usize = 64;
 /// Written in one turn of the task, beyond which others have theirs: a client that reads as
 /// fast as we write would keep the thread for as long as a response is.
 const TURN_BYTES: usize = 1024 * 1024;
-/// How long what a client sends is read, whose connection ends for an error, and how much of it: it
-/// gets to know which. One that stops when it is told to has no more than that on its way; reading
-/// what a flood goes on to send would be the most expensive part of it.
+/// After a connection error we read and discard the client's data for this time and up to this
+/// length, so that the client receives our GOAWAY. A client that stops then has no more than that on
+/// its way; reading the rest of a flood would be the most expensive part of it.
 const FAILED_LINGER: Duration = Duration::from_secs(1);
 const FAILED_LINGER_BYTES: usize = 256 * 1024;
 /// Read in one turn of the task, beyond which others have theirs: the frames of so much may cost
 /// milliseconds.
 const TURN_READ_BYTES: usize = 64 * 1024;
-/// How long a client may take to learn that the connection ends, before it is told which
-/// request is the last.
+/// How long a client may take to learn that the connection ends, before a second GOAWAY names the
+/// last request.
 const SHUTDOWN_PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves a connection, of which `buffer` was read already, until it ends. `guard` lives as
@@ -115,7 +115,7 @@ struct Linger {
 }
 
 impl Default for Linger {
-    /// Before there was a request, whose location tells.
+    /// The default before there was a request, whose location sets it.
     fn default() -> Linger {
         Linger {
             time: Duration::from_secs(5),
@@ -152,7 +152,7 @@ struct WaitingRequest {
     block_bytes: u64,
 }
 
-/// How long the connection waits: as the location of its last request says.
+/// The timeouts of the connection, from the location of its last request.
 struct Patience {
     /// How long the connection may be without a request.
     idle: Duration,
@@ -164,7 +164,7 @@ struct Patience {
     resets_timed_out: bool,
 }
 
-/// What the connection waits for, and since when.
+/// The event that the connection waits for, and since when.
 struct ConnectionTimes {
     /// When a stream was last begun or ended.
     quiet_since: Instant,
@@ -172,7 +172,7 @@ struct ConnectionTimes {
     partial_since: Option<Instant>,
     /// Since when the socket takes nothing.
     blocked_since: Option<Instant>,
-    /// When the client was told that the connection ends.
+    /// When the GOAWAY was sent that announces the end of the connection.
     shutdown_at: Option<Instant>,
     deadline: Deadline,
 }
@@ -181,7 +181,7 @@ struct Connection<S: Service> {
     answering: RequestContext<S>,
     stream: Arc<ClientStream>,
     facts: Arc<ConnectionFacts>,
-    /// What was read and is no whole frame yet.
+    /// Bytes read that are no whole frame yet.
     input: BytesMut,
     head: HeadBuffer,
     output: Output,
@@ -246,7 +246,7 @@ impl<S: Service> Connection<S> {
 
     /// Does what can be done; ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // What is given meanwhile is written here: no task has to be woken for it.
+        // Frames given meanwhile are written here: no task has to be woken for them.
         self.answering.shared.lock().forget_writer();
         let (mut read, mut written) = (0, 0);
         loop {
@@ -363,7 +363,8 @@ impl<S: Service> Connection<S> {
                     }
                 }
                 Err(error) => {
-                    // What came before it is served, and says how a connection ends that has not failed.
+                    // Earlier requests are served, and decide how a connection ends that has not
+                    // failed.
                     self.begin_waiting();
                     self.fail(&error.to_string());
                     break;
@@ -395,7 +396,7 @@ impl<S: Service> Connection<S> {
             return;
         }
         if !matches!(event, Event::Request { .. } | Event::Reset { .. }) {
-            // What follows may be about one of them.
+            // The frames that follow may be about one of them.
             self.begin_waiting();
         }
         match event {
@@ -512,7 +513,7 @@ impl<S: Service> Connection<S> {
         self.answering.shared.lock().streams.len() >= 2 * self.max_streams.max(1)
     }
 
-    /// What was to be a request is answered with an error.
+    /// Answers a refused request with an error.
     fn begin_refused(&mut self, id: StreamId, refusal: Box<Refusal>) {
         let head = RequestHead::unreadable(Version::Http2);
         let Some((terms, received)) = self.received(id, head) else {
@@ -576,7 +577,7 @@ impl<S: Service> Connection<S> {
             .insert(received.id, stream);
         let mut answer = Box::pin(self.answering.clone().answer(received));
         let mut cx = Context::from_waker(std::task::Waker::noop());
-        // What waits is polled anew by its own task, which is then the one that is woken.
+        // A pending answer is polled anew by its own task, which is then the one that is woken.
         if answer.as_mut().poll(&mut cx).is_pending() {
             tokio::spawn(answer);
         }
@@ -620,7 +621,7 @@ impl<S: Service> Connection<S> {
         Ok(sent)
     }
 
-    /// Moves frames from the codec to the output, and tells the streams how far they are.
+    /// Moves frames from the codec to the output, and informs the streams of their progress.
     fn take_output(&mut self) {
         let mut state = self.answering.shared.lock();
         if !state.codec.has_output() {
@@ -768,7 +769,7 @@ impl<S: Service> Connection<S> {
         until
     }
 
-    /// The client broke the rules of the connection: a GOAWAY frame says so.
+    /// Ends a connection whose client broke the rules, with a GOAWAY frame.
     fn fail(&mut self, reason: &str) {
         self.report(reason);
         self.is_over = true;

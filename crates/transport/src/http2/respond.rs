@@ -97,7 +97,7 @@ fn send_at_hand<X: Exchange>(
     Ok(Some(bytes as u64))
 }
 
-/// Gives the head to the codec; `is_whole` says that nothing follows.
+/// Gives the head to the codec; `is_whole`: nothing follows it.
 fn put_head<X: Exchange>(
     exchange: &X,
     codec: &mut http2::Connection,
@@ -156,7 +156,7 @@ impl<'a, X: Exchange> Outlet<X> for StreamOutlet<'a, X> {
         self.shared.lock().codec.queued_bytes(self.id)
     }
 
-    /// What was given, the connection writes.
+    /// Always flushed: the connection writes the frames.
     fn is_flushed(&self) -> bool {
         true
     }

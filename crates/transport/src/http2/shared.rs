@@ -1,4 +1,4 @@
-//! What the tasks of one connection have in common: the codec, and what each stream waits for.
+//! State that the tasks of one connection share: the codec, and the wakers of each stream.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ pub struct SharedCodec<X>(Mutex<State<X>>);
 pub struct State<X> {
     pub codec: http2::Connection,
     pub streams: HashMap<StreamId, Stream<X>>,
-    /// Of the task that writes.
+    /// The waker of the task that writes.
     writer: Option<Waker>,
 }
 
@@ -44,9 +44,9 @@ pub struct Stream<X> {
 struct Incoming {
     bytes: BytesMut,
     is_whole: bool,
-    /// Of the rest, where the head told.
+    /// The length of the rest, if the head declared it.
     remaining: Option<u64>,
-    /// What came is no body that was announced.
+    /// The received bytes are not the announced body.
     is_malformed: bool,
 }
 
@@ -100,7 +100,7 @@ impl<X> Stream<X> {
         wake(&mut self.reader);
     }
 
-    /// The body is not what its head said.
+    /// Marks the body as different from its announced length.
     pub fn break_body(&mut self) {
         self.incoming.is_malformed = true;
         wake(&mut self.reader);
@@ -231,7 +231,7 @@ impl<X> SharedCodec<X> {
     }
 }
 
-/// What is said of a client that has closed its stream.
+/// Returns the error for a client that has closed its stream.
 pub fn gone() -> io::Error {
     io::ErrorKind::ConnectionReset.into()
 }

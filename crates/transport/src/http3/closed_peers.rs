@@ -30,7 +30,7 @@ struct PeerCounts {
     live: HashMap<SocketAddr, usize>,
     /// Packets that came from an address after its last connection had ended.
     after_end: HashMap<SocketAddr, u64>,
-    /// Those in `after_end`, in the order in which they ended.
+    /// The addresses of `after_end`, in the order in which their connections ended.
     order: VecDeque<SocketAddr>,
 }
 

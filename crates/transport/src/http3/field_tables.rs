@@ -1,5 +1,5 @@
-//! QPACK's state of a connection (RFC 9204): the table that the client's encoder fills, the requests
-//! that wait for it, and what the encoder is told on a stream of ours.
+//! QPACK's state of a connection (RFC 9204): the table that the client's encoder fills, the
+//! requests that wait for it, and the decoder stream to the client's encoder.
 //!
 //! A request that refers to no inserted field never waits, and a client that inserts none gets no
 //! stream. What a client may cause is bounded: the table, [`MAX_BLOCKED_STREAMS`] waiting field
@@ -127,7 +127,7 @@ impl FieldTables {
     /// Reads trailers.
     ///
     /// # Errors
-    /// As [`FieldTables::read_request`].
+    /// The errors of [`FieldTables::read_request`].
     pub fn read_trailers(
         self: &Arc<Self>,
         stream: u64,

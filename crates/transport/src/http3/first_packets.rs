@@ -1,11 +1,11 @@
 //! How many first packets of connections are looked at, and how many after their ends (`closed_peers`).
 //!
-//! The first packet of a connection is dear, whatever is made of it: its keys are derived from what
-//! it says itself (RFC 9001 §5.2), and a Retry packet has a tag of its own. One core that makes such
-//! packets (120,000 a second, `scripts/floods`) keeps more than one core of a server busy. Packets of connections that there are cost little, but a socket
-//! has one line for all: if first packets come faster than they are looked at, the kernel drops
-//! the others as well. So what is beyond a rate is dropped here, before anything is derived. A client
-//! sends again what was dropped.
+//! The first packet of a connection is dear, whatever becomes of it: its keys are derived from its own
+//! connection id (RFC 9001 §5.2), and a Retry packet has a tag of its own. One core that makes such
+//! packets (120,000 a second, `scripts/floods`) keeps more than one core of a server busy. Packets of
+//! connections that there are cost little, but a socket has one line for all: if first packets come
+//! faster than they are looked at, the kernel drops the others as well. So what is beyond a rate is
+//! dropped here, before anything is derived. A client sends again what was dropped.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -150,7 +150,8 @@ enum Kind {
     WithToken,
 }
 
-/// What a datagram is that begins with an Initial packet (RFC 9000 §17.2.2); `None` for any other.
+/// Returns the kind of a datagram that begins with an Initial packet (RFC 9000 §17.2.2); `None` for any
+/// other.
 fn kind(datagram: &[u8]) -> Option<Kind> {
     const LONG_HEADER: u8 = 0x80;
     const TYPE: u8 = 0x30;
@@ -223,7 +224,7 @@ mod tests {
         for first in [0xd0, 0xe0, 0xf0, 0x43] {
             assert_eq!(kind(&datagram(first, 0)), None, "{first:x}");
         }
-        // What is cut off belongs to nothing.
+        // A truncated packet belongs to nothing.
         for length in 0..12 {
             assert_eq!(kind(&datagram(0xc3, 0)[..length]), None, "{length}");
         }
@@ -257,7 +258,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn first_packets_beyond_a_rate_are_dropped_and_no_others_are() {
-        // As many as the buffer of the socket holds.
+        // The number of datagrams that the socket's buffer holds.
         const BATCH: usize = 40;
         let (client, first_packets) = pair(Arc::default());
         let (first, other) = (datagram(0xc3, 0), datagram(0xe0, 0));

@@ -1,7 +1,7 @@
-//! The TLS handshake of QUIC (RFC 9001). As over TCP, which certificate and which rules hold is
-//! asked once the client has said which name it wants (RFC 6066 §3), for which quinn's own
-//! session has no place: this one waits for the whole ClientHello, asks, and then leaves
-//! everything to rustls.
+//! The TLS handshake of QUIC (RFC 9001). Like over TCP, certificate and rules are chosen when
+//! the client has sent the name it wants (RFC 6066 §3), for which quinn's own session has no
+//! place: this one waits for the whole ClientHello, asks, and then leaves everything to
+//! rustls.
 
 use std::any::Any;
 use std::io::Cursor;
@@ -34,7 +34,7 @@ const MESSAGE_HEAD_BYTES: usize = 4;
 /// A ClientHello at most: what quinn itself would buffer.
 const MAX_HELLO_BYTES: usize = 16 * 1024;
 
-/// What a handshake needs before it is known which server is asked for.
+/// The keys that a handshake needs before the server's name is known.
 #[derive(Clone)]
 pub struct InitialCrypto {
     suite: Suite,
@@ -135,7 +135,7 @@ enum State {
     Failed,
 }
 
-/// What a ClientHello says that rustls does not remember.
+/// The parts of a ClientHello that rustls does not keep.
 #[derive(Clone)]
 struct Hello {
     server_name: Option<String>,
@@ -153,7 +153,7 @@ fn alert(code: u8, reason: impl Into<String>) -> TransportError {
 /// Reads a whole ClientHello.
 fn read_hello(hello: &[u8]) -> Result<Hello, TransportError> {
     let mut acceptor = Acceptor::default();
-    // As over TCP it comes in records, which QUIC does without.
+    // TLS over TCP sends it in records, which QUIC does without.
     let length = u16::try_from(hello.len()).unwrap_or(u16::MAX).to_be_bytes();
     let record = [&[22, 3, 1, length[0], length[1]], hello].concat();
     let failed = |error: &dyn std::fmt::Display| alert(DECODE_ERROR, error.to_string());

@@ -1,5 +1,5 @@
-//! The secret of an address that speaks QUIC: it signs tokens that validate addresses, and what
-//! tells a client that its connection is gone (RFC 9000 §8.1, §10.3).
+//! The secret of an address that speaks QUIC: it signs tokens that validate addresses, and stateless resets for
+//! clients whose connection is gone (RFC 9000 §8.1, §10.3).
 
 use std::sync::OnceLock;
 

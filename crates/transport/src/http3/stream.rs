@@ -21,7 +21,7 @@ const PENDING_PIECES: usize = 16;
 /// The sending side of a stream.
 pub struct Outgoing {
     stream: SendStream,
-    /// What was given and not yet taken by quinn, in order.
+    /// Bytes given and not yet taken by quinn, in order.
     pending: Vec<Bytes>,
     /// How long the client may take nothing.
     timeout: Duration,
@@ -96,7 +96,7 @@ impl Outgoing {
 
     /// Nothing follows.
     pub fn finish(&mut self) {
-        // An error says that the client does not want it any more.
+        // An error means that the client does not want it any more.
         let _ = self.stream.finish();
     }
 
@@ -110,7 +110,7 @@ pub fn varint(code: http3::Code) -> VarInt {
     VarInt::from_u64(code.0).unwrap_or(VarInt::MAX)
 }
 
-/// What is said of a client that wants nothing more of a stream.
+/// Returns the error for a client that wants nothing more of a stream.
 pub fn gone() -> io::Error {
     io::ErrorKind::ConnectionReset.into()
 }

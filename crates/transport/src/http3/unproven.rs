@@ -25,7 +25,7 @@ const ID_BYTES: usize = 8;
 const MOST_IDS: usize = 8;
 
 const LONG_HEADER: u8 = 0x80;
-/// Where the connection ids of a long header begin, each behind its length (RFC 9000 §17.2).
+/// The offset of the connection ids in a long header, each behind its length (RFC 9000 §17.2).
 const IDS_AT: usize = 5;
 
 /// The addresses that are not proven.
@@ -52,7 +52,7 @@ impl UnprovenAddresses {
         self.addresses.lock().contains_key(&address)
     }
 
-    /// Notes a datagram; `is_first` says that it begins a connection without a token.
+    /// Notes a datagram; `is_first`: it begins a connection without a token.
     pub fn receive(&self, from: SocketAddr, datagram: &[u8], is_first: bool, now: Instant) {
         if !is_first && self.count.load(Ordering::Relaxed) == 0 {
             return;

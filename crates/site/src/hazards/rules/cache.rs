@@ -209,7 +209,7 @@ pub(super) fn key_without_host(block: Block<'_, '_>, sink: &mut HazardSink<'_>) 
             format!("{prefix}_cache_key {word}"),
             format!("{prefix}_cache_key $host{word};"),
         ),
-        // The default of nginx names the upstream, not the host that the upstream is told.
+        // Nginx's default key names the upstream, not the host that the upstream is sent.
         None if prefix == "proxy" => {
             let pass = block
                 .own("proxy_pass")
