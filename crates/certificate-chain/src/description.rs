@@ -1,4 +1,4 @@
-//! What a certificate says of itself, in OpenSSL's forms.
+//! The content of a certificate, in OpenSSL's forms.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use x509_cert::time::Time;
 /// A certificate's fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// As RFC 2253 writes names: `CN=who,O=where`.
+    /// The name in the form of RFC 2253: `CN=who,O=where`.
     pub subject: String,
     pub issuer: String,
     /// The old form: `/O=where/CN=who`.
@@ -69,7 +69,7 @@ impl Description {
         let certificate = Certificate::from_der(certificate).ok()?;
         let fields = certificate.tbs_certificate();
         let serial = fields.serial_number().as_bytes();
-        // A zero in front says only that the number is positive.
+        // A zero in front means only that the number is positive.
         let serial = match serial {
             [0, rest @ ..] if !rest.is_empty() => rest,
             all => all,
@@ -189,7 +189,7 @@ fn text(value: &Any) -> Option<String> {
     }
 }
 
-/// What RFC 2253 gives a meaning is escaped, and what is no printable ASCII.
+/// Escapes characters that RFC 2253 gives a meaning, and those that are not printable ASCII.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let last = text.len().saturating_sub(1);

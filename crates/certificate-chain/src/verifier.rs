@@ -18,7 +18,7 @@ use crate::fault::VerifyFault;
 use crate::validity::Validity;
 use crate::version1::Version1;
 
-/// What a certificate is verified with.
+/// The settings for verifying a certificate.
 #[derive(Clone, Copy, Debug)]
 pub struct Trust<'a> {
     /// PEM: authorities, or the other side's own self-signed certificate.
@@ -68,9 +68,9 @@ impl std::error::Error for TrustError {}
 #[derive(Debug)]
 pub struct ChainVerifier {
     algorithms: &'static [&'static dyn SignatureVerificationAlgorithm],
-    /// Those of trusted certificates that may sign others.
+    /// Trusted certificates that may sign others.
     anchors: Vec<TrustAnchor<'static>>,
-    /// Those that stand for themselves alone.
+    /// Trusted certificates that stand for themselves alone.
     ends: Vec<TrustAnchor<'static>>,
     /// The trusted certificates as they stand.
     trusted: Vec<(CertificateDer<'static>, Validity)>,

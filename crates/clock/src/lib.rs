@@ -51,7 +51,7 @@ fn elapsed_ms() -> u64 {
     seconds * 1000 + nanoseconds / 1_000_000
 }
 
-/// What the wall clock says.
+/// Reads the wall clock.
 fn unix() -> Duration {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -81,7 +81,7 @@ pub fn wall(steady_ms: u64) -> u64 {
     steady_ms.saturating_add_signed(WALL_AHEAD_MS.load(Ordering::Relaxed))
 }
 
-/// What the wall clock shows now, in unix milliseconds.
+/// Returns the wall clock's time now, in unix milliseconds.
 pub fn wall_now() -> u64 {
     let steady_ms = now();
     follow_wall(steady_ms);
@@ -123,7 +123,7 @@ struct Reading {
     instant: Cell<Option<tokio::time::Instant>>,
     /// How often it may still be used.
     left: Cell<u32>,
-    /// This thread says when it has slept. Others read anew each time.
+    /// This thread reports its sleeps. Other threads read the clock anew each time.
     is_kept: Cell<bool>,
 }
 
@@ -168,7 +168,7 @@ pub fn recent() -> u64 {
     })
 }
 
-/// The same for deadlines.
+/// Returns the recent reading for deadlines.
 #[inline]
 pub fn recent_instant() -> tokio::time::Instant {
     READING.with(|reading| {

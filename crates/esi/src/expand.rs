@@ -6,7 +6,7 @@ use memchr::memmem;
 /// Longer than any name, key and default that is meant.
 const MAX_VARIABLE_BYTES: usize = 1024;
 
-/// What variables stand for.
+/// The values of variables.
 pub trait Values {
     /// The value of `NAME` or of `NAME{KEY}` as the visitor sent it; `None` where the visitor sent
     /// no value.

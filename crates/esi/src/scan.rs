@@ -12,7 +12,7 @@ const END_START: &[u8] = b"</esi:";
 const MARKUP: &[u8] = b"<!--esi";
 const MARKUP_END: &[u8] = b"-->";
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TagSearch {
     /// A tag, from its first byte to behind its last.
@@ -22,7 +22,7 @@ pub enum TagSearch {
     None(usize),
 }
 
-/// What tags before this part of the page say of it.
+/// The state of the page's markup before this part, as its tags set it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MarkupState {
     /// `<!--esi` is open: its `-->` is a tag too.
@@ -32,7 +32,7 @@ pub struct MarkupState {
 /// Finds the first tag in `bytes`: `<esi:NAME ...>`, `</esi:NAME>`, `<!--esi`, and `-->` where
 /// that is open.
 ///
-/// What is longer than [`MAX_TAG_BYTES`] without an end is text.
+/// A tag longer than [`MAX_TAG_BYTES`] without an end is text.
 #[must_use]
 pub fn find_tag(bytes: &[u8], inside: &mut MarkupState) -> TagSearch {
     let mut at = 0;
@@ -78,7 +78,7 @@ enum TagStart {
     Unknown,
 }
 
-/// What a `<` begins.
+/// Recognizes the tag that a `<` begins.
 fn tag_at(bytes: &[u8], inside: &mut MarkupState) -> TagStart {
     for start in [START, END_START] {
         if bytes.starts_with(start) {

@@ -13,7 +13,7 @@ pub fn accepts<'r>(head: impl Into<RequestView<'r>>, coding: &[u8]) -> bool {
         .is_some_and(|value| value_accepts(value, coding))
 }
 
-/// The same for a field value. Of a coding named twice, the first counts.
+/// Does a field value accept `coding`? If a coding is named twice, the first counts.
 pub fn value_accepts(value: &[u8], coding: &[u8]) -> bool {
     value_weight(value, coding) > 0
 }

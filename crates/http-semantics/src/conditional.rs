@@ -10,7 +10,7 @@
 use crate::date;
 use crate::request::RequestView;
 
-/// What is known about the response that would be sent.
+/// The validators of the response that would be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validators<'a> {
     /// The ETag field's value, with quotes and `W/`.
@@ -31,7 +31,7 @@ pub enum IfModifiedSince {
     Off,
 }
 
-/// What the conditions ask for.
+/// The verdict of the conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Answer in full, or with ranges if asked for.

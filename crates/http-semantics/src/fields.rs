@@ -83,7 +83,7 @@ impl Fields {
         self.0.len() != before
     }
 
-    /// Keeps the fields for which `keep(name, value)` says so.
+    /// Keeps the fields for which `keep(name, value)` is true.
     pub fn retain(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) {
         self.0.retain(|(name, value)| keep(name, value));
     }

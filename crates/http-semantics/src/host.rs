@@ -48,7 +48,7 @@ pub fn parse_host(bytes: &[u8]) -> Option<Host<'_>> {
     Some(Host { name, port })
 }
 
-/// What a byte is in a name: most need no second look.
+/// The class of a byte in a name: most need no second look.
 const PLAIN: u8 = 0;
 const UPPER: u8 = 1;
 const DOT: u8 = 2;

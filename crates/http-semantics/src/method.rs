@@ -1,6 +1,6 @@
-//! Request methods, as far as the server tells them apart, and what each of them means.
+//! Request methods that the server distinguishes, and what each of them means.
 
-/// Methods that the server itself tells apart.
+/// A method that the server itself distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     Get,

@@ -1,6 +1,6 @@
 //! Which fields a head may have: one bit for each of its names, so that asking
 //! for a field that is not there (most questions) costs a test of a bit and no
-//! walk through the list. Two names may share a bit; a set bit says "look".
+//! walk through the list. Two names may share a bit; a set bit means "look".
 
 /// Noted while a head is parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// As logs and `$server_protocol` show it.
+    /// Returns the version in the form of logs and `$server_protocol`.
     pub fn as_str(self) -> &'static str {
         match self {
             Version::Http09 => "HTTP/0.9",
@@ -42,8 +42,8 @@ impl Version {
     }
 }
 
-/// Where the parts of a request head are; spans count from the head's first
-/// byte, leading empty lines included.
+/// The positions of the parts of a request head; spans count from the head's first byte,
+/// leading empty lines included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLine {
     /// Length of the whole head in bytes, up to and with the empty line.
@@ -76,9 +76,9 @@ pub fn expects_continue<'a>(head: impl Into<RequestView<'a>>) -> bool {
 pub struct RequestHead {
     /// The head as it came.
     pub bytes: Bytes,
-    /// Where its first line's parts are.
+    /// The positions of its first line's parts.
     pub line: RequestLine,
-    /// Where its fields are.
+    /// The positions of its fields.
     pub fields: Vec<FieldSpan>,
 }
 
@@ -87,14 +87,14 @@ pub struct RequestHead {
 pub struct RequestView<'a> {
     /// The bytes the spans count in.
     pub bytes: &'a [u8],
-    /// Where the first line's parts are.
+    /// The positions of the first line's parts.
     pub line: &'a RequestLine,
-    /// Where the fields are.
+    /// The positions of the fields.
     pub fields: &'a [FieldSpan],
 }
 
 impl RequestHead {
-    /// The same head, borrowed.
+    /// Borrows the head.
     pub fn view(&self) -> RequestView<'_> {
         RequestView {
             bytes: &self.bytes,
@@ -284,10 +284,11 @@ impl<'a> RequestView<'a> {
         self.line.presence.may_have(name)
     }
 
-    /// The same of a name as variables spell it, with `_` for `-`.
+    /// False if there is surely no field with this name as variables spell it, with `_`
+    /// for `-`.
     #[inline]
     pub fn may_have_spelt(self, variable: &[u8]) -> bool {
-        // What the bits tell of a name is the same in either spelling but at its ends.
+        // The bits are the same for either spelling of a name, but at its ends.
         variable.starts_with(b"_") || variable.ends_with(b"_") || self.may_have(variable)
     }
 

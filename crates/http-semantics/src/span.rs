@@ -45,8 +45,8 @@ impl Span {
 /// space) are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FieldSpan {
-    /// Where the field name is.
+    /// The position of the field name.
     pub name: Span,
-    /// Where the field value is.
+    /// The position of the field value.
     pub value: Span,
 }

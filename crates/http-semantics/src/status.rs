@@ -64,7 +64,8 @@ pub fn shown(status: u16) -> u16 {
     }
 }
 
-/// The title of nginx's page where it says something else than the status line, and what its body says below the status.
+/// Returns the title of nginx's page if it differs from the status line, and the text of
+/// its body below the status.
 pub fn page_title(status: u16) -> Option<(&'static str, Option<&'static str>)> {
     Some(match status {
         302 => ("302 Found", None),

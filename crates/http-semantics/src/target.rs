@@ -58,7 +58,7 @@ pub struct Target<'a> {
     /// Decoded and normalised; begins with `/` in origin and absolute form,
     /// is empty in authority form and `*` in asterisk form.
     pub path: Cow<'a, [u8]>,
-    /// What follows `?`, as sent, without fragment.
+    /// The part after `?`, as sent, without fragment.
     pub query: Option<&'a [u8]>,
     /// Path and query as sent, without scheme and authority.
     pub raw: &'a [u8],
@@ -166,7 +166,7 @@ pub fn request_host<'a>(
     }
 }
 
-/// What follows `scheme://`, if `target` begins so.
+/// Returns the part after `scheme://`, if `target` begins so.
 fn split_scheme(target: &[u8]) -> Option<&[u8]> {
     let colon = memchr::memchr(b':', target)?;
     let (scheme, rest) = target.split_at(colon);
@@ -220,7 +220,7 @@ fn split_plain(raw: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     Some((path, raw.get(mark + 1..end)))
 }
 
-/// Where in a segment the writing end of the path is.
+/// The state of the path's writing end within a segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Segment {
     /// In a segment like any other.

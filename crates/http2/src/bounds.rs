@@ -1,5 +1,5 @@
-//! Bounds for what costs us more than it costs the peer, each with its reason. A peer that exceeds
-//! one is told to calm down: GOAWAY with ENHANCE_YOUR_CALM.
+//! Bounds for frames that cost us more than they cost the peer, each with its reason. A peer that
+//! exceeds one gets GOAWAY with ENHANCE_YOUR_CALM.
 //!
 //! Each kind of frame in question has an allowance. It begins full (`burst`), is used up by
 //! one for each frame, and comes back with time (`per_second`) and with useful work: what an
@@ -12,7 +12,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// What a client sent too much of.
+/// The kind of frames that a client sent too many of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flood {
     /// Requests that the client took back (CVE-2023-44487, "rapid reset").
@@ -48,7 +48,7 @@ struct Bound {
     burst: u32,
     /// How much of it comes back each second.
     per_second: u32,
-    /// What else brings it back.
+    /// Further events that give it back.
     earns: Earning,
 }
 
@@ -99,7 +99,7 @@ static BOUNDS: [Bound; 11] = [
     bound(8, Flood::TinyData, 2000, 100, Earning::Bytes),
     // A window that is used up ends with a small piece, once for each WINDOW_UPDATE.
     bound(9, Flood::TinyWindows, 1000, 50, Earning::Bytes),
-    // What was under way when we reset a stream: at most a window full of frames.
+    // Frames under way when we reset a stream: at most a window full of frames.
     bound(10, Flood::IgnoredFrames, 1000, 20, Earning::Bytes),
 ];
 
@@ -121,7 +121,7 @@ pub(crate) const TINY_PIECE_BYTES: usize = 256;
 /// A field block may have this many times the bytes that a head may have, and decode to as
 /// many, before the connection ends. Up to that its request is answered with a status.
 pub(crate) const BLOCK_TO_LIST: usize = 2;
-/// What a block may have at least, whatever the limit for heads.
+/// The least bound of a block, whatever the limit for heads.
 pub(crate) const MIN_BLOCK_BYTES: usize = 16 * 1024;
 
 /// How many closed streams are remembered, to tell frames that were under way when we reset a
@@ -134,10 +134,10 @@ pub(crate) const REMEMBERED_PRIORITIES: usize = 32;
 /// So much of a body may wait for its turn, beyond which no more of it should be given: what is written
 /// in one turn, and the next piece is read from its file meanwhile.
 pub(crate) const STREAM_QUEUE_BYTES: usize = 64 * 1024;
-/// The same for all bodies of a connection: some of one urgency take turns, and what is written at once
-/// has [`OUTPUT_BYTES`].
+/// The bound for all bodies of a connection: some of one urgency take turns, and one write takes
+/// [`OUTPUT_BYTES`].
 pub(crate) const CONNECTION_QUEUE_BYTES: usize = 256 * 1024;
-/// Of what waits, a client must take so much in each time that a stream has
+/// The bytes of a waiting body that a client must take in the time that a stream has
 /// ([`crate::Connection::reset_stalled`]): a byte now and then does not keep a stream.
 pub(crate) const LEAST_PROGRESS_BYTES: usize = 4096;
 
@@ -148,7 +148,7 @@ pub(crate) const OUTPUT_BYTES: usize = 256 * 1024;
 /// read: a client that does not read shall not have us write.
 pub(crate) const CONGESTED_BYTES: usize = 64 * 1024;
 
-/// What is left of each allowance.
+/// The rest of each allowance.
 #[derive(Debug)]
 pub(crate) struct Allowances {
     left: [u32; BOUNDS.len()],

@@ -1,8 +1,8 @@
 //! The fields of a response or of trailers, encoded for HTTP/2. A block depends on no
 //! connection: it can be kept beside a stored response, and sent together with others.
 //!
-//! Nothing can be smuggled into a response here: a name or value that HTTP/2 does not
-//! allow is not written, and the caller is told.
+//! Nothing can be smuggled into a response here: a name or value that HTTP/2 does not allow
+//! is not written, and the caller gets an error.
 
 use std::fmt;
 
@@ -79,7 +79,7 @@ impl FieldBlock {
         self.bytes.is_empty()
     }
 
-    /// As it is on the wire.
+    /// Returns the encoded bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -24,7 +24,7 @@ impl SendWindow {
         SendWindow(bytes.min(MAX_WINDOW_BYTES) as i32)
     }
 
-    /// What may be sent now.
+    /// Returns the number of bytes that may be sent now.
     #[inline]
     pub(crate) fn available(self) -> usize {
         self.0.max(0) as usize
@@ -54,7 +54,8 @@ impl SendWindow {
 /// WINDOW_UPDATE frames are few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiveWindow {
-    /// What the peer may still send; negative while it has not seen a smaller setting.
+    /// The bytes that the peer may still send; negative while it has not seen a smaller
+    /// setting.
     available: i64,
     /// Received and not consumed yet.
     held: u32,

@@ -83,9 +83,9 @@ fn check_encoding(name: &[u8], value: &[u8]) {
     assert_eq!(got_value, value.trim_ascii());
 }
 
-/// A connection whose client sends any bytes: events come in an order that makes sense,
-/// what is kept is bounded, what is written are whole frames of open streams, and the
-/// verdict is the same however the bytes are cut (as the first of them says).
+/// Feeds a connection with a client's bytes of any kind: events come in an order that makes
+/// sense, kept memory is bounded, written bytes are whole frames of open streams, and the
+/// verdict is the same however the bytes are cut (the first byte chooses the cut).
 #[doc(hidden)]
 pub fn fuzz_connection(data: &[u8]) {
     let Some((&piece, data)) = data.split_first() else {

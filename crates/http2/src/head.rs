@@ -88,7 +88,7 @@ impl HeadBuffer {
     }
 }
 
-/// The same head, owned: for a request that lives longer than its event.
+/// Copies a head, for a request that lives longer than its event.
 pub fn to_owned_head(head: RequestView<'_>) -> RequestHead {
     RequestHead {
         bytes: bytes::Bytes::copy_from_slice(head.bytes),
@@ -97,10 +97,10 @@ pub fn to_owned_head(head: RequestView<'_>) -> RequestHead {
     }
 }
 
-/// What a head says about its stream.
+/// The facts of a head about its stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestFacts {
-    /// How long the body will be, as far as the head says.
+    /// The length of the body, if the head declares it.
     pub content_length: Option<u64>,
     /// How urgent the response is (RFC 9218).
     pub priority: Priority,
@@ -125,7 +125,7 @@ pub trait FieldSource {
     /// The block is not what it should be.
     fn next_field(&mut self, out: &mut Vec<u8>) -> Result<Option<DecodedField>, Self::Error>;
 
-    /// What a block is refused with that stands for far more than a head may have.
+    /// Returns the error for a block that stands for far more than a head may have.
     fn too_large() -> Self::Error;
 }
 
@@ -183,7 +183,7 @@ pub fn read_head<S: FieldSource>(
 /// Reads trailers into `buffer`.
 ///
 /// # Errors
-/// As [`read_request`].
+/// The errors of [`read_request`].
 pub(crate) fn read_trailers(
     decoder: &mut Decoder,
     block: &[u8],
@@ -198,7 +198,7 @@ pub(crate) fn read_trailers(
 /// Reads trailers into `buffer`, however their block is compressed.
 ///
 /// # Errors
-/// As [`read_head`].
+/// The errors of [`read_head`].
 pub fn read_trailer_fields<S: FieldSource>(
     source: &mut S,
     limits: &HeadLimits,
@@ -311,7 +311,7 @@ fn read_fields<S: FieldSource>(
     }
 }
 
-/// What the fields that a head may have take beside their names and values.
+/// Returns the overhead of a head's fields beside their names and values.
 fn overhead_bytes(limits: &HeadLimits) -> usize {
     limits.max_fields.saturating_mul(FIELD_OVERHEAD_BYTES)
 }
@@ -334,7 +334,7 @@ const UNDERSCORE: u8 = 1;
 const ODD: u8 = 2;
 const REFUSED: u8 = 4;
 
-/// What each byte of a field name is; zero for letters, digits and `-`.
+/// The class of each byte in a field name; zero for letters, digits and `-`.
 static NAME_BYTES: [u8; 256] = {
     let mut table = [REFUSED; 256];
     let mut byte = b'!';

@@ -26,7 +26,7 @@
 //! let mut connection = Connection::new(Settings::default(), Instant::now());
 //! let (mut head, mut output) = (HeadBuffer::new(), Output::new());
 //!
-//! // Of a stored response, the block of its fields is kept.
+//! // The block of a stored response's fields is kept.
 //! let mut stored = FieldBlock::new();
 //! stored.put("Content-Type", "text/plain")?;
 //! let body = bytes::Bytes::from_static(b"hello\n");
@@ -70,8 +70,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Where a call fails with a [`ConnectionError`], the output has a GOAWAY frame that tells
-//! the client; it is written before the socket is closed.
+//! If a call fails with a [`ConnectionError`], the output has a GOAWAY frame that informs the
+//! client; it is written before the socket is closed.
 
 mod bounds;
 mod connection;

@@ -1,6 +1,6 @@
-//! What goes to the socket: frames that are written here, and pieces of bodies that are
-//! only referred to, in order, for one large vectored write. Belongs to the transport, which
-//! keeps it while the socket takes no more.
+//! The bytes for the socket: frames that are written here, and pieces of bodies that are only
+//! referred to, in order, for one large vectored write. Belongs to the transport, which keeps
+//! it while the socket takes no more.
 
 use bytes::Bytes;
 
@@ -15,7 +15,7 @@ const KEPT_BYTES: usize = 16 * 1024;
 pub struct Output {
     frames: Vec<u8>,
     pieces: Vec<Piece>,
-    /// Where in `frames` the last piece ends.
+    /// The end of the last piece in `frames`.
     frames_cut: usize,
     /// How many pieces are written, and how much of the next one.
     written: usize,

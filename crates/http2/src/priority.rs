@@ -1,7 +1,7 @@
 //! Priorities (RFC 9218 §4, §5): how urgent a response is, and whether a part of it is
 //! useful before the rest.
 
-/// What a `priority` field or a PRIORITY_UPDATE frame says.
+/// The value of a `priority` field or a PRIORITY_UPDATE frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {
     /// From 0, the most urgent, to 7.

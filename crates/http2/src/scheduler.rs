@@ -6,8 +6,8 @@
 //! among the latter, so that neither waits for ever.
 //!
 //! Here are only streams that can send something now. The scheduler knows nothing of
-//! windows or bodies: [`Scheduler::next`] says who sends a frame, and the caller adds the
-//! stream again if it has more.
+//! windows or bodies: [`Scheduler::next`] returns the stream that sends a frame, and the caller
+//! adds the stream again if it has more.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! SETTINGS (RFC 9113 §6.5): what the peer told us, and what we tell it. Also what the
+//! SETTINGS (RFC 9113 §6.5): the peer's settings, and ours. Also the settings that the
 //! operator may set ([`Settings`]).
 
 use crate::error::ConnectionError;
@@ -22,7 +22,7 @@ pub struct Settings {
     /// How many bytes of a request's body may wait to be consumed
     /// (`http2_body_preread_size`); from 0 to 2^31-1.
     pub stream_window_bytes: u32,
-    /// The same for all bodies of a connection together, which bounds its memory; from
+    /// The bytes of all bodies of a connection together, which bounds its memory; from
     /// 65,535, below which no setting can bring it, to 2^31-1.
     pub connection_window_bytes: u32,
     /// The most bytes of body in one DATA frame (`http2_chunk_size`).
@@ -103,7 +103,7 @@ impl Default for HeadLimits {
     }
 }
 
-/// What the peer's settings say, as far as it concerns us.
+/// The peer's settings, as far as they concern us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerSettings {
     /// Below what every decoder begins with, the peer waits for a word about it.

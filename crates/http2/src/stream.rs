@@ -65,7 +65,7 @@ pub(crate) enum ResponseState {
     Whole,
 }
 
-/// What the server does with the request.
+/// The state of the server's answer to the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestState {
     /// It is served.
@@ -76,7 +76,7 @@ pub(crate) enum RequestState {
     Malformed,
 }
 
-/// What follows the body.
+/// The frames after the body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
     /// It is not known yet.
@@ -97,7 +97,7 @@ pub(crate) struct Stream {
     pub(crate) is_scheduled: bool,
     pub(crate) send_window: SendWindow,
     pub(crate) receive_window: ReceiveWindow,
-    /// What is left of Content-Length.
+    /// The rest of Content-Length.
     pub(crate) body_left: Option<u64>,
     pub(crate) body: BodyQueue,
     pub(crate) tail: Tail,
@@ -115,7 +115,7 @@ impl Stream {
         !self.body.is_empty() && self.send_window.available() > 0
     }
 
-    /// Takes DATA of this length into account; false where the request said another.
+    /// Takes DATA of this length into account; false if Content-Length differs.
     pub(crate) fn count_body(&mut self, bytes: usize, end_stream: bool) -> bool {
         let Some(left) = &mut self.body_left else {
             return true;

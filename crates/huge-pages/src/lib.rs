@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 static WORD: Mutex<Option<Word>> = Mutex::new(None);
 
-/// What is known of the word; none before [`begin_without`].
+/// The state of the word; none before [`begin_without`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     /// Huge pages were forbidden when this process started: they stay forbidden.

@@ -17,8 +17,8 @@
 //! halves    a bounded map
 //! ```
 //!
-//! What is loosened (a value does not matter on pages of this shape) needs two pages and two networks,
-//! so that it never depends on what one visitor sends. What is tightened needs one trial.
+//! A loosened rule (a value does not matter on pages of this shape) needs two pages and two networks, so
+//! that it never depends on one visitor's requests. A tightened rule needs one trial.
 //!
 //! No I/O and no clock: times are arguments.
 

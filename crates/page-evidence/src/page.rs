@@ -1,4 +1,4 @@
-//! What is known of one page, and what follows for a visitor.
+//! The record of one page, and the rule that follows for a visitor.
 
 use shared_request::{LeftOut, Trait, TraitSet};
 
@@ -15,7 +15,7 @@ pub enum Standing {
     Depends(Trait),
 }
 
-/// What is known of the session that a page begins for each guest.
+/// The evidence about the session that a page begins for each guest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionStanding {
     /// No answer has begun one, as far as was seen.
@@ -27,8 +27,8 @@ pub enum SessionStanding {
     Indifferent,
 }
 
-/// What an answer shows of itself that may not be stored: two visitors whose answers show the same were led to the same
-/// place, and were given the same cookies or fewer.
+/// The outline of an answer that may not be stored: two visitors whose answers have the same outline were led to the
+/// same place, and were given the same cookies or fewer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AnswerOutline {
     /// Stands for its status and for where it leads.
@@ -70,7 +70,7 @@ const LEFT_SECONDS: u32 = 1800;
 const FIRST_AUDIT_SECONDS: u32 = 10;
 const MOST_AUDIT_SECONDS: u32 = 3600;
 
-/// What is known of one page.
+/// The record of one page.
 #[derive(Debug, Default)]
 pub(crate) struct PageRecord {
     /// Since when, in seconds; 0: nothing is known.
@@ -155,7 +155,7 @@ pub(crate) fn named(of: Trait, value: u32) -> u32 {
         .max(1)
 }
 
-/// The network of a client, or its address where that says nothing of a network.
+/// Returns the network of a client, or its address if the network is not known.
 fn place_of(left_out: &LeftOut) -> u32 {
     match left_out.network_group() {
         0 => left_out.value(Trait::Network),
@@ -163,7 +163,7 @@ fn place_of(left_out: &LeftOut) -> u32 {
     }
 }
 
-/// What is known of a page, for people.
+/// The findings about a page, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageFindings {
     /// Since when something is known, in seconds of the clock that the table is given.
@@ -179,7 +179,7 @@ pub struct PageFindings {
     pub agreed: usize,
     /// Traits of which a value mattered.
     pub depends: TraitSet,
-    /// Those of them that are in the key.
+    /// The traits that are in the key.
     pub keyed: TraitSet,
     pub comparisons: u32,
 }
@@ -277,7 +277,7 @@ impl PageRecord {
             self.immaterial = self.immaterial.without(it);
             self.differing.note(value);
             if it == Trait::Network {
-                // Those of its network are like it.
+                // A value of a network stands for its whole network.
                 self.differing.note(place_of(left_out));
             }
             let count = &mut self.differing_by_trait[it as usize];

@@ -4,8 +4,8 @@
 //! Renderer ── read(status, fields), read(body) ─► Rendering: a digest, and the parts of the page
 //! ```
 //!
-//! The digest says whether two answers are the same. The parts (text up to the next `<` or line end)
-//! say of answers that differ each time whether they also differ in what stays.
+//! The digest shows whether two answers are the same. The parts (text up to the next `<` or line end) show,
+//! for answers that differ each time, whether they also differ in the parts that stay.
 
 use std::hash::Hasher;
 

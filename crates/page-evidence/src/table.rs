@@ -81,13 +81,14 @@ fn hash(bytes: &[u8]) -> u64 {
     SECRET.hash_one(bytes)
 }
 
-/// What a visitor's request does whose answer may not be the shared one.
+/// The action for a visitor's request whose answer may not be the shared one.
 #[derive(Debug)]
 pub enum Part {
     /// It may be, meanwhile.
     Shared,
-    /// The visitor's own request is made. With `compared`, its answer is told ([`Evidence::own_ended`]);
-    /// without, nothing is learned of it. With `shared`, the shared request is made beside it.
+    /// The visitor's own request is made. With `compared`, its end is to be reported
+    /// ([`Evidence::own_ended`]); without, nothing is learned of it. With `shared`, the shared request is made
+    /// beside it.
     Own {
         compared: Option<OwnRun>,
         shared: bool,
@@ -157,7 +158,7 @@ struct AtomicCounts {
     found: AtomicU64,
 }
 
-/// What was seen of all pages.
+/// The evidence about all pages.
 #[derive(Debug, Default)]
 pub struct Evidence {
     shards: [Mutex<Shard>; SHARDS],
@@ -175,7 +176,7 @@ struct Shard {
     active: HashMap<u64, Active>,
 }
 
-/// What is under way for a page, and the answer that waits for another.
+/// The requests under way for a page, and the answer that waits for another.
 #[derive(Debug, Default)]
 struct Active {
     own: Vec<(OwnRun, u64, u64)>,
@@ -305,7 +306,8 @@ impl Evidence {
         let trial = under_way.trial.as_ref();
         let trial = trial.filter(|(since, _)| now.saturating_sub(*since) < LOST_AFTER);
         if trial.is_some_and(|(_, of)| covers([of].into_iter(), left_out, unproven)) {
-            // It says soon whether this visitor differs. Many who come at once have not one run each.
+            // The shared request soon shows whether this visitor differs. Many who come at once have not one
+            // run each.
             return Part::Wait { shared: false };
         }
         if trial.is_some() || now < under_way.untried_until {
@@ -549,7 +551,7 @@ impl Evidence {
         record.is_some_and(|record| record.is_refused)
     }
 
-    /// What is known of the session that the page begins.
+    /// Returns the evidence about the session that the page begins.
     #[must_use]
     pub fn session(&self, page: PageName) -> SessionStanding {
         let shard = self.shard(page).lock();
@@ -565,7 +567,7 @@ impl Evidence {
         record.put_off_session(seconds(now));
     }
 
-    /// The shared request came to no end that says anything of the page.
+    /// Ends a shared request that gave no evidence about the page.
     pub fn shared_failed(&self, page: PageName, now: u64) {
         let mut shard = self.shard(page).lock();
         if let Some(under_way) = shard.active.get_mut(&page.page) {
@@ -717,7 +719,7 @@ impl Evidence {
         }
     }
 
-    /// The page may not be shown to anybody but who asks for it: something said so beside its answers.
+    /// Refuses to share the page: a cause beside its answers makes it personal.
     pub fn refuse(&self, page: PageName, now: u64) {
         let mut shard = self.shard(page).lock();
         self.refuse_record(shard.records.entry(page.page, MAX_PAGES), now);
@@ -729,7 +731,7 @@ impl Evidence {
         }
     }
 
-    /// What is known of a page; `None`: nothing.
+    /// Returns the findings about a page; `None` if there are none.
     #[must_use]
     pub fn findings(&self, page: PageName, now: u64) -> Option<PageFindings> {
         let shard = self.shard(page).lock();

@@ -9,10 +9,10 @@
 //!                                  └ each alone, twice ────────────► Depends
 //! ```
 //!
-//! What differs each time may be the same twice by chance: a page that prints the milliseconds it took. So a
+//! A part that differs each time may be the same twice by chance: a page that prints the milliseconds it took. So a
 //! difference counts once it was seen in [`SURE`] answers, and the first answer without it ends the doubt.
 //!
-//! A pure state machine: [`Trial::next`] says which request is wanted, [`Trial::note`] takes its answer.
+//! A pure state machine: [`Trial::next`] returns the request to make, [`Trial::note`] takes its answer.
 
 use std::ops::RangeInclusive;
 
@@ -41,7 +41,7 @@ pub enum TrialVerdict {
     },
 }
 
-/// What a trial wants next.
+/// The next step of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialStep {
     /// The shared request, with the visitor's own fields for these traits.
@@ -90,7 +90,7 @@ impl Trial {
         found.map(|(_, answer)| answer.clone()).collect()
     }
 
-    /// What it wants next.
+    /// Returns the next step.
     #[must_use]
     pub fn next(&self) -> TrialStep {
         if self.has_failed {
@@ -257,8 +257,8 @@ mod tests {
         assert!(matches!(tried(&ALL, changed).0, TrialVerdict::Agree { .. }));
     }
 
-    /// A page of MediaWiki says how many milliseconds it took: two answers with the same number seemed to have it
-    /// from the visitor, whose like then had no page from memory for half an hour.
+    /// A page of MediaWiki prints how many milliseconds it took: two answers with the same number seemed to depend
+    /// on the visitor, whose like then had no page from memory for half an hour.
     #[test]
     fn what_is_the_same_twice_by_chance_is_not_taken_for_the_visitors() {
         let mixed = |seed: u64, time: usize| {

@@ -9,7 +9,7 @@
 const MASK: u8 = b'*';
 /// Fewer hexadecimal digits are no secret: they can be found by trying.
 const MIN_HEX_BYTES: usize = 16;
-/// The same for tokens of more letters.
+/// A shorter token of letters and digits is no secret either.
 const MIN_TOKEN_BYTES: usize = 20;
 /// Words change less often than once in this number of letters.
 const LETTERS_PER_CHANGE: usize = 7;

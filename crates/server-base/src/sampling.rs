@@ -29,7 +29,7 @@ pub struct Sample {
     pub weight: u32,
 }
 
-/// What a thread knows of its requests.
+/// The sampling state of a thread.
 #[derive(Clone, Copy)]
 struct Sampler {
     random: u32,

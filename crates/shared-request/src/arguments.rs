@@ -37,7 +37,8 @@ fn examine_args(args: &[u8], rules: &Rules) -> Result<(), Bypass> {
 }
 
 fn is_personal(args: &[u8], names: &NameSet, patterns: &[Regex]) -> bool {
-    // PHP can be told to take `;` for `&` (arg_separator.input): then it has more arguments.
+    // PHP can be configured to take `;` for `&` (arg_separator.input): then it has more
+    // arguments.
     let whole = args.split(|&byte| byte == b'&');
     let parts = args.split(|&byte| matches!(byte, b'&' | b';'));
     let mut all = whole.chain(parts.filter(|_| args.contains(&b';')));

@@ -1,6 +1,5 @@
-//! Kinds of visitors for whom applications make pages of their own, told apart by
-//! User-Agent. The field itself is chosen by the client, so the application is sent the same
-//! one for all visitors of a class.
+//! Kinds of visitors for whom applications make pages of their own, distinguished by User-Agent. The field
+//! itself is chosen by the client, so the application is sent the same one for all visitors of a class.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hasher};
@@ -9,7 +8,7 @@ use memchr::memmem;
 
 use crate::left_out::class_of;
 
-/// What kind of visitor asks.
+/// The kind of a visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Desktop,
@@ -40,8 +39,7 @@ const CRAWLERS: [&str; 18] = [
     "facebookexternalhit",
 ];
 
-/// What WordPress's `wp_is_mobile()` looks for, and most other applications with it. Lower
-/// case.
+/// The words that WordPress's `wp_is_mobile()` looks for, and most other applications with it. Lower case.
 const MOBILES: [&str; 9] = [
     "mobile",
     "android",
@@ -202,7 +200,7 @@ thread_local! {
     static KNOWN: RefCell<Vec<RememberedUserAgent>> = const { RefCell::new(Vec::new()) };
 }
 
-/// As [`look`], which costs a microsecond; browsers of one kind all send the same text.
+/// Like [`look`], which costs a microsecond, with a memory: browsers of one kind all send the same text.
 fn remembered(user_agent: &[u8]) -> (Class, u32) {
     let mut hasher = foldhash::fast::FixedState::with_seed(0).build_hasher();
     hasher.write(user_agent);

@@ -1,10 +1,10 @@
-//! What of a visitor's request the shared request leaves out although an application could read it,
-//! in kinds and classes: two visitors of one class may be shown one page once it has been seen that
-//! the class does not matter.
+//! Parts of a visitor's request that the shared request leaves out although an application could read them,
+//! in kinds and classes: two visitors of one class may be shown one page once it has been seen that the
+//! class does not matter.
 //!
-//! A value is a number that stands for a class; 0 is what the shared request says itself. The classes
-//! are coarse where visitors choose freely (the host of a `Referer`, the family of a `User-Agent`), so
-//! that their number is small; the exact text is in no class, and `docs/security.md` says what remains.
+//! A value is a number that stands for a class; 0 is the shared request's own value. The classes are coarse
+//! where visitors choose freely (the host of a `Referer`, the family of a `User-Agent`), so that their
+//! number is small; the exact text is in no class, and `docs/security.md` describes the risk that remains.
 
 use std::hash::{BuildHasher, Hasher};
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ pub enum Trait {
     Referer,
     /// Cookies that are not sent, and that no rule calls harmless.
     Cookies,
-    /// What the client says of itself otherwise: `Accept`, `Sec-Fetch-*`, client hints, `DNT`.
+    /// Further fields by which the client describes itself: `Accept`, `Sec-Fetch-*`, client hints, `DNT`.
     Hints,
     /// The address of the client.
     Network,
@@ -94,12 +94,12 @@ impl TraitSet {
     }
 }
 
-/// What one request leaves out.
+/// The traits that one request leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     values: [u32; Trait::ALL.len()],
-    /// Stands for the network of the client; 0 where the address says nothing of it: a unix socket, or
-    /// a private address, behind which there may be anybody.
+    /// A number for the network of the client; 0 if the address does not show it: a unix socket, or a
+    /// private address, behind which there may be anybody.
     network_group: u32,
 }
 
@@ -122,7 +122,7 @@ impl LeftOut {
         named.fold(TraitSet::NONE, TraitSet::with)
     }
 
-    /// Does the shared request say all that this one says?
+    /// Is there nothing in this request that the shared request leaves out?
     #[must_use]
     #[inline]
     pub fn is_nothing(&self) -> bool {

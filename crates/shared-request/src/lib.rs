@@ -9,7 +9,7 @@
 //! ```text
 //!                    ┌─ personal ─► Bypass: forwarded whole, never stored
 //!   ReceivedRequest ─┤
-//!                    └─ shared ───► put_key    (what tells answers apart)
+//!                    └─ shared ───► put_key    (the parts that separate answers)
 //!                                   write_head (what the application is sent)
 //! ```
 //!
@@ -21,7 +21,7 @@
 //! in `Vary`, which the store compares on its own. A field that is invented tomorrow is
 //! therefore not sent.
 //!
-//! Where the application itself says who may share a page that it made with a visitor's cookies
+//! If the application itself decides who may share a page that it made with a visitor's cookies
 //! (LiteSpeed's protocol), the same is done with the cookies whole: [`put_visitors_key`] and
 //! [`SentCookies::AllCookies`]. Nothing else of the visitor's request gets in.
 //!
@@ -50,7 +50,7 @@ pub use class::{Class, crawler_named};
 pub use left_out::{LeftOut, Trait, TraitSet};
 pub use names::NameSet;
 
-/// What a site's administrator says of its cookies, arguments and paths.
+/// A site administrator's rules for its cookies, arguments and paths.
 #[derive(Debug, Default)]
 pub struct Rules {
     /// Cookies that make a request personal, whatever their value.
@@ -66,7 +66,7 @@ pub struct Rules {
     pub unknown_cookies: UnknownCookies,
     /// Query arguments that make a request personal, whatever their value.
     pub personal_arguments: NameSet,
-    /// The same by patterns of `name=value`, both decoded.
+    /// Patterns of such arguments: `name=value`, both decoded.
     pub personal_argument_patterns: Vec<Regex>,
     /// Query arguments that no page depends on: neither sent nor in the key.
     pub removed_arguments: NameSet,
@@ -74,7 +74,7 @@ pub struct Rules {
     pub personal_paths: Vec<Regex>,
 }
 
-/// What a cookie does that no rule names.
+/// The treatment of a cookie that no rule names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownCookies {
     /// It may be a session: the request is personal.
@@ -118,7 +118,7 @@ impl ReceivedRequest<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visitor {
     pub class: Class,
-    /// What the shared request would not say of them.
+    /// The parts that the shared request leaves out.
     pub left_out: LeftOut,
 }
 
@@ -141,7 +141,7 @@ pub enum Bypass {
     Partial,
     /// The path is personal.
     Path,
-    /// What would have to be in the key is too long.
+    /// A part that would have to be in the key is too long.
     TooLong,
     /// It asks for another protocol.
     Upgrade,
@@ -153,8 +153,8 @@ const SEPARATOR: u8 = 0;
 /// Bound on the bytes of cookies that are in the key.
 const MAX_KEY_COOKIE_BYTES: usize = 1024;
 
-/// Appends the cache key of a request: first its URL (scheme, host, port, path and the
-/// arguments that count), then everything else that tells answers apart.
+/// Appends the cache key of a request: first its URL (scheme, host, port, path and the arguments that
+/// count), then all other parts that separate answers.
 ///
 /// # Errors
 /// Why the request is personal; the caller discards what was appended.
@@ -186,8 +186,8 @@ fn examine(received: &ReceivedRequest<'_>, rules: &Rules) -> Result<Visitor, Byp
     })
 }
 
-/// What is left out of a request where responses have named these fields (lower case) in `Vary`: what of them is sent
-/// tells variants apart.
+/// Returns the traits left out when responses have named these fields (lower case) in `Vary`: the parts of
+/// them that are sent separate variants.
 #[must_use]
 pub fn without_varied(
     received: &ReceivedRequest<'_>,
@@ -226,9 +226,9 @@ pub fn put_keyed(
     }
 }
 
-/// As [`put_key`], for a request that cookies would make personal: cookies that are in no key are
-/// passed over. The key differs from every key of [`put_key`]. The application, which has seen the
-/// cookies, says who may get what is stored under it.
+/// Like [`put_key`], for a request that cookies would make personal: cookies that are in no key are passed
+/// over. The key differs from every key of [`put_key`]. The application, which has seen the cookies,
+/// decides who may get the page stored under it.
 ///
 /// # Errors
 /// Why the request is personal for another reason; the caller discards what was appended.
@@ -296,13 +296,13 @@ fn put_url(received: &ReceivedRequest<'_>, rules: &Rules, key: &mut Vec<u8>) {
 /// The cookies that the application is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentCookies {
-    /// Those that are in the key.
+    /// The cookies that are in the key.
     KeyCookies,
     /// All but those that no page depends on: see [`put_visitors_key`].
     AllCookies,
 }
 
-/// What the head of a shared request is made of, beside what is always in the key.
+/// The parts of a shared request's head, beside those that are always in the key.
 pub struct SharedHead<'v> {
     pub class: Class,
     pub cookies: SentCookies,

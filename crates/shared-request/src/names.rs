@@ -7,7 +7,8 @@ use std::fmt;
 pub struct NameSet {
     /// By their first byte; those that begin with `*` last.
     globs: Box<[Glob]>,
-    /// Where the globs of a first byte begin; one more for the end of the last.
+    /// The index at which the globs of a first byte begin; one more for the end of the
+    /// last.
     starts: Box<[u16]>,
 }
 

@@ -36,7 +36,7 @@ pub fn may_be_sent(name: &str) -> bool {
 }
 
 /// Appends the value of the field `name` (lower case) as it is sent; false where it is not.
-/// Accept is always sent: who says nothing of it takes a page as browsers do.
+/// Accept is always sent: a client without it takes pages like browsers.
 pub fn put_value(head: RequestView<'_>, name: &str, out: &mut Vec<u8>) -> bool {
     if !may_be_sent(name) {
         return false;
@@ -54,7 +54,7 @@ pub(crate) fn is_fit(head: RequestView<'_>, name: &str) -> bool {
     may_be_sent(name) && put_received(head, name, &mut Vec::new())
 }
 
-/// The same for what the client sent.
+/// Appends the client's own value of the field.
 fn put_received(head: RequestView<'_>, name: &str, out: &mut Vec<u8>) -> bool {
     let Some(value) = head.field_joined(name.as_bytes()) else {
         return false;

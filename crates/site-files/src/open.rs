@@ -16,7 +16,7 @@ use transport::open_file::{OpenFile, Stamp, Validators};
 use server_base::lru::Lru;
 use server_base::site_path::{self, Links};
 
-/// What is at a path.
+/// The file or folder at a path.
 #[derive(Debug, Clone)]
 pub struct FoundFile {
     pub kind: Kind,
@@ -65,7 +65,7 @@ impl Failure {
     }
 }
 
-/// What the caller will do with the file.
+/// The caller's use of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenPurpose {
     Contents,
@@ -76,7 +76,7 @@ thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
 }
 
-/// What `disable_symlinks` says of a path.
+/// The rule of `disable_symlinks` for a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkRule {
     links: Links,
@@ -130,7 +130,7 @@ pub fn look(
     }
 }
 
-/// As [`look`], without `open_file_cache`: each time, the links are looked at.
+/// Like [`look`], without `open_file_cache`: each time, the links are looked at.
 pub fn look_now(path: &[u8], wanted: OpenPurpose, rule: LinkRule) -> Result<FoundFile, Failure> {
     if path.contains(&0) {
         return Err(Failure {
@@ -178,7 +178,7 @@ fn found(stat: &Stat, file: Option<Arc<OpenFile>>) -> FoundFile {
 }
 
 impl FoundFile {
-    /// What tells this state of the file from others.
+    /// Returns the validators of this state of the file.
     pub fn validators(&self) -> Validators {
         let make = || Validators::new(self.modified, self.length);
         match &self.file {
@@ -194,7 +194,7 @@ impl FoundFile {
         }
     }
 
-    /// The same file was looked at again: other times mean other bytes.
+    /// Takes the stamp of another look at the file: other times mean other bytes.
     fn take_stamp(&mut self, stamp: Stamp) {
         if self.stamp == stamp {
             return;
@@ -301,7 +301,7 @@ impl KeptFile {
         true
     }
 
-    /// What is known, if it is enough.
+    /// Returns the known result, if it is enough.
     fn answer(&self, wanted: OpenPurpose) -> Option<Result<FoundFile, Failure>> {
         match &self.result {
             Err(failure) => Some(Err(*failure)),

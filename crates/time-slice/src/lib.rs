@@ -15,8 +15,8 @@ use std::io;
 use std::mem::size_of;
 use std::time::Duration;
 
-/// What the kernel calls `struct sched_attr`, in its first version (48 bytes), which every kernel that
-/// has the two calls understands (Linux 3.14).
+/// The kernel's `struct sched_attr`, in its first version (48 bytes), which every kernel that has the
+/// two calls understands (Linux 3.14).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Attributes {
@@ -42,7 +42,7 @@ const ORDINARY: u32 = 0;
 /// the ordinary one are left alone.
 ///
 /// # Errors
-/// What the system call gives, where a sandbox forbids it for instance.
+/// The error of the system call, if a sandbox forbids it for instance.
 pub fn set(slice: Duration) -> io::Result<()> {
     let mut attributes = get()?;
     if attributes.policy != ORDINARY {

@@ -148,7 +148,7 @@ fn without_port(name: &str) -> &str {
     }
 }
 
-/// tokio-rustls wraps what rustls says into an I/O error.
+/// Unwraps rustls's error from the I/O error of tokio-rustls.
 fn told(error: io::Error, name: &str) -> ConnectError {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {

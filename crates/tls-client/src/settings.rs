@@ -31,7 +31,7 @@ impl Default for Settings {
     }
 }
 
-/// What an upstream's certificate is verified with.
+/// The settings for verifying an upstream's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verify {
     /// `proxy_ssl_trusted_certificate`: PEM. Authorities, or the upstream's own

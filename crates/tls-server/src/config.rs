@@ -25,18 +25,18 @@ use crate::tickets::{NoTickets, TicketKeys, Ticketer};
 const HTTP3_PROTOCOL: &[u8] = b"h3";
 const HTTP2_PROTOCOL: &[u8] = b"h2";
 const HTTP1_PROTOCOLS: [&[u8]; 3] = [b"http/1.1", b"http/1.0", b"http/0.9"];
-/// What rustls counts to a record beside its plaintext.
+/// The bytes of a record beside its plaintext that rustls counts.
 const RECORD_HEAD_BYTES: usize = 5;
 /// A record's plaintext at most (RFC 8446 §5.1), and at least in rustls.
 const MAX_RECORD_BYTES: usize = 16 << 10;
 const MIN_RECORD_BYTES: usize = 32;
-/// As much as one record: a request without a body fits.
+/// The size of one record: a request without a body fits.
 const MAX_EARLY_DATA_BYTES: u32 = 16 << 10;
 /// With `ssl_early_data on` and no `ssl_session_cache`.
 const SESSIONS_FOR_EARLY_DATA: u64 = 20 * 1024;
 
-/// What makes a session of one server worthless to another: a digest of its certificates and of
-/// what it demands of clients.
+/// A digest that makes a session of one server worthless to another: of its certificates and of its
+/// demands on clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context(pub(crate) [u8; 32]);
 
@@ -165,7 +165,7 @@ impl TlsServer {
         self.client_chains.is_some()
     }
 
-    /// What the certificate that a client has shown is worth. To be asked once for each
+    /// Returns the verdict on the certificate that a client has shown. To be asked once for each
     /// connection, after the handshake.
     pub fn verdict(&self, chain: Option<&[CertificateDer<'_>]>, now: UnixTime) -> ClientVerdict {
         match &self.client_chains {
@@ -237,7 +237,7 @@ fn resume(
     };
     if settings.early_data {
         config.max_early_data_size = MAX_EARLY_DATA_BYTES;
-        // What came early is answered early.
+        // Early data is answered early.
         config.send_half_rtt_data = true;
         let new = || Arc::new(SessionCache::of_sessions(SESSIONS_FOR_EARLY_DATA));
         cache = Some(cache.unwrap_or_else(new));

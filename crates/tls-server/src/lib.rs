@@ -1,4 +1,4 @@
-//! TLS towards clients: what `ssl_*` of a server says, made ready for handshakes.
+//! TLS towards clients: the `ssl_*` settings of a server, made ready for handshakes.
 //!
 //! ```text
 //! Settings (PEM texts, switches), Resumption ─> TlsServer ─> config(with_http2) ─> rustls
@@ -13,8 +13,8 @@
 //! no session that one server began is resumed by another that would not have accepted the
 //! client.
 //!
-//! Certificates of clients are not judged in the handshake. As in nginx, a client whose
-//! certificate is missing or bad gets a response that says so; see [`TlsServer::verdict`].
+//! Certificates of clients are not judged in the handshake. Like in nginx, a client whose
+//! certificate is missing or bad gets a response that explains it; see [`TlsServer::verdict`].
 
 mod certificates;
 mod clients;

@@ -24,8 +24,8 @@ impl fmt::Debug for PemFile {
 pub struct Settings {
     /// `ssl_certificate` and `ssl_certificate_key`. Without any, every handshake fails.
     pub identities: Vec<Identity>,
-    /// There are certificates for single names as well, see [`put`](crate::TlsServer::put): a text
-    /// that tells these settings from others.
+    /// There are certificates for single names as well, see [`put`](crate::TlsServer::put): a
+    /// text that differs for each set of them.
     pub named_identities: Option<String>,
     /// How long those are kept; `None`: they are read for each handshake.
     pub named_cache: Option<NamedCache>,
@@ -70,7 +70,7 @@ pub struct Identity {
     pub key: PemFile,
 }
 
-/// What certificates of clients are verified with.
+/// The settings for verifying certificates of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clients {
     pub mode: ClientMode,

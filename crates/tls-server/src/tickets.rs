@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The AES key is made of the secret, the salt and the server's context, so that none encrypts
-//! two tickets, and that a ticket of one server says nothing to another. Random secrets are
+//! two tickets, and that a ticket of one server is worthless to another. Random secrets are
 //! replaced by themselves; those of files are the operator's.
 
 use std::fmt;
@@ -26,7 +26,7 @@ const SALT_BYTES: usize = 32;
 const FILE_BYTES: [usize; 2] = [80, 48];
 /// Random secrets are used for so long at least.
 const MIN_PERIOD: Duration = Duration::from_secs(60 * 60);
-/// A client may not be told more (RFC 8446 §4.6.1).
+/// The longest lifetime that may be sent to a client (RFC 8446 §4.6.1).
 const MAX_HINT_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 /// The secrets that tickets are encrypted with.

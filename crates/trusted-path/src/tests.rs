@@ -1,5 +1,5 @@
 //! Obstacles that an account with write access to a folder can put in root's way, and files that
-//! root put there itself. Only root can be told apart from others, so only root runs these.
+//! root put there itself. Only root can act as two accounts, so only root runs these.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a group counts for the operator. The numbers are relaxed atomics beside the lock: a reader
+//! Counters of a group for the operator. The numbers are relaxed atomics beside the lock: a reader
 //! may see one of two that belong together.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use numbers::{Distribution, WaitTally};
 use crate::group::AcquireError;
 use crate::peer::Outcome;
 
-/// What a group has counted since it was made.
+/// The counters of a group since it was made.
 #[derive(Debug, Default)]
 pub struct Counts {
     outcomes: [AtomicU64; 3],
@@ -52,7 +52,7 @@ impl Counts {
         self.heads.note(took);
     }
 
-    /// Successes, failures, and what says nothing of the server.
+    /// Successes, failures, and results that are no evidence about the server.
     pub fn outcomes(&self) -> [u64; 3] {
         self.outcomes.each_ref().map(|count| count.load(Relaxed))
     }

@@ -34,7 +34,7 @@ pub struct ConnectionScope {
     pub location: u64,
     /// How they are secured: a number of the TLS settings; zero: they are not.
     pub security: u64,
-    /// What they are like at this end.
+    /// The local end of the connections.
     pub local: LocalEnd,
 }
 

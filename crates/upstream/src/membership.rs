@@ -77,9 +77,8 @@ impl Group {
         hand_over(handovers);
     }
 
-    /// Begins with health checks anew: how each treats servers it has not
-    /// looked at. `was_healthy` says of a server whether it was well before a
-    /// reload.
+    /// Begins health checks anew: how each treats servers it has not looked at. `was_healthy` returns
+    /// whether a server was well before a reload.
     pub fn watch(&self, watches: Vec<Watch>, was_healthy: impl Fn(&Endpoint) -> bool) {
         let mut state = self.state.lock();
         for peer in &mut state.peers {

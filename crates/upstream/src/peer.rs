@@ -34,13 +34,13 @@ pub enum Standing {
     Failed,
     /// Its first health check is not over (`mandatory`).
     Checking,
-    /// A health check says it is not well.
+    /// A health check reports that it is not well.
     Unhealthy,
     /// Marked `down`.
     Down,
 }
 
-/// What one health check knows of a server.
+/// The state of a server in one health check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     /// Nothing yet, and it must not be asked before.
@@ -55,7 +55,8 @@ pub enum Health {
 /// weight one can grow slowly as well.
 pub(crate) const SHARES_PER_WEIGHT: i64 = 1000;
 
-// Large: what `server` says of it, and what requests have made of it; both are read by each choice, under one lock.
+// Large: settings of `server` and results of requests; both are read by each choice,
+// under one lock.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub endpoint: Arc<Endpoint>,
@@ -76,7 +77,7 @@ pub(crate) struct Peer {
     is_down: bool,
     /// The group has no other server, so failures are not counted.
     is_alone: bool,
-    /// What each of the group's health checks says.
+    /// The state in each of the group's health checks.
     checks: Vec<Health>,
     /// When it came back from failure and began to grow.
     back_since: Option<Millis>,

@@ -1,4 +1,4 @@
-//! What the configuration says about a group: plain values, built by literal.
+//! The configuration of a group: plain values, built by literal.
 //!
 //! `site` lowers `upstream` blocks (and a `fastcgi_pass` that names an address)
 //! into a [`GroupSpec`]; `Group::new` turns it into the running thing. Defaults
@@ -52,7 +52,7 @@ impl GroupSpec {
 /// One `server` line, or one address of a host name that resolved to several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerSpec {
-    /// Where it listens.
+    /// Its address.
     pub endpoint: Endpoint,
     /// The address as written in the configuration (`backend:8080`, `unix:/run/a`).
     /// Consistent hashing places the server by this text, and addresses of one
@@ -114,7 +114,7 @@ pub enum Method {
     },
 }
 
-/// What `keepalive` and its companions say.
+/// The settings of `keepalive` and its companions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
     /// Idle connections kept at most, all servers of the group together.

@@ -40,7 +40,7 @@ impl Turns {
         }
     }
 
-    /// What bounds the requests under way at these servers.
+    /// Returns the bounds of the requests under way at these servers.
     pub fn slots(&self, peers: &[Peer]) -> Slots {
         Slots {
             workers: workers(peers),
@@ -52,12 +52,12 @@ impl Turns {
     /// The servers take another number of requests at once.
     pub fn set_workers(&mut self, peers: &[Peer]) {
         if let Some(limit) = &mut self.limit {
-            // None, while a pool is being restarted, says nothing of the limit.
+            // A count of zero, while a pool is being restarted, does not change the limit.
             limit.set_workers(workers(peers).filter(|workers| *workers > 0));
         }
     }
 
-    /// Are requests told apart by their clients?
+    /// Does the group tell requests apart by their clients?
     pub fn is_told_apart(&self) -> bool {
         self.limit.is_some()
     }
@@ -114,7 +114,7 @@ pub struct TurnsSnapshot {
     pub workers: Option<usize>,
     /// By line: requests that wait, requests under way, milliseconds of PHP used.
     pub lines: [(usize, usize, u64); LINES],
-    /// Those who have used most in the last minute.
+    /// The clients that have used most in the last minute.
     pub top: Vec<TurnUse>,
 }
 
@@ -132,13 +132,13 @@ impl Group {
         }
     }
 
-    /// Are requests told apart by their clients?
+    /// Does the group tell requests apart by their clients?
     pub fn has_turns(&self) -> bool {
         self.has_turns
     }
 
-    /// What a request of this turn would find: whether a place is kept for it, and how long it would
-    /// wait, in milliseconds, behind all who wait before it.
+    /// Foresees a request of this turn: whether a place is kept for it, and how long it would wait, in
+    /// milliseconds, behind all who wait before it.
     pub fn outlook(&self, class: Class, turn: &Turn, now: Millis) -> (bool, Millis) {
         let state = self.state.lock();
         let now = now.max(state.now);

@@ -30,7 +30,7 @@ impl OpenBlock {
     }
 }
 
-/// What a field block is, as its stream says.
+/// The use of a field block, which depends on its stream.
 enum BlockUse {
     NewRequest,
     Trailers,

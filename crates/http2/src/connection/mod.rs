@@ -72,7 +72,7 @@ pub struct Connection {
     owes_table_size: bool,
     shutdown: Shutdown,
     failed: Option<ConnectionError>,
-    /// Of all streams together.
+    /// The progress of all streams together.
     progress: Progress,
     now: Instant,
 }
@@ -89,16 +89,18 @@ enum Opening {
 enum Shutdown {
     /// No end is in sight.
     None,
-    /// The client was told that an end comes; what it sent before it knew is served.
+    /// A first GOAWAY announced the end; requests that the client sent before it knew are
+    /// served.
     Announced,
-    /// The client was told which stream is the last.
+    /// A GOAWAY named the last stream.
     Final,
 }
 
-/// What came back from this PING was sent by [`Connection::shut_down`].
+/// The payload of the PING that [`Connection::shut_down`] sends; its answer shows that the
+/// client knows.
 const SHUTDOWN_PING: [u8; 8] = *b"shutdown";
 
-/// What a frame meant.
+/// The meaning of a frame.
 enum Step<'a> {
     Request {
         stream: StreamId,
@@ -227,7 +229,7 @@ impl Connection {
     /// [`MAX_FRAME_BYTES`] and a header of [`HEADER_BYTES`].
     ///
     /// # Errors
-    /// The connection cannot go on. Its output has a GOAWAY frame that says why; write it,
+    /// The connection cannot go on. Its output has a GOAWAY frame with the reason; write it,
     /// and close. All streams are gone.
     pub fn receive<'a>(
         &mut self,
@@ -295,7 +297,7 @@ impl Connection {
         }
     }
 
-    /// What can be said before the payload is there.
+    /// Checks a frame by its header, before the payload is there.
     fn check_header(&mut self, header: FrameHeader) -> Result<(), ConnectionError> {
         if header.length as usize > MAX_FRAME_BYTES {
             return Err(ConnectionError::FrameTooLarge(header.kind, header.length));
@@ -426,9 +428,9 @@ impl Connection {
         }
     }
 
-    /// Tells the client that the connection ends, and serves what it sent before it knew
-    /// (§6.8). Once it knows, or when [`Connection::finish_shutdown`] is called, it is told
-    /// which stream is the last.
+    /// Announces the end of the connection to the client, and serves the requests that it
+    /// sent before it knew (§6.8). Once it knows, or when [`Connection::finish_shutdown`] is
+    /// called, a second GOAWAY names the last stream.
     pub fn shut_down(&mut self) {
         if self.shutdown == Shutdown::None {
             self.shutdown = Shutdown::Announced;
@@ -453,7 +455,7 @@ impl Connection {
         }
     }
 
-    /// Whether the client was told which stream is the last.
+    /// Whether a GOAWAY has named the last stream.
     pub fn is_shutdown_final(&self) -> bool {
         self.shutdown == Shutdown::Final
     }
@@ -544,7 +546,8 @@ impl Connection {
     }
 }
 
-/// What a stream that was taken out means for its response, which may have ended before.
+/// Returns the step for the response of a removed stream, unless the response has ended
+/// before.
 fn reset_step(stream: StreamId, removed: &Stream, cause: ResetCause) -> Option<Step<'static>> {
     (removed.state != State::HalfClosedLocal).then_some(Step::Reset {
         stream,

@@ -1,4 +1,4 @@
-//! What each frame does, but for field blocks (`blocks.rs`).
+//! Handles each frame, but for field blocks (`blocks.rs`).
 
 use super::{Connection, Opening, SHUTDOWN_PING, Shutdown, Step, reset_step};
 use crate::bounds::{Flood, TINY_DATA_BYTES};

@@ -64,7 +64,7 @@ impl Connection {
     }
 
     /// Sends the head of a response: its fields are all those of the blocks, in order.
-    /// `end_stream` says that nothing follows.
+    /// `end_stream`: nothing follows.
     ///
     /// # Errors
     /// [`SendError`]; then nothing was sent.
@@ -194,8 +194,8 @@ impl Connection {
     /// hundred kilobytes; write it, and come again.
     ///
     /// # Errors
-    /// As [`Connection::receive`]: the client's windows are so small that nearly
-    /// nothing fits in a frame.
+    /// The errors of [`Connection::receive`]: the client's windows are so small that nearly nothing fits
+    /// in a frame.
     pub fn take_output(&mut self, out: &mut Output, now: Instant) -> Result<(), ConnectionError> {
         self.now = now;
         loop {
@@ -240,7 +240,7 @@ impl Connection {
             false => stream.progress.note(len, self.now),
         }
         let end_stream = is_last && stream.tail == Tail::End;
-        // Where a body is given as far as the windows go, the next piece waits behind this one.
+        // If a body is given as far as the windows go, the next piece waits behind this one.
         let goes_on = !is_last || (stream.tail == Tail::Unknown && len == window);
         let window_ended = window < TINY_PIECE_BYTES && goes_on;
         out.write(|frames| write_data_header(frames, id, len, end_stream));
@@ -265,7 +265,7 @@ impl Connection {
         }
     }
 
-    /// What follows a body that is sent as far as it was given.
+    /// Handles the end of the body that was given so far.
     fn end_body(&mut self, id: StreamId, out: &mut Output) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;

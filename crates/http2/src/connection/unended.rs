@@ -3,7 +3,7 @@
 //! breaks a rule learns of its error however early the response was there; and then dropped.
 //!
 //! The client is asked to send no more (RST_STREAM with NO_ERROR) where it would need a larger
-//! window to go on, and after a time that the transport says.
+//! window to go on, and after a time that the transport sets.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Frames (RFC 9113 §4 and §6): from bytes to values (`parse.rs`) and back (`write.rs`).
 //!
-//! Here is what can be said of one frame alone: its length, its padding, whether its type
-//! may be on stream 0. What a frame means for streams is decided in `connection`.
+//! This module checks one frame alone: its length, its padding, whether its type may be on
+//! stream 0. What a frame means for streams is decided in `connection`.
 
 mod parse;
 mod write;

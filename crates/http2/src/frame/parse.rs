@@ -35,7 +35,7 @@ impl FrameHeader {
     }
 }
 
-/// What a frame says.
+/// A parsed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A piece of a body. `padding` counts all bytes of the payload that are not data:
@@ -85,7 +85,7 @@ pub enum Frame<'a> {
 pub struct PriorityUpdate<'a> {
     /// The stream in question.
     pub stream: StreamId,
-    /// What a `priority` field would say.
+    /// The value, in the form of a `priority` field.
     pub value: &'a [u8],
 }
 
@@ -93,7 +93,7 @@ impl<'a> Frame<'a> {
     /// Reads the payload of a frame, which is as long as its header says.
     ///
     /// # Errors
-    /// What is wrong with this frame alone.
+    /// The frame itself is not valid.
     #[inline]
     pub(crate) fn parse(header: FrameHeader, payload: &'a [u8]) -> Result<Self, FrameError> {
         check_stream(header)?;

@@ -95,7 +95,7 @@ static CLASSES: [LengthClass; MAX_BITS as usize + 1] = {
     classes
 };
 
-/// What some bits at the front of the input begin with: one symbol or two, or none where
+/// The symbols that some bits at the front of the input begin with: one or two, or none if
 /// the code is longer.
 #[derive(Clone, Copy)]
 struct Lookup {
@@ -175,7 +175,7 @@ impl Bits<'_> {
     }
 
     fn refill_slowly(&mut self) {
-        // What the fast way wrote beyond `count` would be counted twice.
+        // Bits that the fast way wrote beyond `count` would be counted twice.
         self.word &= !(u64::MAX.checked_shr(self.count).unwrap_or(0));
         while self.count <= 56
             && let Some((&byte, rest)) = self.rest.split_first()

@@ -26,7 +26,7 @@ pub use table::Table;
 /// SETTINGS_HEADER_TABLE_SIZE, which we do not change.
 pub const TABLE_BYTES: usize = 4096;
 
-/// What RFC 7541 §4.1 adds to the length of each field.
+/// The bytes that RFC 7541 §4.1 adds to the length of each field.
 pub const FIELD_OVERHEAD_BYTES: usize = 32;
 
 /// Why a field block does not decode. All of these lose the state of compression, so

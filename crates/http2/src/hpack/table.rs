@@ -17,7 +17,7 @@ pub struct Table {
     max_bytes: usize,
 }
 
-/// Where a field is in the buffer; its value follows its name.
+/// The position of a field in the buffer; its value follows its name.
 #[derive(Clone, Copy, Debug)]
 struct TableEntry {
     start: usize,

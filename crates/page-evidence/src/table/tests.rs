@@ -67,7 +67,7 @@ fn the_answers_may_come_in_the_other_order() {
     assert_eq!(evidence.standing(page("/a"), &visitor, 3), Standing::Shared);
 }
 
-/// Where pages vary on the language, an answer that waits for a copy in one language held up visitors of others,
+/// On pages that vary on the language, an answer that waits for a copy in one language held up visitors of others,
 /// for whom there is a copy: nothing was under way that they could wait for.
 #[test]
 fn nobody_waits_where_nothing_is_under_way() {
