@@ -31,7 +31,7 @@ pub enum Action {
     Invalidate,
     /// Fetch for this client. Nothing is stored.
     Direct,
-    /// Fetch without waiting for others. What may be stored is stored.
+    /// Fetch without waiting for others. The response is stored if it may be.
     Alone,
     /// Fetch with the visitor's own request, and compare the answer with the shared one; or wait until
     /// others' answers were compared.

@@ -1,7 +1,7 @@
 //! LiteSpeed's cache protocol (`cache_litespeed`): the fields that the application receives, and the
 //! fields of its response (<https://docs.litespeedtech.com/lscache/devguide/controls/>).
 //!
-//! Here are the words of the protocol. What they mean for what is stored is in `with_cookies`.
+//! This module has the words of the protocol. Their meaning for storing is in `with_cookies`.
 
 use std::borrow::Cow;
 
@@ -167,7 +167,7 @@ pub fn announcement(runs_esi: bool) -> &'static [u8] {
 }
 
 /// Is it a field by which a server in front speaks to the application or the application to it? A
-/// client has no business with it. As CGI sees names: `X_LSCACHE` and `X-LSCACHE` are one.
+/// client has no business with it. CGI sees `X_LSCACHE` and `X-LSCACHE` as one name.
 pub fn is_of_protocol(name: &[u8]) -> bool {
     let begins = |start: &[u8]| {
         let begin = name.get(..start.len()).unwrap_or_default();

@@ -18,8 +18,8 @@ use crate::fields::Fields;
 pub enum PastCache {
     /// The request itself is the reason: its response is no evidence about others.
     OwnRequest,
-    /// The node has no lease, so that all requests do. What is stored is not looked at, and may be a stale copy that
-    /// the fetch does not know of.
+    /// The node has no lease, so that all requests do. Stored responses are not looked at, and there may
+    /// be a stale copy that the fetch does not know of.
     NoLease,
 }
 

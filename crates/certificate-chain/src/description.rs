@@ -89,8 +89,8 @@ impl Description {
 /// Is this key, a `SubjectPublicKeyInfo` in DER (RFC 5280 §4.1.2.7), that of a DER certificate of
 /// any version? `None` where it is no certificate.
 ///
-/// rustls' own comparison reads certificates of version 3 alone. What OpenSSL makes with the
-/// shortest of configurations is version 1.
+/// rustls' own comparison reads certificates of version 3 alone. OpenSSL makes version 1 with the
+/// shortest of configurations.
 pub fn has_key(certificate: &[u8], key: &[u8]) -> Option<bool> {
     let certificate = Certificate::from_der(certificate).ok()?;
     let own = certificate.tbs_certificate().subject_public_key_info();

@@ -3,15 +3,15 @@
 //!
 //! ```text
 //!   steady  ───────────────────────────────────►  lifetimes, ages, deadlines, durations
-//!      + what the wall clock differs by
+//!      + the wall clock's difference
 //!   wall    ──────────────┐ step  ┌────────────►  Date, Expires, Last-Modified, logs, variables
 //!                         └───────┘
 //! ```
 //!
 //! The steady count begins with the unix time of the start and goes on with the system's clock of
-//! elapsed time, sleep of the machine included. A step of the wall clock therefore neither makes
-//! a stored response stale nor keeps one fresh. What is shown, and what is compared with a date
-//! of a peer, is [`wall`]: it follows the wall clock in both directions.
+//! elapsed time, sleep of the machine included. A step of the wall clock therefore neither makes a
+//! stored response stale nor keeps one fresh. Times that are shown, or compared with a date of a
+//! peer, are [`wall`]: it follows the wall clock in both directions.
 //!
 //! A wait that is moved more often than it ends has a [`Deadline`].
 

@@ -17,8 +17,8 @@ const MARKUP_END: &[u8] = b"-->";
 pub enum TagSearch {
     /// A tag, from its first byte to behind its last.
     Tag(Range<usize>),
-    /// No whole tag. What begins here may be the beginning of one; it is the length of what was
-    /// searched where nothing is.
+    /// No whole tag. The number is the length of the text before a possible beginning of one, or
+    /// of all that was searched.
     None(usize),
 }
 

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 pub struct Encoding(pub u16);
 
 /// Forms of one response. A site has two or three codings; a reload or another location may add
-/// another level of each. What goes beyond is not kept.
+/// another level of each. Further forms are not kept.
 const MAX_FORMS: usize = 8;
 
 /// The bytes that the budget counts for a form beside its body: entries of the list, which grows

@@ -1,11 +1,11 @@
 //! The fields that the cache reads: those of a request, looked up by name, and those of a stored
 //! response.
 //!
-//! A stored response keeps its fields once, as the block of `Name: value\r\n` lines that goes to
-//! the client in one copy; name and value are looked up as spans of that block, those that answers
-//! are asked about ([`KnownField`]) without comparing names. What must not be
-//! stored (RFC 9111 §3.1) is left out when the block is made, and so are the fields that the
-//! server writes anew for each answer (`Age`, `Content-Length`).
+//! A stored response keeps its fields once, as the block of `Name: value\r
+//! ` lines that goes to the client in one copy; name and value are looked up as spans of that block,
+//! the usual ones ([`KnownField`]) without comparing names. Fields that must not be stored (RFC 9111
+//! §3.1) are left out when the block is made, and so are those that the server writes anew for each
+//! answer (`Age`, `Content-Length`).
 
 use std::ops::Range;
 
@@ -380,10 +380,10 @@ impl StoredFields {
         self.block.get(span.ranges().1)
     }
 
-    /// The fields after a 304 with `fresher` fields (RFC 9111 §3.2): a field that the 304 carries
-    /// replaces all stored ones of that name; the others stay. What describes the stored body
-    /// (`Content-Encoding`, `Content-Type`, `Content-Range`) stays as stored. A stored `Date` goes
-    /// when the 304 has none: it would make the freshened response old.
+    /// Returns the fields after a 304 with `fresher` fields (RFC 9111 §3.2): a field that the 304
+    /// carries replaces all stored ones of that name; the others stay. Fields that describe the
+    /// stored body (`Content-Encoding`, `Content-Type`, `Content-Range`) stay as stored. A stored
+    /// `Date` goes when the 304 has none: it would make the freshened response old.
     #[must_use]
     pub fn freshened(&self, fresher: &[Field]) -> StoredFields {
         let replaces = |name: &[u8]| {

@@ -3,7 +3,7 @@
 //! The first source with a lifetime decides: `X-Accel-Expires`, `CDN-Cache-Control` (RFC 9213),
 //! `Cache-Control`, `Expires`, then the operator's rules by status. `X-Accel-Expires` overrides the
 //! prohibitions of those below it, as in nginx; `stale-while-revalidate` and `stale-if-error` apply
-//! whichever source gave the lifetime. What cannot be parsed counts as stale (§4.2.1).
+//! whichever source gave the lifetime. A value that cannot be parsed counts as stale (§4.2.1).
 
 #[cfg(test)]
 mod tests;

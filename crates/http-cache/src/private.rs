@@ -20,7 +20,8 @@ pub struct GroupLimits {
 /// The memory of a member in the table below: its entry and a share of its group's.
 pub(crate) const MEMBER_BYTES: usize = 2 * size_of::<Member>() + 2 * size_of::<(u64, Group)>();
 
-/// The groups of a zone. As bounded as the zone is: a group lives as long as it has members.
+/// The groups of a zone. The bounds of the zone apply to them: a group lives as long as it has
+/// members.
 #[derive(Default)]
 pub(crate) struct Groups {
     table: Mutex<HashMap<u64, Group, foldhash::quality::RandomState>>,

@@ -269,8 +269,8 @@ pub(crate) enum Bond {
     Guard(Arc<Box<dyn Guard>>),
 }
 
-/// A number that grows while others read: all that changes about a stored response. What succeeds
-/// a response replaces it.
+/// A number that grows while others read: the only part of a stored response that changes. A response
+/// that follows another one replaces it.
 #[derive(Debug, Default)]
 struct NotedNumber(AtomicU64);
 

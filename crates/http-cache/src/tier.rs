@@ -1,5 +1,5 @@
-//! Another place where a zone keeps responses: slower than memory, larger, and still there after a
-//! restart. What it is made of is not known here.
+//! Another place where a zone keeps responses: slower than memory, larger, and still there after a restart.
+//! Its implementation is not known here.
 //!
 //! A response that comes from there is a fetch that began at its stamp: it may be used if no purge that is
 //! written down since then names it ([`Zone::promote`](crate::Zone::promote)). So a tier is never searched
@@ -32,7 +32,7 @@ pub type TierFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// A store of responses beside memory. No call waits for a disk: work that waits is a future.
 pub trait Tier: fmt::Debug + Send + Sync {
-    /// Begins to write a purge down. What it names is removed from memory afterwards.
+    /// Begins to write a purge down. The purged responses are removed from memory afterwards.
     fn write_down(&self, target: PurgeTarget<'_>, mode: PurgeMode, stamp: Stamp, now: Millis);
 
     /// Resolves to `true` once all purges that were handed over so far hold, whatever happens to the server, and

@@ -234,7 +234,7 @@ fn plain(name: &str, request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
 
 /// The language ranges in lower case, and a weight where it is not 1. Their order stays: applications
 /// choose the first of one weight, or the first of all, and one visitor must not get a page that was made
-/// for the order of another. Where one of them cannot be read, the values stay as they were sent.
+/// for the order of another. If one of them cannot be read, the values stay as they were sent.
 fn accept_language(request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     let mut is_plain = false;

@@ -1,8 +1,7 @@
-//! Host names as clients send them, in the Host field or in an absolute-form
-//! target: validated (RFC 3986 §3.2.2, as nginx since 1.29.4), lowercased,
-//! without port and without the trailing dot. What passes here has no slash, no
-//! white space and no control character, so it may go into logs, cache keys and
-//! `server_name` matching.
+//! Host names as clients send them, in the Host field or in an absolute-form target:
+//! validated (RFC 3986 §3.2.2, as nginx since 1.29.4), lowercased, without port and
+//! without the trailing dot. A name that passes has no slash, no white space and no
+//! control character, so it may go into logs, cache keys and `server_name` matching.
 
 use std::borrow::Cow;
 use std::net::Ipv6Addr;

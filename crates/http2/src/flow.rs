@@ -50,7 +50,7 @@ impl SendWindow {
     }
 }
 
-/// How much the peer may send. What was consumed is given back in large steps, so that
+/// How much the peer may send. Consumed bytes are given back in large steps, so that
 /// WINDOW_UPDATE frames are few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiveWindow {

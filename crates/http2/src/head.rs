@@ -557,7 +557,7 @@ fn is_scheme(scheme: &[u8]) -> bool {
     scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(is_scheme_byte)
 }
 
-/// §8.3.1. What the path means is decided when it is decoded, as for HTTP/1.
+/// Checks a path by §8.3.1. Its meaning is decided when it is decoded, like for HTTP/1.
 fn is_path(path: &[u8], method: &[u8]) -> bool {
     let is_path_byte = |&byte: &u8| byte > b' ' && byte != 0x7f;
     match path {

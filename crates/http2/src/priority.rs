@@ -23,10 +23,10 @@ impl Default for Priority {
 }
 
 impl Priority {
-    /// Reads the value of a `priority` field. What is not understood is ignored (§4), as
-    /// are members of later extensions. The value is taken apart at commas without regard
-    /// to quoted strings, which neither parameter has: a client that hides one in a string
-    /// changes nothing but the order of its own responses.
+    /// Reads the value of a `priority` field. Values that are not understood are ignored
+    /// (§4), as are members of later extensions. The value is taken apart at commas without
+    /// regard to quoted strings, which neither parameter has: a client that hides one in a
+    /// string changes nothing but the order of its own responses.
     ///
     /// ```
     /// use http2::Priority;

@@ -6,9 +6,9 @@
 //! they make twice as large, for there are many regions of which it uses a part. So the process
 //! begins without them ([`begin_without`]), and has them while its store is large ([`permit`]).
 //!
-//! The kernel keeps one such word per process (`PR_SET_THP_DISABLE`), for all threads, and hands it
-//! on to programs that are started: those get the one we were given ([`as_given`]). Where there are
-//! no huge pages, or no such word, all this does nothing.
+//! The kernel keeps one such word per process (`PR_SET_THP_DISABLE`), for all threads, and hands it on
+//! to programs that are started: those get the one we were given ([`as_given`]). Without huge pages, or
+//! without such a word, all this does nothing.
 
 use parking_lot::Mutex;
 
@@ -46,8 +46,8 @@ pub fn begin_without() {
     say(without);
 }
 
-/// Permits huge pages, or forbids them again. What is there stays as it is; what is there in small
-/// pages the kernel may put together by and by.
+/// Permits huge pages, or forbids them again. Existing memory stays as it is; the kernel may put small
+/// pages of it together by and by.
 pub fn permit(permitted: bool) {
     change(|word| word.permitted = permitted);
 }

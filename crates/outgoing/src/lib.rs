@@ -1,5 +1,5 @@
 //! Connections that the server makes for itself, to services that its administrator has named: issuers of
-//! certificates (`acme`) and collectors of traces (`traces`). What visitors cause goes through `upstream`.
+//! certificates (`acme`) and collectors of traces (`traces`). Visitors' requests go through `upstream`.
 
 use std::sync::Arc;
 use std::time::Duration;

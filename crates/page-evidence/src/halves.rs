@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-/// A map from numbers with a young and an old half. What is written to is in the young half; when that is full, the old
-/// half is dropped.
+/// A map from numbers with a young and an old half. Entries written to are in the young half; when that is full, the
+/// old half is dropped.
 #[derive(Debug)]
 pub struct Halves<V> {
     young: HashMap<u64, V>,

@@ -1,5 +1,5 @@
-//! Evidence that a page may be shared: what was seen of the answers that visitors' own requests and the
-//! shared one were given, and what follows for the next visitor.
+//! Evidence that a page may be shared: the answers to visitors' own requests and to the shared one, and
+//! the rule for the next visitor.
 //!
 //! A visitor's own request runs the application once, and its answer is for that visitor. If such an
 //! answer could have been stored, the page may be shareable: the shared request, which
@@ -9,8 +9,8 @@
 //!
 //! ```text
 //! render    an answer as far as it is compared
-//! page      what is known of one page: a record, and its rules
-//! shape     what is known of pages whose addresses look alike
+//! page      the record of one page, and its rules
+//! shape     the evidence about pages whose addresses look alike
 //! table     the records of all pages, bounded; the visitors whose requests are under way
 //! trial     why two answers differ, found out by trying
 //! budget    how many requests trials may cost

@@ -167,7 +167,7 @@ impl Parts {
 }
 
 /// Do answers of one kind have something in each of them that no answer of the other kind has? Both were
-/// given parts. What differs from answer to answer (a time, a random number) is in no two of them.
+/// given parts. A part that differs from answer to answer (a time, a random number) is in no two of them.
 #[must_use]
 pub fn differ_in_what_stays(one: &[Rendering], other: &[Rendering]) -> bool {
     let statuses = |of: &[Rendering]| of.iter().map(|it| it.status).collect::<Vec<_>>();

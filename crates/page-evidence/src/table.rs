@@ -1,7 +1,7 @@
 //! The records of all pages, and the visitors' own requests that are under way.
 //!
-//! Bounded: a shard has a young and an old half. What is asked for moves to the young half; when that is
-//! full, the old half is dropped. What is forgotten costs a comparison, never a wrong answer.
+//! Bounded: a shard has a young and an old half. A record that is asked for moves to the young half; when that
+//! is full, the old half is dropped. A forgotten record costs a comparison, never a wrong answer.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};

@@ -3,8 +3,8 @@
 //! `ln -s /proc/self/fd`, visitors would read uploads and pages of other sites, which only this process
 //! may. Nothing of `/proc` is opened at all.
 //!
-//! The kernel sees to it (`openat2(2)`, Linux 5.6). Where it does not know the call, or a sandbox
-//! forbids it, the path is walked name by name under the same rules.
+//! The kernel sees to it (`openat2(2)`, Linux 5.6). If it does not know the call, or a sandbox forbids it,
+//! the path is walked name by name under the same rules.
 
 use std::collections::VecDeque;
 

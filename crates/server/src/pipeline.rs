@@ -8,8 +8,8 @@
 //!                     └─ `last` ─┘
 //! ```
 //!
-//! Each stage names the next. As long as no stage has to wait, one runs after the other without a
-//! future, as all do for a hit. From the first that waits, they go on in one future.
+//! Each stage names the next. While no stage has to wait, one runs after the other without a future;
+//! for a hit none waits. From the first that waits, they go on in one future.
 
 use std::time::Duration;
 

@@ -70,8 +70,8 @@ fn halves(argument: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Appends `args` without those that `removed` names. What is left stays as it was received,
-/// in its order.
+/// Appends `args` without those that `removed` names. The other arguments stay as they were
+/// received, in their order.
 pub fn put_counted(args: &[u8], removed: &NameSet, out: &mut Vec<u8>) {
     if removed.is_empty() {
         out.extend_from_slice(args);

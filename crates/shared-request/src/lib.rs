@@ -13,13 +13,12 @@
 //!                                   write_head (what the application is sent)
 //! ```
 //!
-//! The answer to such a request may be shown to a visitor once it has been seen that what was left out of
-//! the visitor's own ([`left_out`]) does not matter: the crate `page-evidence` keeps what was seen.
+//! The answer to such a request may be shown to a visitor once it has been seen that the parts left out of
+//! the visitor's own ([`left_out`]) do not matter: the crate `page-evidence` keeps the evidence.
 //!
-//! Both functions read the same [`ReceivedRequest`] and nothing else. What `write_head` writes is
-//! made of what `put_key` wrote, of constants, and of the fields that a response has named
-//! in `Vary`, which the store compares on its own. A field that is invented tomorrow is
-//! therefore not sent.
+//! Both functions read the same [`ReceivedRequest`] and nothing else. The head from `write_head` is made
+//! of the parts that `put_key` wrote, of constants, and of the fields that a response has named in `Vary`,
+//! which the store compares on its own. A field that is invented tomorrow is therefore not sent.
 //!
 //! If the application itself decides who may share a page that it made with a visitor's cookies
 //! (LiteSpeed's protocol), the same is done with the cookies whole: [`put_visitors_key`] and

@@ -43,7 +43,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The checked tree. What is wrong is left out and reported.
+/// Returns the checked tree. Faulty directives are left out and reported.
 pub(crate) fn check<'a>(ast: &'a Ast, diagnostics: &mut Vec<Diagnostic>) -> Vec<Node<'a>> {
     level(&ast.directives, Context::Main, diagnostics)
 }

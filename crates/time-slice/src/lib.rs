@@ -2,10 +2,9 @@
 //!
 //! Linux (6.12 and later) lets a thread of ordinary priority ask for a shorter slice of time than
 //! others have (`sched_setattr(2)`, `sched_runtime`). It gets no more of the processor for that, but
-//! its turns come sooner: when it wakes up it need not wait until a neighbour has used up
-//! 3 ms. A server that answers in microseconds beside PHP, which computes for
-//! milliseconds, wants exactly this. It needs no privilege. Where the kernel does not
-//! know of it nothing changes.
+//! its turns come sooner: when it wakes up it need not wait until a neighbour has used up 3 ms. A
+//! server that answers in microseconds beside PHP, which computes for milliseconds, wants exactly this.
+//! It needs no privilege. On a kernel without it nothing changes.
 //!
 //! This crate has `unsafe` code: two system calls that no library wraps. Both are given a structure of
 //! our own and its size, and nothing else; the kernel reads or writes at most that size and keeps no

@@ -40,7 +40,7 @@ const SESSIONS_FOR_EARLY_DATA: u64 = 20 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context(pub(crate) [u8; 32]);
 
-/// How sessions are resumed. What is in here outlives a configuration.
+/// How sessions are resumed. Its content outlives a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Resumption {
     /// `ssl_session_tickets on`

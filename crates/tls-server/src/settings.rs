@@ -36,7 +36,7 @@ pub struct Settings {
     /// `ssl_protocols`: at least one of the two.
     pub tls12: bool,
     pub tls13: bool,
-    /// Numbers of IANA, in order of preference. Those that rustls does not have are left out.
+    /// Numbers of IANA, in order of preference. Suites that rustls does not have are left out.
     pub cipher_suites: Vec<u16>,
     /// `ssl_prefer_server_ciphers`
     pub prefers_own_order: bool,

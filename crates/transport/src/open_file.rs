@@ -29,9 +29,8 @@ pub const SMALL_BYTES: u64 = 16 * 1024;
 /// Bytes of files that the whole process keeps. A small file that finds no room
 /// is read for each request; room is made as files leave `open_file_cache`.
 const MOST_KEPT_BYTES: usize = 32 * 1024 * 1024;
-/// A file must have been left alone for so long before its bytes are kept. What
-/// is written later has later times then, whatever the file system's clock ticks
-/// in (FAT's counts two seconds).
+/// A file must have been unchanged for this time before its bytes are kept. A later change has a
+/// later time then, whatever the unit of the file system's clock (FAT's counts two seconds).
 const SETTLED: Duration = Duration::from_secs(2);
 /// Distance of the bytes by which it is seen whether a part of a file is in the page cache.
 const PROBE_STEP: usize = 32 * 1024;
@@ -127,8 +126,8 @@ impl OpenFile {
         OpenFile::of(Arc::new(file), false)
     }
 
-    /// A file of a zone's disk, which other responses are parts of as well. What is sent of it is
-    /// brought into the page cache first ([`OpenFile::warm`]).
+    /// A file of a zone's disk, which other responses are parts of as well. Its bytes are brought
+    /// into the page cache before they are sent ([`OpenFile::warm`]).
     pub fn of_zone(file: Arc<File>) -> OpenFile {
         OpenFile::of(file, true)
     }

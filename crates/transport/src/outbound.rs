@@ -192,8 +192,8 @@ impl Pace {
         }
     }
 
-    /// How many bytes may have been sent after this time. As nginx counts: the second that has
-    /// begun may be used.
+    /// Returns how many bytes may have been sent after this time. Like in nginx, the second that
+    /// has begun may be used.
     fn earned(&self, elapsed: Duration) -> u64 {
         let earned = u128::from(self.bytes_per_second) * (elapsed.as_millis() + 1000) / 1000;
         u64::try_from(earned + u128::from(self.free)).unwrap_or(u64::MAX)
@@ -384,8 +384,8 @@ impl<X: Send + 'static> Body<X> {
         Body::Arriving(Box::new(body))
     }
 
-    /// Reads what is a small file, or a small part of one. What cannot be read
-    /// stays a file: sending it will say why.
+    /// Reads a body that is a small file, or a small part of one. A file that cannot be read
+    /// stays a file: sending it reports the error.
     #[inline]
     pub fn read_small_file(&mut self) {
         if let Body::Segments(segments) = self {

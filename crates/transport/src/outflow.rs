@@ -1,5 +1,5 @@
-//! A body that is not given to a stream as a whole, but as fast as the client takes it: the same for
-//! HTTP/2 and HTTP/3. What a stream is, an [`Outlet`] knows.
+//! A body that is not given to a stream as a whole, but as fast as the client takes it: the same for HTTP/2
+//! and HTTP/3. An [`Outlet`] is the protocol's stream.
 //!
 //! Bytes at hand are read when there is room for them and not before, so that a stream whose client takes
 //! nothing holds none of them. Bytes from an upstream are read ahead as far as its location allows.

@@ -1,7 +1,7 @@
 //! Bytes that an upstream has sent and the client has not taken yet: in memory up to a bound,
 //! past that in an unnamed temporary file, so that PHP is free for the next request while a
-//! slow client still reads. Where the disk takes no more, the rest waits at the upstream, as
-//! if the file's bound were reached: the response comes whole.
+//! slow client still reads. If the disk takes no more, the rest waits at the upstream, as if
+//! the file's bound were reached: the response comes whole.
 
 use std::collections::VecDeque;
 use std::fs::File;

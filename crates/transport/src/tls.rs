@@ -90,8 +90,8 @@ impl Session {
             let _ = self.connection.write_tls(&mut socket);
             return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }
-        // Answers of the protocol itself, such as to a change of keys. What does not fit
-        // leaves with the next write.
+        // Answers of the protocol itself, such as to a change of keys. Bytes that do not fit leave
+        // with the next write.
         if self.connection.wants_write() && self.unreported == 0 {
             let _ = self.flush(socket.fd);
         }

@@ -153,7 +153,7 @@ impl State {
         Some(stream)
     }
 
-    /// Has a stream give way. What it holds counts no more: it is about to be gone.
+    /// Makes a stream give way. Its holdings count no more: it is about to be gone.
     fn tell(&mut self, place: WaitPosition) {
         if let Some(stream) = self.remove(place) {
             stream.gives_way.notify_one();

@@ -503,10 +503,10 @@ impl Group {
         raised
     }
 
-    /// Sets how many requests `server` takes at once, for a pool of our own
-    /// whose workers are counted at run time. `None`: no limit; `Some(0)`: all
-    /// wait in line, as while the pool is being restarted. Those in flight
-    /// beyond a lowered limit finish; an unknown server is ignored.
+    /// Sets how many requests `server` takes at once, for a pool of our own whose workers are
+    /// counted at run time. `None`: no limit; `Some(0)`: all wait in line, as while the pool is
+    /// being restarted. Requests in flight beyond a lowered limit finish; an unknown server is
+    /// ignored.
     pub fn set_max_conns(self: &Arc<Self>, server: usize, max_conns: Option<usize>) {
         let mut locked = self.state.lock();
         let state = &mut *locked;

@@ -41,8 +41,8 @@ impl Watch {
 }
 
 impl Group {
-    /// Makes `servers` those of the line `source` (any number that names the
-    /// line for good). Those beyond a bound are left out.
+    /// Makes `servers` those of the line `source` (any number that names the line for good). Servers
+    /// beyond a bound are left out.
     pub fn set_resolved(self: &Arc<Self>, source: usize, servers: Vec<ServerSpec>, now: Millis) {
         let mut state = self.state.lock();
         let now = state.advance(now);

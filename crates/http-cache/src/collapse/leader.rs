@@ -379,8 +379,8 @@ impl ArrivingResponse {
         self.duty.flight.break_off_slowest();
     }
 
-    /// A field that the stored response has in the place of others of this name. Those who read
-    /// the response while it arrives have its head already.
+    /// Sets a field that the stored response has in the place of others of this name. Readers of the
+    /// arriving response have its head already.
     pub fn set_field(&mut self, name: &'static str, value: Bytes) {
         let name = Bytes::from_static(name.as_bytes());
         self.late_fields.push((name, value));

@@ -1,18 +1,17 @@
-//! Collapsing under seeded interleavings: clients that come, wait and leave, leaders that finish,
-//! fail and die, responses that are evicted, purges of each kind and reloads in between. What is
-//! checked is the promise: when a purge has returned, no answer begun afterwards shows older data.
+//! Collapsing under seeded interleavings: clients that come, wait and leave, leaders that finish, fail and die,
+//! responses that are evicted, purges of each kind and reloads in between. It checks the promise: when a purge has
+//! returned, no answer begun afterwards shows older data.
 //!
-//! Pages and purges go to a disk as well ([`disk`]), and the server is killed and started again: what was not synced
-//! is lost then, as after a power cut. While it is stopped, purges are written down or left for it. Now and then
-//! another process takes its place ([`upgrade`]).
+//! Pages and purges go to a disk as well ([`disk`]), and the server is killed and started again: data that was not
+//! synced is lost then, as after a power cut. While it is stopped, purges are written down or left for it. Now and
+//! then another process takes its place ([`upgrade`]).
 //!
 //! A reload that changes the terms of a zone puts a new, empty one in its place. Requests that have
 //! begun go on with the one that they began with, and a purge concerns all of them.
 //!
-//! All of it runs on one thread. A scheduler polls tasks in random order, but only those that were
-//! woken: a wake-up that is lost leaves a task asleep for good, and the run ends with that task
-//! unfinished. Time is a number that sometimes moves. What must hold is checked after each step;
-//! a failure names its seed.
+//! All of it runs on one thread. A scheduler polls tasks in random order, but only those that were woken: a
+//! wake-up that is lost leaves a task asleep for good, and the run ends with that task unfinished. Time is a
+//! number that sometimes moves. The invariants are checked after each step; a failure names its seed.
 
 mod disk;
 mod upgrade;
@@ -131,8 +130,8 @@ impl World {
         self.version.each_ref().map(Cell::get)
     }
 
-    /// All processes are killed, and one starts again. Those who had asked them get no answer. What is purged
-    /// meanwhile is written down for the start, or left for it.
+    /// Kills all processes, and starts one again. Their waiting clients get no answer. Meanwhile purges are
+    /// written down for the start, or left for it.
     fn crash(&self) {
         upgrade::cut(self);
         self.disk.crash(&mut self.random.borrow_mut());

@@ -139,8 +139,8 @@ impl Purges {
         self.clock.fetch_max(first.0, SeqCst);
     }
 
-    /// Takes back what an earlier start has written down. What is stored already does not hear of it:
-    /// it was fetched since.
+    /// Restores a purge that an earlier start has written down. Responses stored already do not hear of
+    /// it: they were fetched since.
     pub(crate) fn recall(&self, target: PurgeTarget<'_>, mode: PurgeMode, stamp: Stamp) {
         self.recall_in(&mut self.recent.write(), target, mode, stamp);
     }

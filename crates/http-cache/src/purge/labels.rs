@@ -233,8 +233,8 @@ impl LabelTable {
         &self.shards[(hash >> 32) as usize & (SHARDS - 1)]
     }
 
-    /// Counts another response, with this stamp, that carries these labels, each once. Where there is no memory for
-    /// them, none is counted.
+    /// Counts another response, with this stamp, that carries these labels, each once. If there is no
+    /// memory for them, none is counted.
     pub(crate) fn enter(
         &self,
         names: &LabelNames<'_>,

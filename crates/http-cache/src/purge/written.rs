@@ -34,7 +34,7 @@ const MATCHING: u8 = 3;
 pub type ReadPattern = dyn Fn(&[u8]) -> Option<Pattern>;
 
 impl OwnedPurgeTarget {
-    /// The target that `bytes` name. What cannot be read names everything: more may be purged than was
+    /// Reads the target that `bytes` name. Unreadable bytes name everything: more may be purged than was
     /// asked for, never less.
     #[must_use]
     pub fn of(bytes: &[u8], read_pattern: &ReadPattern) -> OwnedPurgeTarget {

@@ -439,7 +439,7 @@ impl Connection {
         }
     }
 
-    /// Ends the time in which new streams are accepted. Those that are open go on.
+    /// Ends the time in which new streams are accepted. Open streams go on.
     pub fn finish_shutdown(&mut self) {
         if self.shutdown != Shutdown::Final {
             self.shutdown = Shutdown::Final;

@@ -221,8 +221,8 @@ impl Connection {
         Ok(())
     }
 
-    /// From now on the peer knows our window for streams. Those it opened before may have
-    /// been larger.
+    /// From now on the peer knows our window for streams. Streams opened before may have had a larger
+    /// one.
     fn on_settings_ack(&mut self) {
         if std::mem::replace(&mut self.is_acknowledged, true) {
             return;

@@ -1,6 +1,6 @@
 //! Requests whose response has ended before them (RFC 9113 §8.1): their streams are half-closed
-//! (local). What still comes of such a request is judged like any other, so that a client that
-//! breaks a rule learns of its error however early the response was there; and then dropped.
+//! (local). The rest of such a request is checked like any other, so that a client that breaks a
+//! rule learns of its error however early the response was there; then it is dropped.
 //!
 //! The client is asked to send no more (RST_STREAM with NO_ERROR) where it would need a larger
 //! window to go on, and after a time that the transport sets.

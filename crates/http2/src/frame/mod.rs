@@ -1,7 +1,7 @@
 //! Frames (RFC 9113 §4 and §6): from bytes to values (`parse.rs`) and back (`write.rs`).
 //!
 //! This module checks one frame alone: its length, its padding, whether its type may be on
-//! stream 0. What a frame means for streams is decided in `connection`.
+//! stream 0. Its meaning for streams is decided in `connection`.
 
 mod parse;
 mod write;

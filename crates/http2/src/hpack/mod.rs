@@ -3,7 +3,7 @@
 //!
 //! The encoder keeps no state on purpose. Its blocks depend on no connection, so that the
 //! block of a stored response is made once and copied for each hit; and two blocks behind
-//! each other are a block. What the dynamic table would save was measured with
+//! each other are a block. The savings of a dynamic table were measured with
 //! `benches/connection.rs`; see the head of `encode.rs`.
 //!
 //! Invariant: no block costs more than linear time, and what one keeps (the dynamic

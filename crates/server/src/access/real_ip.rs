@@ -47,8 +47,8 @@ pub struct ForwardedFacts {
     pub host: Option<Vec<u8>>,
 }
 
-/// Returns the forwarded facts of `request`, or `None` if its peer is not trusted. Of several
-/// values the last counts: the proxy itself has added it.
+/// Returns the forwarded facts of `request`, or `None` if its peer is not trusted. The last of
+/// several values counts: the proxy itself has added it.
 pub fn forwarded(request: &Request) -> Option<ForwardedFacts> {
     let rules = &request.settings().real_ip;
     let peer = request.received.connection().peer.map(|peer| peer.ip());

@@ -71,7 +71,7 @@ pub struct MissedLookup {
     coming: Option<ComingPage>,
 }
 
-/// Looks for a fresh stored response; a request does so once. What there is instead travels to
+/// Looks for a fresh stored response; a request does so once. The result of a miss travels to
 /// the fetch.
 #[inline]
 pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Box<MissedLookup>> {

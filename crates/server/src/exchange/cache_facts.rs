@@ -63,8 +63,8 @@ impl CacheFacts {
         self.reason.filter(|why| *why == Reason::LostLease)
     }
 
-    /// The response is not kept. Where the request went past the cache, that is the reason: no
-    /// response would have been looked up.
+    /// Notes why the response is not stored. If the request went past the cache, that remains the reason:
+    /// no response would have been looked up.
     pub fn note_not_stored(&mut self, why: Reason) {
         let is_past = |why: Reason| why.decided_by() == DecidedBy::Request;
         if !self.reason.is_some_and(is_past) {

@@ -22,7 +22,8 @@ use server_base::random;
 #[derive(Default)]
 pub struct Extras(Option<Box<Extra>>);
 
-/// Values by the numbers of what they belong to; `None`: not set. As many as have been put.
+/// Values by the number of their map, geo or slot; `None`: not set. It grows to the highest number
+/// that was set.
 pub type Values = Vec<Option<Vec<u8>>>;
 
 #[derive(Default)]

@@ -55,8 +55,8 @@ impl Request {
     }
 
     /// Is the host one that leads here by right? A foreign page may have a name that leads to this
-    /// machine when the browser asks for it a second time (DNS rebinding). What it loads then has that
-    /// name as its host. Names of other servers do not count: these may be of other people.
+    /// machine when the browser asks for it a second time (DNS rebinding). Its requests then have that
+    /// name as their host. Names of other servers do not count: these may be of other people.
     pub fn has_own_host(&self) -> bool {
         let host: &[u8] = self.received.host();
         if host.is_empty() || host == b"localhost" || host.ends_with(b".localhost") {

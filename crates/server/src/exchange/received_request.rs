@@ -95,8 +95,8 @@ impl ReceivedRequest {
         &self.head
     }
 
-    /// Path and query as the client sent them: `$request_uri`. Of a target with
-    /// scheme and authority (RFC 9112 §3.2.2) what follows these, as in nginx.
+    /// Returns path and query as the client sent them: `$request_uri`. A target with scheme and
+    /// authority (RFC 9112 §3.2.2) gives the part behind these, like in nginx.
     pub fn target(&self) -> &[u8] {
         self.head.target()
     }

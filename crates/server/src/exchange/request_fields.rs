@@ -37,8 +37,8 @@ pub fn put_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// The value of the first argument called `name` (no case), as sent. What has no name is no
-/// argument.
+/// Returns the value of the first argument called `name` (no case), as sent. An argument
+/// without a name does not count.
 pub fn argument<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     if name.is_empty() {
         return None;

@@ -187,8 +187,8 @@ fn of_upstream(request: &Request, write: impl FnOnce(&Trace) -> bool) -> bool {
     trace.is_some_and(|trace| write(&trace.lock()))
 }
 
-/// Appends what a table gives: once for the request where it remembers that. What the
-/// cache sees is not what the rest of the request sees.
+/// Appends the value that a table gives. The table is searched once for a request that remembers
+/// it; the cache's view of a request has values of its own.
 #[inline(never)]
 fn write_looked_up(
     request: &mut Request,

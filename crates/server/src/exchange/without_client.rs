@@ -50,7 +50,7 @@ fn stand_in(
 }
 
 /// A request in the place of those of a client whose handshake has only begun, and which asks for
-/// this name. Of the client, nothing else is known.
+/// this name. Nothing else is known of the client.
 pub fn in_handshake(
     configuration: &ConfigurationHandle,
     server: ServerId,

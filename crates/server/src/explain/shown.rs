@@ -100,7 +100,7 @@ impl<'a> ShownZone<'a> {
     }
 }
 
-/// The fields that are sent with it. What names a cookie is left out.
+/// Returns the response fields without those that name a cookie.
 fn shown_fields(response: &StoredResponse, shown: &NameSet) -> Vec<(String, String)> {
     let is_shown = |name: &[u8]| {
         !name

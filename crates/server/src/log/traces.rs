@@ -264,8 +264,8 @@ pub fn begin_fetch(request: &Request, pass: &Pass) -> Option<CacheFetch> {
 }
 
 impl CacheFetch {
-    /// Puts a trace of the fetch's own into the request that is `sent` in the visitor's place, which
-    /// may be the visitor's itself. What is evaluated from here on knows no other.
+    /// Puts a trace of the fetch's own into the request that is `sent` in the visitor's place, which may
+    /// be the visitor's itself. Variables evaluated from here on see no other trace.
     pub fn enter(&mut self, sent: &mut Request) -> (Visitors, Option<TraceFields>) {
         let visitors = Visitors {
             tracing: sent.extras.tracing.replace(Box::new(Tracing::new(None))),

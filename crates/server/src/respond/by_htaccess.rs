@@ -89,8 +89,9 @@ fn with_charset(media_type: &[u8], charset: &str) -> Vec<u8> {
     [bare, b"; charset=", charset.as_bytes()].concat()
 }
 
-/// Applies the lines of `Header`, behind what directives add. As in Apache, those for all answers have a table of their own, so
-/// that others do not see it. Its fields take the place of those with their names, unless a line adds one.
+/// Applies the lines of `Header`, behind what directives add. Like in Apache, lines for all answers have a table of
+/// their own, which other lines do not see. Its fields take the place of those with their names, unless a line adds
+/// one.
 pub fn apply_fields(rules: &ResponseRules, reply: &mut Reply) {
     if rules.fields.is_empty() {
         return;

@@ -264,8 +264,8 @@ fn varies_by_coding(head: &ReplyHead) -> bool {
             })
 }
 
-/// The bytes will be others. What that means for the fields is seen to when they
-/// are written, so that stored ones can stay the block they are.
+/// Notes that the bytes will be others. The fields are changed when they are written, so that stored ones can
+/// stay the block they are.
 fn recoded(head: &mut ReplyHead, coding: Coding) {
     head.form.coded = Some(coding);
     head.content_length = None;

@@ -176,8 +176,8 @@ fn decode_redirect(target: Vec<u8>) -> Vec<u8> {
     out
 }
 
-/// Makes the replacement's value the request's path and arguments. As in nginx, a `?` that is
-/// written begins the arguments, and one of a variable belongs to the path.
+/// Makes the replacement's value the request's path and arguments. Like in nginx, a literal `?`
+/// begins the arguments, and one from a variable belongs to the path.
 fn apply(request: &mut Request, replacement: &Template, drops_arguments: bool) {
     let mut target = Vec::with_capacity(64);
     match put_replacement(request, replacement, false, &mut target) {

@@ -82,7 +82,8 @@ fn note_miss(request: &Request) {
     }
 }
 
-/// Host and path of a page, with the names of its arguments. What they say may be a secret, as may a part of the path.
+/// Writes host and path of a page, with the names of its arguments. Their values may be secrets, and so may a part of
+/// the path.
 fn write_page_name(received: &ReceivedRequest, name: &mut Vec<u8>) {
     let target = received.target();
     let target = target.get(..MAX_NAMED_BYTES).unwrap_or(target);

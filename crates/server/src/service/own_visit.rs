@@ -61,8 +61,8 @@ pub enum Unaskable {
     Refused(u16),
 }
 
-/// The listeners by which visitors come to this host, the most likely one first. Where none knows the
-/// name, those whose default server has no name of its own serve it.
+/// The listeners by which visitors come to this host, the most likely one first. If none knows the name,
+/// listeners whose default server has no name of its own serve it.
 pub fn listeners(
     configuration: &ConfigurationHandle,
     host: &[u8],

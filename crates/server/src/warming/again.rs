@@ -13,7 +13,7 @@ use crate::service::own_visit::{OwnPageRequest, listeners, port_of};
 /// Requests that are tried for one response.
 const MAX_TRIED: usize = 12;
 
-/// Classes of visitors whose pages are fetched again. Those of crawlers may be older anyway.
+/// Classes of visitors whose pages are fetched again. Pages for crawlers may be older anyway.
 const CLASSES: [Class; 2] = [Class::Desktop, Class::Mobile];
 
 /// The requests to try, the most likely one first. The list is empty where the response depends on

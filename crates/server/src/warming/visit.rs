@@ -76,7 +76,7 @@ pub async fn visit(request: &mut Request) -> VisitResult {
     }
     match own_visit::stored(request) {
         StoredState::Fresh => VisitResult::Stored { status },
-        // The stale copy was shown. Where no upstream was asked, others are at it, or come first.
+        // The stale copy was shown. If no upstream was asked, other requests fetch the page, or come first.
         StoredState::Stale if !was_asked(request) => VisitResult::Busy,
         StoredState::Stale => VisitResult::NotStored {
             status: Some(status),

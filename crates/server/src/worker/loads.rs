@@ -132,8 +132,8 @@ impl WorkerLoads {
         ConnectionSlot::new(&self.workers.load()[own])
     }
 
-    /// Sends a connection to the worker of its slot. Where that one takes
-    /// none, it comes back with a slot of `own`.
+    /// Sends a connection to the worker of its slot. If that worker takes none, the connection comes
+    /// back with a slot of `own`.
     pub fn hand_over(
         &self,
         accepted: AcceptedConnection,

@@ -55,10 +55,10 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Starts as many as are missing for a configuration that wants `count`.
+    /// Starts the workers that are missing for a configuration that wants `count`.
     ///
     /// # Errors
-    /// There is no room for another thread. Those that were started rest.
+    /// There is no room for another thread. Workers that were started rest.
     pub fn add_missing(&self, count: usize) -> io::Result<()> {
         while self.loads.count() < count {
             let (index, inbox) = self.loads.add();
@@ -197,7 +197,7 @@ async fn housekeeping(shared: Arc<WorkersState>) {
     }
 }
 
-/// Gives back what a server that rests does not need. What is there is found again by the next requests.
+/// Gives back memory that a server at rest does not need. The next requests build it again.
 fn give_back(shared: &WorkersState, configuration: &ActiveConfiguration, idle: &IdlePause) {
     configuration.live.shrink();
     if idle.is_new_rest() {

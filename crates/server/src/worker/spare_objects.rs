@@ -32,10 +32,11 @@ const SMALL_BLOCKS: [(usize, usize); 2] = [(256 << 10, 128), (32 << 10, 256)];
 /// One thread at a time asks for blocks: together they would get more than there is.
 static ASKING: Mutex<()> = Mutex::new(());
 
-/// Gives back what huge pages have brought along in the regions of this thread's arena, where stores held so many `bytes`.
+/// Gives back memory that huge pages have brought along in the regions of this thread's arena, where stores held so
+/// many `bytes`.
 ///
-/// The kernel gives a huge page whole where the first bytes of it are used, and the allocator has nothing to give back where
-/// it has not used the rest. What it has handed out and taken back, it gives back a moment later. The blocks are not
+/// The kernel gives a huge page whole when its first bytes are used, and the allocator cannot give back the rest, which
+/// it has not used. It gives back memory that it has handed out and taken back, a moment later. The blocks are not
 /// written to, so that they cost no memory.
 pub fn give_back_regions(bytes: u64) {
     let _asking = ASKING.lock();

@@ -5,8 +5,8 @@
 //! Ast ──tree──► Blocks ──rules::RULES──► Hazards, in the order of the text
 //! ```
 //!
-//! A rule is one entry of a table with one function; it sees one block and what encloses it. What it finds has
-//! the place, what happens and what to write, and where only one mending is right, the edits that make it.
+//! A rule is one entry of a table with one function; it sees one block and what encloses it. A finding has its
+//! place, its consequence and the text to write instead; if only one correction is right, it has the edits, too.
 
 mod edit;
 mod hazard;

@@ -601,7 +601,7 @@ fn is_on_tmpfs(path: &Path) -> bool {
             Some((fields.next()?, fields.next()?))
         })
         .filter(|(mount, _)| path.starts_with(mount))
-        // The path is on the longest mount point. Of equal ones, the last hides the others.
+        // The path is on the longest mount point. The last of equal ones hides the others.
         .max_by_key(|(mount, _)| mount.len())
         .is_some_and(|(_, kind)| kind == "tmpfs" || kind == "ramfs")
 }

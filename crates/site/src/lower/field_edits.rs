@@ -2,7 +2,7 @@
 //! a response has.
 //!
 //! The field `Server` is not among the fields of a response here: a line for it is `server_tokens`
-//! with a text. What delimits a body or concerns a connection is the server's own.
+//! with a text. Fields that delimit a body or concern a connection are the server's own.
 
 use nginx_conf::{Diagnostic, Word};
 
@@ -58,7 +58,7 @@ impl Lowering<'_> {
         (edits, server)
     }
 
-    /// The options of a line, and its fields. As in headers-more, they come in any order.
+    /// The options of a line, and its fields. Like in headers-more, they come in any order.
     fn edit_conditions<'w>(&mut self, node: &'w Node<'_>) -> (EditConditions, Vec<&'w Word>) {
         let mut conditions = EditConditions::default();
         let mut fields = Vec::new();

@@ -82,8 +82,8 @@ impl Lowering<'_> {
         })))
     }
 
-    /// Reads all values of a level. As in nginx, what does not fit together is reported only
-    /// where it `is_used`.
+    /// Reads all values of a level. Like in nginx, settings that contradict each other are
+    /// reported only if the level `is_used`.
     pub fn server_tls_settings(&mut self, level: &Level<'_>, is_used: bool) -> ServerTls {
         let algorithms = self.algorithms(level);
         let mut cipher_suites = algorithms.tls13_suites;

@@ -291,8 +291,8 @@ pub struct Http2Settings {
     pub body_preread_bytes: u32,
 }
 
-/// `http3`, `http3_*` and `quic_*` of a server. What holds for a whole connection is taken from
-/// the default server of its address.
+/// `http3`, `http3_*` and `quic_*` of a server. Settings of a whole connection are taken from the
+/// default server of its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http3Settings {
     /// `http3 on`

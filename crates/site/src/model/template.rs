@@ -103,7 +103,7 @@ impl Variable {
         }
     }
 
-    /// `$arg_NAME`, `$http_NAME` and the others of [`PREFIXED`]. As in nginx the name may be
+    /// `$arg_NAME`, `$http_NAME` and the others of [`PREFIXED`]. Like in nginx the name may be
     /// empty; such a variable has no value.
     pub(crate) fn with_free_name(name: &str) -> Option<Variable> {
         PREFIXED.iter().find_map(|(prefix, variable, _)| {

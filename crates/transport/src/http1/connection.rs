@@ -38,9 +38,9 @@ use crate::tunnel;
 /// response is out by then.
 const END_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Serves a connection, of which `buffer` was read already, until it ends. `guard` lives as
-/// long. What happens before the first wait happens here, so that the future, which is
-/// most of what an idle connection holds, is made of the connection alone.
+/// Serves a connection, of which `buffer` was read already, until it ends. `guard` lives as long.
+/// The work before the first wait is done here, so that the future, which is most of an idle
+/// connection's memory, holds the connection alone.
 pub fn serve<S: Service>(
     service: Arc<S>,
     stream: Arc<ClientStream>,

@@ -172,7 +172,7 @@ impl Outflow {
         matches!(self.flow.leaves, Leaves::InParts(_)) && !self.may_leave()
     }
 
-    /// Frames as much as one write takes. What goes beyond the promised length is cut off.
+    /// Frames as much as one write takes. Bytes beyond the promised length are cut off.
     fn frame_ahead(&mut self) {
         while self.pieces.len() < MAX_SLICES / 2 {
             let Some(mut bytes) = self.ahead.pop() else {

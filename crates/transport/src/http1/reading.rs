@@ -125,8 +125,8 @@ impl<S: Service> Connection<S> {
     }
 }
 
-/// The head at the start of `buffer`. Where nothing follows it, the memory goes
-/// along, and the connection keeps none.
+/// Takes the head at the start of `buffer`. If nothing follows it, the memory goes along,
+/// and the connection keeps none.
 pub fn take_head(buffer: &mut BytesMut, head_len: usize) -> Bytes {
     match buffer.len() == head_len {
         true => std::mem::take(buffer).freeze(),

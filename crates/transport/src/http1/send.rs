@@ -25,8 +25,8 @@ const JOINED_BYTES: usize = 2048;
 /// 5.63 ms of CPU without turns, 5.40 with turns of 2 MB and 5.06 with these: the one keeps
 /// reading while the others are served.
 const TURN_BYTES: usize = 512 * 1024;
-/// A part of a zone's file up to this size was found in the page cache a moment ago, by bytes that stand
-/// close enough. What is longer, or goes on after a wait, is looked for again.
+/// A part of a zone's file up to this size was found in the page cache a moment ago, by bytes that
+/// stand close enough. A longer part, or one that goes on after a wait, is looked for again.
 const FOUND_WARM_BYTES: u64 = 256 * 1024;
 
 /// One response on its way out.
@@ -74,10 +74,10 @@ fn length_of(chunks: &[Bytes]) -> usize {
     chunks.iter().map(Bytes::len).sum()
 }
 
-/// The hit: head and all pieces of the body in one system call, if the socket
-/// takes them; two where the body is in a `file` as well. What it did not take is left to
-/// [`Sender::send_unwritten`]. Where the next response is about to be made (`is_followed`), a
-/// small one waits for it.
+/// Sends a hit: head and all pieces of the body in one system call, if the socket takes them; two if
+/// the body is in a `file` as well. Bytes that it did not take are left to
+/// [`Sender::send_unwritten`]. If the next response is about to be made (`is_followed`), a small one
+/// waits for it.
 pub fn write_at_once(
     stream: &ClientStream,
     head: &mut Vec<u8>,

@@ -329,7 +329,7 @@ impl<S: Service> Connection<S> {
                 self.take_frames();
                 Some(read)
             }
-            // The client sends nothing more. What it asked for is still sent.
+            // The client sends nothing more. The responses to its requests are still sent.
             Poll::Ready(_) => {
                 self.begin_waiting();
                 self.is_over = true;

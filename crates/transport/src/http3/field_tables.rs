@@ -2,7 +2,7 @@
 //! requests that wait for it, and the decoder stream to the client's encoder.
 //!
 //! A request that refers to no inserted field never waits, and a client that inserts none gets no
-//! stream. What a client may cause is bounded: the table, [`MAX_BLOCKED_STREAMS`] waiting field
+//! stream. A client's use of memory is bounded: the table, [`MAX_BLOCKED_STREAMS`] waiting field
 //! blocks, and [`MAX_UNSENT_BYTES`] of instructions that it does not take.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The files that rules ask for, and the rules of folders: each thread keeps those it has read, and looks once a second
 //! whether a file has changed.
 //!
-//! A `.htaccess` that is a link is read where the administrator or the owner of the file has made it, or where it leads to a
-//! file of the site. What is there and cannot be read closes its folder, as what is no regular file does.
+//! A `.htaccess` that is a link is read where the administrator or the owner of the file has made it, or where it leads
+//! to a file of the site. A file that cannot be read closes its folder, and so does one that is no regular file.
 
 use std::cell::RefCell;
 use std::io::Read as _;

@@ -1,9 +1,10 @@
-//! `htaccess`: Apache's per-folder rules, evaluated for the file that the path of a request stands for, before a location is
-//! chosen for it. What they say of the response is kept until it is made (`respond/by_htaccess`).
+//! `htaccess`: Apache's per-folder rules, evaluated for the file that the path of a request stands for,
+//! before a location is chosen for it. Rules for the response are kept until it is made
+//! (`respond/by_htaccess`).
 //!
-//! The rules come from the files as they are now ([`files`]): each folder's is looked at once a second. Where none of the
-//! folders on the way has one, nothing else is asked. A rule only refuses, redirects or leads to another path: locations
-//! decide after it, and refuse what they refuse.
+//! The rules come from the files as they are now ([`files`]): each folder's is looked at once a second.
+//! If none of the folders on the way has one, there is nothing more to do. A rule only refuses,
+//! redirects or leads to another path: locations decide after it, and refuse what they refuse.
 
 mod files;
 

@@ -1,5 +1,5 @@
-//! `dashboard`: a page that draws the server's numbers and looks inside the cache. What the page asks for is
-//! at its own address:
+//! `dashboard`: a page that draws the server's numbers and looks inside the cache. The page's requests go to
+//! its own address:
 //!
 //! ```text
 //! ?about           who may do what          ?table           what the numbers are called

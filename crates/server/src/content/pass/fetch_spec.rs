@@ -244,8 +244,8 @@ fn file_name(request: &mut Request, template: &Template) -> Result<String, Strin
     }
 }
 
-/// `*_bind` and `*_socket_keepalive`. As with nginx, what turns out to be no
-/// address is logged, and the system chooses.
+/// `*_bind` and `*_socket_keepalive`. Like in nginx, a value that is no address is logged, and
+/// the system chooses.
 fn local_end(request: &mut Request, pass: &Pass) -> LocalEnd {
     let address = match &pass.exchange.bind {
         None => None,

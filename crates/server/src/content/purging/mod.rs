@@ -62,11 +62,12 @@ pub enum Scope {
     Zone(String),
 }
 
-/// Purges. When it returns, no answer that is begun afterwards shows what was stored or under way
-/// before, not even after a crash. The same holds for other nodes, where there are any.
+/// Purges. When it returns, no answer that is begun afterwards shows a page that was stored or under way
+/// before, not even after a crash. Other nodes, if there are any, keep that promise too.
 ///
 /// # Errors
-/// Why nothing was purged, or that it is not confirmed that the purge is on the disk, or holds on all nodes.
+/// The reason why nothing was purged; or it is not confirmed that the purge is on the disk, or holds on
+/// all nodes.
 pub async fn purge(
     configuration: Arc<ActiveConfiguration>,
     asked: PurgeCall,

@@ -329,8 +329,8 @@ fn digest_of(stored: &StoredResponse, page: Option<&GuestPage>) -> u64 {
 }
 
 impl OwnFetch {
-    /// The cookies that an answer sets are a guest's from now on, if its visitor was one. Where guests do not share the
-    /// page, it is remembered what the answer showed.
+    /// The cookies that an answer sets are a guest's from now on, if its visitor was one. If guests do not share the
+    /// page, the outline of the answer is remembered.
     fn give(&self, guests: &GuestPages, (status, fields): (u16, &[Field]), is_shared: bool) {
         let asked = PendingPage {
             page: self.run.page,

@@ -33,7 +33,7 @@ use purge_order::Target;
 pub enum CachePlan<'a> {
     /// Look up, unless the plan goes past the stored response.
     Use(Plan<'a>),
-    /// Nothing is looked up. What goes with it, where something is removed.
+    /// Nothing is looked up; with the pages to remove, if any.
     NoLookup(Decision, Option<Removal<'a>>),
     /// `*_cache` with variables came to the name of no zone.
     UnknownZone(String),
@@ -51,8 +51,8 @@ pub enum Removal<'a> {
     Invalidation(Invalidation<'a>),
 }
 
-/// Puts together what is decided and known before the lookup. What the plan names is the configuration's own: a hit takes no share of anything
-/// that all threads have in common.
+/// Collects the decisions and facts before the lookup. The plan borrows from the configuration: a hit
+/// takes no share of anything that all threads have in common.
 #[inline]
 pub fn plan<'a>(
     request: &mut Request,

@@ -3,9 +3,9 @@
 //!
 //! With `cache_shared` it is written anew (how and why: [`shared_request`]); everything that the
 //! configuration makes of a request (params, fields, the URL of a `proxy_pass`) is then evaluated over the
-//! request made here, so that nothing of the visitor's own can get in between. What this file takes over
-//! from the visitor's request is listed in [`request_for`], and all of it is in the key that [`put_key`]
-//! makes.
+//! request made here, so that nothing of the visitor's own can get in between. The parts of the visitor's
+//! request that this file takes over are listed in [`request_for`], and all of it is in the key that
+//! [`put_key`] makes.
 //!
 //! Without `cache_shared` fields go as nginx sends them, less the arguments and cookies that
 //! do not count ([`without_what_does_not_count`]).
@@ -209,9 +209,8 @@ pub fn copy_of(request: &Request) -> Box<Request> {
     copy
 }
 
-/// A request of the server's own with another head. What is taken over: host, server,
-/// location and path (all made from host and target), the values of variables, the slice that is
-/// wanted.
+/// A request of the server's own with another head. Creates it with the visitor's host, server, location and
+/// path (all made from host and target), the values of variables, the slice that is wanted.
 fn made_for_cache(
     request: &Request,
     connection: Arc<ConnectionFacts>,

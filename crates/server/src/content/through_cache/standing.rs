@@ -1,8 +1,8 @@
 //! Whether a visitor may be shown the answer to the shared request, by what was seen of the page.
 //!
-//! Each thread remembers what it found for the latest visitors, so that a hit costs a hash of its key and
-//! of what the visitor's request leaves out. What is remembered holds until something is no longer shared
-//! anywhere (`Evidence::epoch`).
+//! Each thread remembers what it found for the latest visitors, so that a hit costs a hash of its key and of
+//! what the visitor's request leaves out. A remembered result holds until any page is no longer shared
+//! (`Evidence::epoch`).
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hasher};

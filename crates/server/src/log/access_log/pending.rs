@@ -1,7 +1,7 @@
-//! Lines of one thread on their way to the logs. Without `buffer=` they stay
-//! until the thread has nothing else to do, with it until the buffer is full,
-//! `flush=` has passed or the log is reopened. What was begun for a file goes to
-//! that file, also when a rotation gave its name to another one meanwhile.
+//! Lines of one thread on their way to the logs. Without `buffer=` they stay until the
+//! thread has nothing else to do, with it until the buffer is full, `flush=` has passed
+//! or the log is reopened. Lines begun for a file go to that file, even if a rotation
+//! gave its name to another one meanwhile.
 
 use std::collections::HashMap;
 use std::io::Write;
