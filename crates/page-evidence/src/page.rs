@@ -277,7 +277,7 @@ impl PageRecord {
             self.immaterial = self.immaterial.without(it);
             self.differing.note(value);
             if it == Trait::Network {
-                // A value of a network stands for its whole network.
+                // Other addresses of its network count as different, too.
                 self.differing.note(place_of(left_out));
             }
             let count = &mut self.differing_by_trait[it as usize];

@@ -66,7 +66,7 @@ async fn serve_part(request: &mut Request) -> Option<Box<Reply>> {
     reply
 }
 
-/// Makes a site ready to serve, carrying over from `previous` what stays the same.
+/// Makes a site ready to serve, carrying over unchanged parts from `previous`.
 ///
 /// # Errors
 /// The site cannot be served.

@@ -64,7 +64,7 @@ enum End<'a> {
     Wait(Wait<'a>),
 }
 
-/// Who or what is waited for.
+/// The cause of a wait.
 enum Wait<'a> {
     Delay(Duration),
     Access,
@@ -374,7 +374,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
     }
 }
 
-/// Runs a rewrite program; what ends the way is the error.
+/// Runs a rewrite program; an error ends the way.
 #[inline]
 fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, StageEnd> {
     if program.is_empty() {
@@ -414,7 +414,7 @@ fn limit<'a>(request: &mut Request) -> Step<'a> {
     }
     real_ip::apply_real_ip(request);
     if request.is_own_visit() {
-        // It takes nothing from what visitors are allowed.
+        // A dry run does not use up visitors' limits.
         if request.is_dry() {
             limits::foresee(request);
         }

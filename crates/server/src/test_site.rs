@@ -19,7 +19,7 @@ pub struct TestSite {
 }
 
 impl TestSite {
-    /// `http`: what stands in that block.
+    /// `http`: the content of that block.
     pub fn new(folder: TempDir, http: &str) -> TestSite {
         let path = folder.path().join("site.conf");
         std::fs::write(&path, format!("events {{}} http {{ {http} }}")).unwrap();

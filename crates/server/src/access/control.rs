@@ -111,8 +111,8 @@ async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &Clien
     if unless_gone(client.gone(true), answer).await.is_none() {
         return Verdict::Failed(StageEnd::ClientGone);
     }
-    // nginx's subrequests share their variables with the request, so that what
-    // the asked location `set` can be used here.
+    // nginx's subrequests share their variables with the request, so that values that the asked
+    // location `set` can be used here.
     request
         .extras
         .values

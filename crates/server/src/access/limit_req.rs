@@ -110,7 +110,7 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
     }
 }
 
-/// Foresees what each limit would decide about the request. Nothing is counted and nothing logged.
+/// Foresees each limit's decision about the request. Nothing is counted and nothing logged.
 pub fn foresee(request: &mut Request, zones: &[Arc<Zone>]) -> Vec<ForeseenLimit> {
     let settings = request.settings_held();
     let reaction = settings.limits.on_requests;

@@ -2,8 +2,8 @@
 //! secret, and does it still hold?
 //! (<https://nginx.org/en/docs/http/ngx_http_secure_link_module.html>).
 //!
-//! The answer is the variable `$secure_link`; `if` decides what follows from it. Digests are
-//! compared in constant time, so that none can be found out byte by byte.
+//! The answer is the variable `$secure_link`; `if` decides the consequence. Digests are compared
+//! in constant time, so that none can be found out byte by byte.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;

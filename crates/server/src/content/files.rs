@@ -4,8 +4,8 @@
 //! `ngx_http_index_module`, `ngx_http_gzip_static_module`). Statuses and log
 //! lines are nginx's.
 //!
-//! Files are opened and looked at by blocking calls, as nginx does: the system
-//! has what is asked for often in memory.
+//! Files are opened and looked at by blocking calls, as nginx does: the system keeps
+//! popular files in memory.
 
 #[cfg(test)]
 mod on_disk;
@@ -116,7 +116,7 @@ fn extension(path: &[u8]) -> Option<&[u8]> {
     name.get(dot + 1..)
 }
 
-/// Answers with what is at the request's path.
+/// Answers with the file or folder at the request's path.
 pub fn serve(request: &mut Request) -> StageEnd {
     if !is_mapped(request) {
         return StageEnd::Status(500);

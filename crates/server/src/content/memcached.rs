@@ -1,4 +1,4 @@
-//! Requests in memcached's terms: a key, and what its value is sent as
+//! Requests in memcached's terms: a key, and the media type of its value
 //! (<https://nginx.org/en/docs/http/ngx_http_memcached_module.html>).
 
 use bytes::Bytes;

@@ -61,7 +61,7 @@ fn weight(accept: &[u8], media_type: &[u8]) -> u16 {
     ranges.max().unwrap_or(0)
 }
 
-/// `0.5` is 500; 0 for what is no weight.
+/// Parses a weight in thousandths: `0.5` is 500; 0 for any other text.
 fn thousandths(text: &[u8]) -> u16 {
     let text = std::str::from_utf8(text).unwrap_or_default();
     match text.parse::<f64>() {

@@ -1,5 +1,5 @@
-//! Which upstreams are asked for pages that the server asks itself for: none for what would not be
-//! stored, or would be stored as another page than the one that is meant.
+//! Decides which upstreams are asked for pages that the server fetches on its own account: none if
+//! the response would not be stored, or would be stored as another page than the one that is meant.
 
 use cache_decision::Action;
 use http_cache::{Forward, Reason};
@@ -63,7 +63,7 @@ pub enum StoredState {
     No(Reason),
 }
 
-/// Looks for what the request has had stored. Counts nowhere, and asks no upstream.
+/// Looks for the response that the request has had stored. Counts nowhere, and asks no upstream.
 pub fn stored(request: &mut Request) -> StoredState {
     let why = request.cache.reason.unwrap_or(Reason::Off);
     let configuration = request.configuration.clone();

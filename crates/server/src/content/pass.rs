@@ -65,8 +65,8 @@ pub enum PassDecision<'a> {
 pub enum UpstreamPlan<'a> {
     /// The cache has no part in it.
     Direct,
-    /// The request changes something: what is stored for the same target goes once the
-    /// upstream has agreed to it.
+    /// The request changes something: stored responses for the same target go once the upstream
+    /// has agreed to it.
     Invalidate(Invalidation<'a>),
     ThroughCache(Box<CacheMiss<'a>>),
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `$slice_range` is the range of the slice being asked for; a configuration that names it in the
-//! request to the upstream gets 206, and what the client sees is made from one slice after the
+//! request to the upstream gets 206, and the client's response is made from one slice after the
 //! other. Each is an exchange of its own through the cache. A slice that does not fit the first
 //! (another ETag, another length, other bytes than requested) truncates the response: parts of two
 //! versions are never put together.
@@ -119,7 +119,7 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// The next bytes; `None` at the end of what the client asked for.
+    /// The next bytes; `None` at the end of the client's range.
     async fn next(&mut self) -> Result<Option<Bytes>, TruncatedBody> {
         let (start, end) = self.window;
         loop {

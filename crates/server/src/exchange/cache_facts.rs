@@ -49,7 +49,7 @@ impl CacheFacts {
         }
     }
 
-    /// Notes what was decided about the request.
+    /// Notes the decision about the request.
     pub fn note_decision(&mut self, decision: &Decision) {
         if let Some(forward) = decision.forward {
             self.outcome = Some(Outcome::forwarded(forward));
@@ -72,7 +72,7 @@ impl CacheFacts {
         }
     }
 
-    /// Its head lets the response be stored: what was known of the one before is over.
+    /// Its head lets the response be stored: facts of the response before it are dropped.
     pub fn note_storing(&mut self) {
         self.forget(DecidedBy::Response);
         // It was fetched for this request.

@@ -1,6 +1,6 @@
-//! The locations of a configuration as requests meet them: the settings of all of
-//! them in one table, and beside each what its settings leave out. Most use little
-//! of what there is; so a request asks once, and pays for what is used.
+//! The locations of a configuration as requests meet them: the settings of all of them in one
+//! table, and beside each the features that it does not use. Most locations use few features; so a
+//! request checks once, and pays only for those in use.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -17,9 +17,9 @@ pub struct Functions {
     pub variables: VariableTable,
     /// Serves a request that the server makes itself.
     pub serve: Serve,
-    /// Shows what is stored.
+    /// Shows stored responses.
     pub looking: StoreFunctions,
-    /// Fetches the most wanted of what a purge has hit in a zone.
+    /// Fetches the most wanted of the pages that a purge has hit in a zone.
     pub refill: fn(&Arc<ActiveConfiguration>, &Arc<Zone>, MostWanted),
     /// Writes the access log's lines about a request that has ended.
     pub log_access: fn(&mut Request),
@@ -39,7 +39,7 @@ pub fn set_table(table: &'static Functions) {
     TABLE.get_or_init(|| table);
 }
 
-/// A look at what is stored, as the control socket gives it.
+/// Functions that look into the store, in the terms of the control socket.
 pub struct StoreFunctions {
     pub search: Search,
     pub entry: fn(&ActiveConfiguration, &EntryRequest) -> Result<Entry, Refusal>,
@@ -47,7 +47,7 @@ pub struct StoreFunctions {
     pub stored: fn(&ActiveConfiguration, &EntryRequest) -> Result<StoredIdentity, Refusal>,
 }
 
-/// By what a stored response is purged.
+/// The identity by which a stored response is purged.
 pub struct StoredIdentity {
     /// The name of its zone.
     pub zone: String,

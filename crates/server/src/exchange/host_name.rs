@@ -1,11 +1,11 @@
-//! The host of a request, remembered from one request of a connection to the next with what
-//! was found out about it.
+//! The host of a request, remembered from one request of a connection to the next with the
+//! results of parsing it.
 
 use site::ServerId;
 
 /// The host that a request is for. Most requests of a connection name the one that the
-/// request before them did: it is handed on, so that what it comes to need not be found
-/// out again. Reads as the name without port, in lower case.
+/// request before them did: it is handed on, so that it need not be parsed again.
+/// Dereferences to the name without port, in lower case.
 #[derive(Debug, Clone, Default)]
 pub struct HostName {
     /// In lower case; empty where the client named none.

@@ -1,6 +1,6 @@
-//! Pages that the server asks itself for, in the name of no visitor, so that those who come next find
-//! them stored. Such a request goes through all stages like that of a visitor who has never been here,
-//! but for the limits on requests, and asks no upstream for what would not be stored.
+//! Pages that the server asks itself for, in the name of no visitor, so that those who come next find them
+//! stored. Such a request goes through all stages like that of a visitor who has never been here, but for
+//! the limits on requests, and asks no upstream if the response would not be stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,13 +43,13 @@ pub enum Purpose {
     Refill(Arc<WantedResponse>),
     /// Read the content of the page, whether or not it can be stored.
     Read,
-    /// Make a page again that is stored, past what is stored, for what is learned of it (`cache_learn`).
+    /// Make a stored page again, past the stored copy, to compare its learned inputs (`cache_learn`).
     Audit,
-    /// Tell what would become of the request; no upstream is asked.
+    /// Explain the request; no upstream is asked.
     Explain,
     /// Explain the request, and ask the upstream as for a visitor.
     Ask,
-    /// Find out what the page depends on: the upstream is asked with the request as it is, past the cache.
+    /// Find out the page's dependencies: the upstream is asked with the request as it is, past the cache.
     Try,
 }
 
@@ -62,8 +62,8 @@ pub enum NotAsked {
     NotKept(Reason),
     /// No content was wanted.
     Dry,
-    /// It would be stored, but not in the place of what the purge has hit; or purged pages are not
-    /// fetched again here.
+    /// It would be stored, but not in the place of the purged page; or purged pages are not fetched again
+    /// here.
     OtherPage,
 }
 

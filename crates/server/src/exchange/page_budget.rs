@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A fetch has its turn while an upstream works for it, and at no other time: never while it waits for
-//! another part of the page to be sent. So turns come back whatever includes what.
+//! another part of the page to be sent. So turns come back whichever parts include each other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +25,7 @@ pub const MAX_FRAGMENTS_PER_TURN: u32 = 16;
 /// Tags and pieces of text likewise: a tag that asks for a fragment in vain takes most, almost one
 /// microsecond.
 const MAX_TOKENS_PER_TURN: u32 = 64;
-/// Fetches under way for one page where it is not known what its servers take at once: enough for a
-/// page's parts.
+/// Fetches under way for one page if the capacity of its servers is not known: enough for a page's parts.
 const MAX_FETCHES_AT_ONCE: usize = 16;
 /// Lines in the error log about one page and its parts, beside one for each bound that it has met.
 pub const MAX_LINES: u32 = 20;

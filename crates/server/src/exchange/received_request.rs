@@ -14,7 +14,7 @@ use transport::spare_fields;
 use crate::exchange::host_name::HostName;
 use server_base::sampling::Sample;
 
-/// A head with what is known of how it came.
+/// A request head with the facts of its connection.
 pub struct ReceivedRequest {
     connection: Arc<ConnectionFacts>,
     head: RequestHead,

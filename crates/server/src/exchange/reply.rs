@@ -1,4 +1,4 @@
-//! A response before it is sent: what handlers make and `respond` completes.
+//! A response before it is sent: handlers make it and `respond` completes it.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ pub struct BodyForm {
     pub compressed: Option<CompressionRatio>,
     /// Ranges of it may be sent.
     pub accepts_ranges: bool,
-    /// The client has the body (304): what describes it is left out.
+    /// The client has the body (304): fields that describe it are left out.
     pub is_left_out: bool,
 }
 
@@ -143,7 +143,7 @@ impl ReplyHead {
         }
     }
 
-    /// Leaves out what describes the body.
+    /// Leaves out the fields that describe the body.
     pub fn leave_out_body(&mut self) {
         self.form.is_left_out = true;
         self.fields.retain(|name, _| !describes_body(name));
@@ -197,8 +197,8 @@ impl ReplyHead {
         }
     }
 
-    /// The fields that are sent, beside those of the transport and those that tell what the
-    /// cache did.
+    /// The fields that are sent, beside those of the transport and those for the cache's
+    /// result.
     #[inline]
     pub fn walk(&self, to: &mut impl FieldSink) {
         if let Some(stored) = &self.stored {

@@ -1,5 +1,5 @@
-//! A request on its way through the server, as the parts that stages make of it: what was received,
-//! where routing has brought it, what the cache knows of it, and how it is answered.
+//! A request on its way through the server, in parts by stage: the received request, its route, the
+//! cache's facts, and the delivery of its answer.
 //!
 //! One value lives from the parsed head to the log line; internal redirects
 //! change its route in place. Subrequests are further values made
@@ -161,7 +161,7 @@ impl Request {
         self.route.compiled()
     }
 
-    /// The location, with what is known of it ahead.
+    /// Returns the location, with the facts compiled ahead.
     pub fn compiled_location(&self) -> &CompiledLocation {
         self.configuration.locations.get(self.route.compiled())
     }
@@ -190,9 +190,9 @@ impl Request {
         visit.is_some_and(|visit| visit.is_dry())
     }
 
-    /// Is it what a client has asked for? Not so what the server asks itself (fragments,
-    /// `auth_request`, warming) and what an application or an error names in the place of it: these
-    /// reach nothing that is for the operator.
+    /// Is it the request of a client? Requests of the server itself (fragments, `auth_request`,
+    /// warming), and paths that an application or an error names in its place, are not: these reach
+    /// nothing that is for the operator.
     pub fn is_clients_own(&self) -> bool {
         let kind = self.route.kind;
         matches!(kind, RequestKind::Received | RequestKind::Redirected) && !self.is_own_visit()

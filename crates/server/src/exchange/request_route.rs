@@ -16,8 +16,8 @@ pub enum RequestKind {
     Received,
     /// Redirected internally by the configuration (`try_files`, `index`).
     Redirected,
-    /// Redirected internally to what an application (`X-Accel-Redirect`) or an error (`error_page`)
-    /// names.
+    /// Redirected internally to a path that an application (`X-Accel-Redirect`) or an error
+    /// (`error_page`) names.
     Diverted,
     /// Made by the server itself: a subrequest, a refresh in the background and the like.
     Subrequest,

@@ -1,6 +1,6 @@
 //! Requests that the server makes of its own paths in the name of a client's: `auth_request`,
-//! `mirror`, `add_before_body`. They walk through the same rounds as any request, without the
-//! access phase, and have no client: what comes back is a reply that goes to no client.
+//! `mirror`, `add_before_body`. They walk through the same rounds as any request, without the access
+//! phase, and have no client: their reply is returned to the server's code.
 
 use bytes::Bytes;
 use site::SubrequestTarget;

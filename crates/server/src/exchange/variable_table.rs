@@ -48,7 +48,7 @@ pub struct VariableTable {
 }
 
 impl VariableTable {
-    /// Puts together what `owners` declare, and what the trace of upstreams does.
+    /// Builds the table from the declarations of `owners` and of the trace of upstreams.
     pub const fn new(
         owners: &[Variables],
         of_trace: &[(Builtin, OfTrace)],

@@ -1,5 +1,5 @@
-//! The request, really made, as a visitor's would be but for the limits on requests: what the
-//! application answers, and what the cache did with it.
+//! The request, really made, as a visitor's would be but for the limits on requests: the
+//! application's answer, and the cache's result.
 
 use control::Refusal;
 use control::explain::AskedResponse;
@@ -75,7 +75,7 @@ pub async fn ask(
     body.discard();
     let refresh = request.extras.given().and_then(|it| it.refresh.take());
     if let Some(refresh) = refresh {
-        // How it ended is seen in what is stored.
+        // Its result is seen in the store.
         let _ = refresh.await;
     }
     let outcome = request.cache.outcome.as_ref();

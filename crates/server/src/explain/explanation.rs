@@ -1,4 +1,4 @@
-//! From a request to what would become of it, and why.
+//! Explains how a request would be answered, and why.
 
 use std::sync::Arc;
 

@@ -105,7 +105,7 @@ pub fn entry(
     Ok(entry)
 }
 
-/// By what one stored response is purged: its address and key as they are, however they are shown.
+/// Returns the identity by which one stored response is purged: its address and key unmasked.
 ///
 /// # Errors
 /// It is not stored, or not any more.

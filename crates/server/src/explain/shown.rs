@@ -19,7 +19,7 @@ const MASK: &str = "*";
 /// More tags of one response are counted and not named.
 const MAX_TAGS: usize = 200;
 
-/// How what is stored in a zone is shown.
+/// Shows the stored responses of a zone.
 pub struct ShownZone<'a> {
     zone: &'a Zone,
     shown_arguments: &'a NameSet,

@@ -1,6 +1,6 @@
-//! The page made again with one thing altered at a time, for an operator who wants to know what it depends on.
-//! Each request goes past the cache with the fields that it has. Two that differ from the first one in nothing
-//! say what differs each time.
+//! The page made again with one thing altered at a time, for an operator who wants to know its dependencies. Each
+//! request goes past the cache with the fields that it has. Two unchanged requests show the parts that differ each
+//! time.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};

@@ -89,8 +89,8 @@ fn write_all(request: &mut Request, writer: &mut Writer) {
     }
 }
 
-/// Writes out what this thread has gathered, except for logs with `buffer=`
-/// whose time has not come. For whenever the thread is about to sleep.
+/// Writes out the lines gathered by this thread, except for logs with `buffer=` whose
+/// time has not come. Called whenever the thread is about to sleep.
 pub fn flush_thread() {
     // A thread that is ending has written its lines already.
     let _ = WRITER.try_with(|writer| {
@@ -176,17 +176,17 @@ fn is_plain(variable: &Variable) -> bool {
     )
 }
 
-/// `escape=default`: `"`, `\`, control characters and what is not ASCII.
+/// `escape=default`: `"`, `\`, control characters and bytes that are not ASCII.
 fn breaks_text(byte: u8) -> bool {
     !(32..=126).contains(&byte) || byte == b'"' || byte == b'\\'
 }
 
-/// `escape=json`: what may not stand in a JSON string (RFC 8259 §7).
+/// `escape=json`: bytes that may not stand in a JSON string (RFC 8259 §7).
 fn breaks_json(byte: u8) -> bool {
     byte < 32 || byte == b'"' || byte == b'\\'
 }
 
-/// Escapes what `out` holds from `start` on.
+/// Escapes the bytes of `out` from `start` on.
 fn escape_from(
     start: usize,
     changed: impl Fn(u8) -> bool,

@@ -45,7 +45,7 @@ pub fn page_line(
     }
 }
 
-/// Says, once for a page, that it has met a bound of what its fragments may cost.
+/// Logs, once for a page, that it has met a bound of its fragments' budget.
 pub fn beyond_budget(request: &Request, bound: Bound) {
     let page = request.extras.fragments.budget.as_ref();
     if let Some(message) = page.and_then(|page| page.take_message(bound))
@@ -91,7 +91,7 @@ pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
     }
 }
 
-/// Writes a line about the connection of this number, which was ended for what its client sent. A
+/// Writes a line about the connection of this number, which was ended because of its client's data. A
 /// flood of them is cut as with [`refusal`].
 pub fn broken_connection(
     configuration: &ActiveConfiguration,

@@ -1,5 +1,5 @@
-//! `cache_purge_log`: a line for each purge: when, by which door, from whom, what, how many stored
-//! responses it named, how long it took.
+//! `cache_purge_log`: a line for each purge: time, interface, client, mode, number of stored responses,
+//! duration, targets.
 //!
 //! ```text
 //! 2026-11-23T10:00:00+00:00 api 127.0.0.1 hard 3 responses 0.412 ms url="https://example.org/" tag="post-5"

@@ -284,7 +284,7 @@ impl CacheFetch {
         (visitors, fields)
     }
 
-    /// The fetch has begun: notes it, and gives what is sent when it has ended.
+    /// The fetch has begun: notes it, and returns the trace to send when it has ended.
     pub fn begun(
         mut self,
         request: &mut Request,
@@ -325,7 +325,7 @@ impl CacheFetch {
 }
 
 impl Visitors {
-    /// Gives the request back what was its own.
+    /// Gives the request its own trace and values back.
     pub fn put_back(self, request: &mut Request) {
         request.extras.tracing = self.tracing;
         request.extras.values.maps = self.map_values;

@@ -18,7 +18,7 @@ use crate::exchange::slicing::Slicing;
 /// Protects visitors from files that they have uploaded, so it is in no hand that writes a `.htaccess`.
 const KEPT_FIELD: &[u8] = b"x-content-type-options";
 
-/// Applies type and lifetime, ahead of what directives say. Whether a lifetime was set.
+/// Applies type and lifetime, ahead of the directives. Returns whether a lifetime was set.
 pub fn apply_lifetime(rules: &ResponseRules, reply: &mut Reply, now: i64) -> bool {
     set_type(&rules.file_type, reply);
     if reply.head.status >= 400 || reply.head.has("expires") {
@@ -89,8 +89,8 @@ fn with_charset(media_type: &[u8], charset: &str) -> Vec<u8> {
     [bare, b"; charset=", charset.as_bytes()].concat()
 }
 
-/// Applies the lines of `Header`, behind what directives add. Like in Apache, lines for all answers have a table of
-/// their own, which other lines do not see. Its fields take the place of those with their names, unless a line adds
+/// Applies the lines of `Header`, behind the fields of directives. Like in Apache, lines for all answers have a table
+/// of their own, which other lines do not see. Its fields take the place of those with their names, unless a line adds
 /// one.
 pub fn apply_fields(rules: &ResponseRules, reply: &mut Reply) {
     if rules.fields.is_empty() {

@@ -45,7 +45,7 @@ impl Composition {
 }
 
 /// The outermost page: the time that it waits is counted, and it is for this client alone. When the
-/// client goes, no fragment begins any more, and what is fetched for it alone is cut.
+/// client goes, no fragment begins any more, and fetches for it alone are cut.
 struct WholePage {
     page: Box<dyn ArrivingBody<Request>>,
     budget: Arc<PageBudget>,
@@ -95,7 +95,7 @@ pub fn part(
         reply.body = parts::counted(body.into_arriving());
     }
     let body = match sub_filter::apply(request, &mut reply) {
-        // So does what the replacements make of it.
+        // Replaced bytes count as well.
         true => parts::counted(reply.body.into_arriving()),
         false => reply.body,
     };

@@ -1,7 +1,7 @@
-//! From a reply to an outbound response: conditions, added fields, charset, ranges, and what
-//! is put around the body. The transport sends what comes of it.
+//! From a reply to an outbound response: conditions, added fields, charset, ranges, and texts around
+//! the body. The transport sends the result.
 //!
-//! The order is nginx's: what is decided later sees what was added earlier.
+//! The order is nginx's: later steps see the fields added earlier.
 
 mod addition;
 mod by_htaccess;
@@ -168,7 +168,7 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
         reply.head.status = status;
         reply.head.reason = None;
     }
-    // A page of ESI has no validators: what is in it may change when the page itself does not.
+    // A page of ESI has no validators: its fragments may change when the page itself does not.
     let runs_esi = esi::choose(request, reply);
     if reply.head.status == 200 && !request.route.is_subrequest() {
         check_conditions(request, reply);
@@ -261,9 +261,9 @@ fn may_be_conditional(head: http_semantics::RequestView<'_>) -> bool {
 
 /// `If-*` fields (RFC 9110 §13): 304 or 412 in the place of the response.
 ///
-/// They are judged where the answer is made: here for own files and for what the cache has for
-/// reading. An upstream that answers 200 has judged them itself, and a write that it has carried
-/// out must not be reported as refused.
+/// They are judged where the answer is made: here for own files and for stored responses. An
+/// upstream that answers 200 has judged them itself, and a write that it has carried out must not be
+/// reported as refused.
 #[inline]
 fn check_conditions(request: &Request, reply: &mut Reply) {
     if may_be_conditional(request.received.head().view())
@@ -291,7 +291,7 @@ fn evaluate_conditions(request: &Request, reply: &mut Reply) {
         Some(IfModifiedSince::Exact) => conditional::IfModifiedSince::Exact,
         Some(IfModifiedSince::Before) => conditional::IfModifiedSince::Before,
         // RFC 9111 §4.3.2. A file that is put back is older than the copy of a client, and another;
-        // the date of what an application makes goes forward.
+        // the date of an application's page goes forward.
         None if reply.head.source == ReplySource::Cache => conditional::IfModifiedSince::Before,
         None => conditional::IfModifiedSince::Exact,
     };

@@ -61,7 +61,8 @@ fn wants_refresh(request: &Request, code: u16) -> bool {
         && agent().is_some_and(|agent| memchr::memmem::find(agent, b"MSIE ").is_some())
 }
 
-/// The title of a status's page, and what stands below its heading; `None` for statuses that have no page.
+/// Returns the title of a status's page, and the text below its heading; `None` for statuses that have no
+/// page.
 fn title(code: u16) -> Option<(String, Option<&'static str>)> {
     if let Some((title, below)) = status::page_title(code) {
         return Some((title.to_owned(), below));

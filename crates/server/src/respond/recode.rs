@@ -132,8 +132,8 @@ fn kept_file(body: &Body, now: u64) -> Option<Arc<StoredResponse>> {
     }
 }
 
-/// Waits for the form of `reply`, and makes it send the form, or the body as it is. Gives what
-/// compresses it on the way where the maker of the form gave up.
+/// Waits for the form of `reply`, and makes it send the form, or the body as it is. Returns a recoder for the
+/// way to the client if the maker of the form gave up.
 pub async fn settle(wait: Wait, reply: &mut Reply) -> Option<Recoder> {
     match wait.settle().await {
         SettledForm::Ready(coding, form) => send(reply, coding, form),
@@ -188,7 +188,7 @@ fn coding_for(request: &Request, place: &CompiledLocation, head: &mut ReplyHead)
         if weight > best.0 && may_have(request, compression, head, coding) {
             best = (weight, Some(coding));
         }
-        // Nothing can be liked better: what is left need not be read.
+        // No coding can have a greater weight: the rest need not be read.
         if best.0 == accept_encoding::MOST {
             break;
         }
@@ -272,7 +272,7 @@ fn recoded(head: &mut ReplyHead, coding: Coding) {
     head.form.accepts_ranges = false;
 }
 
-/// The bytes will be plain: what speaks of the old ones goes or is weakened.
+/// Notes that the bytes will be plain: fields about the old ones are removed or weakened.
 fn expanded(head: &mut ReplyHead) {
     head.unpack();
     head.content_length = None;
@@ -356,7 +356,7 @@ fn is_disabled_for(request: &Request, settings: &CompressionSettings) -> bool {
     patterns.any(|pattern| pattern::is_match(request, pattern, agent).unwrap_or(true))
 }
 
-/// `gzip_proxied`: what a request that came through a proxy may get.
+/// `gzip_proxied`: may a request that came through a proxy get a compressed response?
 #[cold]
 fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
     if allowed.any || (allowed.auth && request.received.head().field("authorization").is_some()) {

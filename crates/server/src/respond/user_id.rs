@@ -60,7 +60,8 @@ static GIVEN: AtomicU32 = AtomicU32::new(0);
 
 type Identifier = [u8; 16];
 
-/// The identifiers of the request, found out once: `$uid_set` in a log line is what was sent.
+/// Returns the identifiers of the request, found out once: `$uid_set` in a log line is the one that was
+/// sent.
 fn identifiers(request: &mut Request, settings: &UserIdSettings) -> UserIds {
     if let Some(known) = request.extras.user_ids {
         return known;

@@ -1,4 +1,4 @@
-//! Matching a request against patterns, and keeping what was captured.
+//! Matches a request against patterns, and keeps the captures.
 //!
 //! A pattern that gives up (a limit of the library: steps, stack) gives neither a match nor a
 //! mismatch. Treating it as a mismatch would skip the `deny` behind it, so the request is answered

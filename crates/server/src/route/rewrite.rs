@@ -143,9 +143,9 @@ fn redirect_target(
     out
 }
 
-/// Undoes the escapes of what may stand in a URL as it is, up to the query
-/// string, as nginx does: so that an argument can carry a whole target.
-/// Escapes of everything else stay, line breaks among them.
+/// Undoes the escapes of characters that may stand in a URL unescaped, up to the query string, as
+/// nginx does: so that an argument can carry a whole target. Other escapes stay, line breaks among
+/// them.
 fn decode_redirect(target: Vec<u8>) -> Vec<u8> {
     if memchr::memchr(b'%', &target).is_none() {
         return target;

@@ -44,9 +44,9 @@ impl Memory {
     }
 }
 
-/// The listener for a connection that came to `local` by the socket of `place`:
-/// a wildcard's socket also takes what comes to addresses of its port that have
-/// a `listen` of their own.
+/// The listener for a connection that came to `local` by the socket of `place`: a
+/// wildcard's socket also takes connections to addresses of its port that have a `listen`
+/// of their own.
 fn position_of(
     listeners: &[site::Listener],
     local: &LocalAddress,

@@ -1,5 +1,5 @@
-//! Answers what transports receive: takes the request (`receive`), runs the pipeline, writes the
-//! logs (`end`).
+//! Answers the requests that transports receive: takes the request (`receive`), runs the pipeline,
+//! writes the logs (`end`).
 
 mod counting;
 mod end;

@@ -290,7 +290,7 @@ impl<'a> Url<'a> {
     }
 }
 
-/// Sitemaps and lists are written by people: what a browser would encode is encoded.
+/// Sitemaps and lists are written by people: bytes that a browser would encode are encoded.
 fn encoded(target: &str) -> String {
     let mut out = String::with_capacity(target.len());
     for byte in target.bytes() {

@@ -91,7 +91,7 @@ fn of_handshake(
     }
 }
 
-/// Notes what the client's certificate is worth to the server that it asked for.
+/// Notes the verdict of the server that the client asked for on the client's certificate.
 pub fn judge(terms: &RequestTerms, facts: &mut TlsFacts) {
     let configuration = &terms.configuration;
     let server = server_of(configuration, terms.listener, facts.server_name.as_deref());

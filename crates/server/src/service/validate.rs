@@ -10,8 +10,8 @@ use crate::exchange::host_name::HostName;
 use crate::exchange::request::Request;
 use crate::route;
 
-/// Host, target, length of the body: what must be beyond doubt before anything else. `last` is the
-/// host of the request before.
+/// Validates host, target and length of the body, before anything else. `last` is the host of the
+/// request before.
 #[inline]
 pub fn validate(
     listener: ListenerId,

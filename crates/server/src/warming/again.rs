@@ -16,8 +16,8 @@ const MAX_TRIED: usize = 12;
 /// Classes of visitors whose pages are fetched again. Pages for crawlers may be older anyway.
 const CLASSES: [Class; 2] = [Class::Desktop, Class::Mobile];
 
-/// The requests to try, the most likely one first. The list is empty where the response depends on
-/// more than the URL and what browsers negotiate.
+/// The requests to try, the most likely one first. The list is empty if the response depends on more than the
+/// URL and the fields that browsers negotiate by.
 pub fn requests(
     configuration: &ConfigurationHandle,
     wanted: &WantedResponse,

@@ -1,6 +1,6 @@
 //! Audits of learned pages (`cache_learn`): of a thousand answers, one page that counts as unchanged is made
-//! again, and compared with what it was. An audit is a request as of a visitor who has never been here,
-//! which stands in the line of refreshes.
+//! again, and compared with its stored copy. An audit is a request like that of a visitor who has never been
+//! here, which stands in the line of refreshes.
 
 use std::sync::Weak;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One page through all stages, and what became of it.
+//! One page through all stages, and the result.
 
 use bytes::Bytes;
 use http_cache::{Reason, ServedFrom};
@@ -29,7 +29,7 @@ pub enum VisitResult {
     NotStored { status: Option<u16>, why: Reason },
     /// Visitors come first, or another request is fetching it.
     Busy,
-    /// The answer would not be stored in the place of what a purge has hit.
+    /// The answer would not be stored in the place of the purged page.
     OtherPage,
 }
 
@@ -71,7 +71,7 @@ pub async fn visit(request: &mut Request) -> VisitResult {
     let is_whole = read_to_end(reply.body.into_arriving(), request).await;
     let refresh = request.extras.given().and_then(|it| it.refresh.take());
     if let Some(refresh) = refresh {
-        // How it ended is seen in what is stored.
+        // Its result is seen in the store.
         let _ = refresh.await;
     }
     match own_visit::stored(request) {
@@ -131,7 +131,7 @@ fn was_asked(request: &Request) -> bool {
     trace.is_some_and(|trace| !trace.lock().tries.is_empty())
 }
 
-/// Is what is stored for the request the page that is meant?
+/// Is the stored response for the request the page that is meant?
 fn is_meant(request: &Request) -> bool {
     match request.extras.own_visit.as_ref().map(|it| &it.purpose) {
         Some(Purpose::Refill(wanted)) => *wanted.key == *request.cache.key,
@@ -139,7 +139,7 @@ fn is_meant(request: &Request) -> bool {
     }
 }
 
-/// Reads what arrives, so that all of it is stored. Says whether it was whole.
+/// Reads the arriving body, so that all of it is stored. Returns whether it was whole.
 async fn read_to_end(mut body: Box<dyn ArrivingBody<Request>>, request: &mut Request) -> bool {
     let mut bytes = 0;
     while let Ok(next) = body.next(request).await {

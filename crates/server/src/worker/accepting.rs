@@ -160,7 +160,7 @@ fn is_quic(address: &ListenAddress) -> bool {
     matches!(address, ListenAddress::Udp(_))
 }
 
-/// Serves what other workers hand over.
+/// Serves connections that other workers hand over.
 pub async fn receive(shared: Arc<WorkersState>, mut inbox: mpsc::Receiver<AcceptedConnection>) {
     while let Some(accepted) = inbox.recv().await {
         begin_handed_over(&shared, accepted);

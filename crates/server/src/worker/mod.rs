@@ -1,6 +1,6 @@
-//! Worker threads: each has a tokio runtime of its own, accepts from the listening
-//! sockets, and serves what it accepted, unless another has fewer connections
-//! (`loads`). They share the configuration in force and the cache, nothing else.
+//! Worker threads: each has a tokio runtime of its own, accepts from the listening sockets, and
+//! serves the connections that it accepted, unless another worker has fewer (`loads`). They share
+//! the configuration in force and the cache, nothing else.
 
 mod accepting;
 mod life_sign;
@@ -49,7 +49,7 @@ impl Workers {
             loads: Arc::new(WorkerLoads::new()),
             threads: Mutex::default(),
         };
-        // Before the first of them looks at what it accepts from.
+        // Before the first of them looks at the listening sockets.
         workers.set_accepting(count);
         workers.add_missing(count)?;
         Ok(workers)
@@ -152,7 +152,7 @@ fn run(context: &WorkerContext, inbox: mpsc::Receiver<AcceptedConnection>) {
         }
     });
     access_log::flush_all_thread();
-    // No request waits any more for what is still being compressed.
+    // No request waits any more for bodies that are still being compressed.
     runtime.shutdown_background();
 }
 
@@ -207,7 +207,7 @@ fn give_back(shared: &WorkersState, configuration: &ActiveConfiguration, idle: &
     spare_objects::give_back();
 }
 
-/// Removes what was not used for a while.
+/// Removes state that was not used for a while.
 async fn sweep(shared: Arc<WorkersState>) {
     let mut idle = IdlePause::default();
     let mut is_needed = true;

@@ -236,8 +236,8 @@ impl WorkersState {
         self.sockets.subscribe()
     }
 
-    /// No requests have come for a while: each worker gives back what it keeps for the next ones. Stores have let go of
-    /// `emptied_bytes`; what the allocator keeps of them goes as well.
+    /// No requests have come for a while: each worker gives back the memory that it keeps for the next ones. Stores
+    /// have let go of `emptied_bytes`; the allocator's share of them goes as well.
     pub fn rest(&self, emptied_bytes: u64) {
         self.rests.send_replace(emptied_bytes);
     }
@@ -256,8 +256,8 @@ impl WorkersState {
         self.is_stopping() && !self.awaits_next_requests.load(Ordering::Relaxed)
     }
 
-    /// Graceful stop: no new connections, the others finish what they do. Idle ones are closed, at once or
-    /// with their next response; for those that send none, call it again.
+    /// Graceful stop: no new connections, the others finish their requests. Idle ones are closed, at once or with
+    /// their next response; for those that send none, call it again.
     pub fn stop_gracefully(&self, patience: Patience) {
         let is_patient = patience == Patience::ForNextRequests;
         self.awaits_next_requests
@@ -272,7 +272,7 @@ impl WorkersState {
         connections.for_each(|connection| connection.close_if_idle());
     }
 
-    /// Resolves when what began under `configuration` has had its time after a reload:
+    /// Resolves when requests that began under `configuration` have had their time after a reload:
     /// `worker_shutdown_timeout`. Never, where that is not given.
     pub async fn outlived(&self, configuration: Arc<ActiveConfiguration>) {
         let mut replaced = self.sockets.subscribe();

@@ -87,7 +87,8 @@ pub fn has_rules(mounts: &[Mount], path: &[u8]) -> bool {
 }
 
 impl KnownFolders {
-    /// Asks something of what is known of a folder, which is at most a second old. `root`: the folder of the site.
+    /// Applies a function to the known state of a folder, which is at most a second old. `root`: the folder of the
+    /// site.
     fn look<R>(
         &mut self,
         folder: &[u8],

@@ -94,7 +94,7 @@ fn obey_rules(request: &mut Request) -> Option<StageEnd> {
     }
 }
 
-/// Notes what holds for the response. Most have nothing of it.
+/// Notes the rules for the response. Most responses have none.
 fn set_response(request: &mut Request, response: Option<Box<ResponseRules>>) {
     if response.is_some() || request.extras.carried.rules.is_some() {
         request.extras.carried.rules = response;

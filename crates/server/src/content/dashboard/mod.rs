@@ -2,15 +2,15 @@
 //! its own address:
 //!
 //! ```text
-//! ?about           who may do what          ?table           what the numbers are called
+//! ?about           the visitor's rights     ?table           the names of the numbers
 //! ?numbers         Snapshot                 ?pages           Pages
 //! ?history=MS      HistoryReport since then
 //! ?search=TEXT     Found (&tag=, &zone=, &after=, &limit=)
 //! ?entry=ID        Entry                    POST ?purge=ID   PurgeReport
 //! ```
 //!
-//! The first five are of crates/numbers, the others are the terms of the control socket (crates/control), and
-//! what answers there answers here.
+//! The first five are of crates/numbers, the others are the terms of the control socket (crates/control), with
+//! the same code behind them.
 //!
 //! With `cache_purge_token` in force, the page itself, which has no data in it, is for everybody whom
 //! `allow`, `deny` and `auth_request` let through. Its data are for who would see them without tokens, and for
@@ -42,7 +42,7 @@ use purge_order::{Order, Target, order};
 
 use control::dashboard_request::{self, DashboardRequest};
 
-/// The page, or what it asks for.
+/// Answers with the page, or with the data that it asks for.
 pub async fn answer(request: &mut Request, dashboard: &Dashboard) -> StageEnd {
     let tokens = tokens(request, dashboard);
     let asked = match DashboardRequest::read(&request.route.args) {
@@ -201,7 +201,7 @@ fn with_fields(mut reply: Reply) -> Reply {
     reply
 }
 
-/// Who may do what.
+/// The rights of a visitor.
 // Large: the page reads these answers one by one.
 #[derive(Serialize)]
 struct DashboardRights {

@@ -65,7 +65,7 @@ fn candidate_name(request: &mut Request, candidate: &TryFile) -> Vec<u8> {
             .get(..prefix)
             .is_some_and(|prefix| name.starts_with(prefix))
     {
-        // `$uri` begins with what the alias takes the place of.
+        // `$uri` begins with the location's path, in whose place the alias stands.
         name.drain(..prefix);
     }
     name

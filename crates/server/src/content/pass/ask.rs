@@ -1,4 +1,5 @@
-//! Upstreams are asked here: past the cache, through it, or with a purge of what the request changes.
+//! Upstreams are asked here: past the cache, through it, or with a purge of the pages that the request
+//! changes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Error log lines about fetches: what they say of the visitor's request and of the upstream.
+//! Error log lines about fetches: their details of the visitor's request and of the upstream.
 
 use std::fmt;
 use std::sync::Arc;

@@ -45,8 +45,7 @@ pub const NOT_FOR_CACHE: [&str; 6] = [
 /// response itself, cannot run a compressed page, and sends its own capabilities.
 const NOT_FOR_ESI: [&str; 2] = ["accept-encoding", "surrogate-capability"];
 
-/// Fields that say which trace the request belongs to, and what goes along with it
-/// (<https://www.w3.org/TR/baggage/>).
+/// Fields that name the trace of the request, and its baggage (<https://www.w3.org/TR/baggage/>).
 const OF_TRACE: [&str; 2] = ["traceparent", "tracestate"];
 const BAGGAGE: [&str; 1] = ["baggage"];
 

@@ -1,5 +1,5 @@
-//! Fields of an upstream's response that are written anew: what leads back to
-//! the upstream shall lead back here. `Location` and `Refresh` (`proxy_redirect`),
+//! Fields of an upstream's response that are written anew: links and cookies for the
+//! upstream are changed to lead back here. `Location` and `Refresh` (`proxy_redirect`),
 //! `Set-Cookie` (`proxy_cookie_domain`, `proxy_cookie_path`, `proxy_cookie_flags`).
 //!
 //! Done for each client, of stored responses too: replacements may hold

@@ -1,5 +1,5 @@
-//! Purges requested by a response: the application names what it has just changed, in a field of the response
-//! to the client that changed it. They are done before that response goes on, so that an editor reads what they wrote.
+//! Purges requested by a response: the application names what it has just changed, in a field of the response to
+//! the client that changed it. They are done before that response goes on, so that editors see their own changes.
 //! Only upstreams that `cache_purge_fields` trusts are listened to.
 //!
 //! ```text
@@ -115,8 +115,7 @@ impl ByResponse {
         })
     }
 
-    /// Purges what the fields ask for. When it returns, no answer that is begun afterwards shows what
-    /// was stored before.
+    /// Purges the targets of the fields. When it returns, no answer that is begun afterwards shows an older page.
     pub async fn carry_out(&self, fields: &[(Bytes, Bytes)]) {
         if let Some(repeat) = &self.repeat {
             self.name_repeat(&repeat.target, repeat.every);

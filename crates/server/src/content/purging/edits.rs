@@ -1,5 +1,5 @@
-//! Edits that an application has to tell of by a purge (`cache_max_valid ... purges=`). If none comes, its purges
-//! go elsewhere: what is stored goes, and nothing is kept for long until a purge arrives.
+//! Edits that an application has to announce by a purge (`cache_max_valid ... purges=`). If none comes, its purges go
+//! elsewhere: stored pages are removed, and none is kept for long until a purge arrives.
 //!
 //! MediaWiki's answers to an edit: its form sets a cookie that has the new revision in its name
 //! (`EditPage::setPostEditCookie`), unless nothing was changed. To any POST that changed the database it sets

@@ -56,8 +56,8 @@ struct LeftFolder {
 #[derive(Debug, Default)]
 pub struct LeftPurges(Vec<LeftFolder>);
 
-/// Carries out what was left, in memory; call it before folders of zones are opened, and before the first request.
-/// Blocks.
+/// Carries out the purges that were left, in memory; call it before folders of zones are opened, and before the first
+/// request. Blocks.
 #[must_use]
 pub fn begin(configuration: &Arc<ActiveConfiguration>) -> LeftPurges {
     let folder = configuration.site.left_purges();
@@ -72,8 +72,8 @@ pub fn begin(configuration: &Arc<ActiveConfiguration>) -> LeftPurges {
     left
 }
 
-/// Waits until disk and nodes have the purges, and removes them then. They are carried out once more: other nodes
-/// hear of what is purged once a configuration is in force.
+/// Waits until disk and nodes have the purges, and removes them then. They are carried out once more: purges reach
+/// other nodes only once a configuration is in force.
 pub async fn finish(
     left: LeftPurges,
     configuration: impl Fn() -> Option<Arc<ActiveConfiguration>>,

@@ -1,6 +1,7 @@
-//! A location that purges names its page by what its pattern captured (`location ~ /purge(/.*)`), and `$1` is decoded
-//! (`/über/`). Pages are stored under what visitors have sent (`/%C3%BCber/`). nginx removes the decoded spelling alone.
-//! Here the purge also names the path as it was sent to us, and with escapes of capital and of small digits.
+//! A purge location names its page by the capture of its pattern (`location ~ /purge(/.*)`), and `$1` is decoded
+//! (`/über/`). Pages are stored under the path that visitors have sent (`/%C3%BCber/`). nginx removes the decoded
+//! spelling alone. Here the purge also names the path as it was sent to us, and with escapes of capital and of small
+//! digits.
 
 use std::borrow::Cow;
 use std::sync::Arc;

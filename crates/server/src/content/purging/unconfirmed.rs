@@ -14,7 +14,7 @@ const WAIT_OF_PROGRAM: Duration = Duration::from_secs(5);
 /// Seconds after which a program may ask whether its purge holds by now.
 const RETRY_AFTER: u32 = 5;
 
-/// How long is waited for what comes by `door`, where a visitor waits for `of_visitor`.
+/// Returns how long a purge by `door` is waited for, with `of_visitor` for a visitor's.
 pub fn wait(door: PurgeInterface, of_visitor: Duration) -> Duration {
     match door {
         PurgeInterface::Response => of_visitor,

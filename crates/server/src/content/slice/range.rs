@@ -1,4 +1,4 @@
-//! Which slice of a response a request is for, and what its `Content-Range` must say.
+//! The slice of a response that a request is for, and the check of its `Content-Range`.
 
 use bytes::Bytes;
 use site::Builtin as B;

@@ -255,8 +255,8 @@ impl EvidenceLink {
             }
         };
         let copy = match (copy, end) {
-            // The visitor has seen what may be newer: nobody is shown what was stale before. A fresh copy stays: a
-            // visitor whose answer differs for another reason would end it again and again.
+            // The visitor has seen an answer that may be newer: a copy that was stale before is not shown any more. A
+            // fresh copy stays: a visitor whose answer differs for another reason would end it again and again.
             (Some(copy), OwnEnd::Storable(digest) | OwnEnd::OfSession(digest))
                 if copy.is_stale && copy.digest != digest =>
             {

@@ -68,7 +68,7 @@ impl ForBrowsers {
         }
     }
 
-    /// Puts what is known when the body has come, for a response with tags.
+    /// Sets the fields that are known only when the body has come, for a response with tags.
     pub fn put_late(self, filling: &mut ArrivingResponse) {
         if let Some(control) = self.control.filter(|_| !self.is_control_put) {
             filling.set_field("Cache-Control", control);

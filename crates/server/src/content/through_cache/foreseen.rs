@@ -2,9 +2,9 @@
 //! `outlook`, which `explain` prints, and then served by `pass::decide` and `miss::serve`, up to where it waits
 //! for an upstream.
 //!
-//! All locations store under the same keys, so that one finds stale, private or of another variant what another
-//! has stored. No upstream can be reached: what is stored comes from the test, and what the requests fetch
-//! themselves is under way until it fails.
+//! All locations store under the same keys, so that a request finds a response of another location stale, private
+//! or of another variant. No upstream can be reached: stored responses come from the test, and the requests' own
+//! fetches are under way until they fail.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ const REQUESTS: usize = 100_000;
 const LOCATIONS: usize = 48;
 const PAGES: usize = 4;
 
-/// A random location: what its directives say of the cache.
+/// Returns a random location with cache directives.
 fn random_location(random: &mut Random, name: usize) -> String {
     let mut lines = String::new();
     let mut put = |is_there: bool, line: &str| {
@@ -209,7 +209,8 @@ impl World {
         self.zone().purge(target, mode, Millis(self.now));
     }
 
-    /// The application answers a request that fetches alone: with what may be stored, or what is private.
+    /// The application answers a request that fetches alone: with a response that may be stored, or a private
+    /// one.
     fn store(&mut self, mut request: Box<Request>) {
         let configuration = self.site.configuration.clone();
         let settings = request.settings_held();

@@ -1,6 +1,6 @@
-//! Replies made of what a zone keeps on disk, where memory has nothing for a request. A long body that is sent as it
-//! lies there goes from its file to the client. Other responses are stored in memory again on their way; of those that
-//! something else would have to leave for, one in a few.
+//! Replies made of the pages that a zone keeps on disk, if memory has none for a request. A long body that is sent as
+//! it lies there goes from its file to the client. Other responses are stored in memory again on their way; if
+//! something else would have to leave for them, only one in a few.
 //!
 //! No purge that has returned is overlooked: a page from the disk is a fetch that began at its stamp.
 
@@ -138,7 +138,7 @@ fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
     };
     let is_guarded = page.record.made_of.is_some();
     if is_guarded != keeps_learned(plan) {
-        // It is shown by what is known of it, or not at all.
+        // It is shown behind a guard of its inputs, or not at all.
         return TakenPage::Nothing;
     }
     if let Some(reply) = without_storing(request, plan, &page) {

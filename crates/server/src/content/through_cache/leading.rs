@@ -1,5 +1,5 @@
-//! The client's side of a fetch that its request leads: it begins the fetch, waits for what
-//! becomes of it, and answers with that.
+//! The client's side of a fetch that its request leads: it begins the fetch, waits for its
+//! result, and answers with that.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
 use upstream_fetch::FetchError;
 
-/// Leads the fetch and answers with what becomes of it.
+/// Leads the fetch and answers with its result.
 pub async fn lead_fetch(
     request: &mut Request,
     pass: &Arc<Pass>,

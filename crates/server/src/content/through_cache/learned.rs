@@ -87,7 +87,7 @@ impl LearnedFetch {
         self.told(store, stored, Some(digest));
     }
 
-    /// The application stands by what is stored.
+    /// The upstream confirms the stored response.
     pub fn freshened(self, store: &StorePlan, stored: &Arc<StoredResponse>) {
         self.told(store, stored, None);
     }
@@ -112,11 +112,11 @@ fn withdraw(store: &StorePlan, stored: &StoredResponse) -> WithdrawPage {
     Box::new(move |_path| made_for_an_address(&zone, &key, status))
 }
 
-/// The page of a key may be for the visitors of one network: removes what is stored of it, and has requests for it go past the
-/// cache for [`REMEMBER_ADDRESS_DATABASE`].
+/// The page of a key may be for the visitors of one network: removes its stored responses, and has requests for it go
+/// past the cache for [`REMEMBER_ADDRESS_DATABASE`].
 fn made_for_an_address(zone: &Zone, key: &CacheKey, status: u16) {
     let (key, now, why) = (key.as_ref(), Millis(clock::now()), Reason::AddressDatabase);
-    // First: a purge forgets what is remembered of the key.
+    // First: a purge forgets the remembered refusal of the key.
     zone.purge(PurgeTarget::Key(key), PurgeMode::Hard, now);
     zone.remember_not_shareable(&key, why, now.plus(REMEMBER_ADDRESS_DATABASE));
     let refusal = Refusal {
@@ -127,8 +127,8 @@ fn made_for_an_address(zone: &Zone, key: &CacheKey, status: u16) {
     zone.note_refusal(&key, refusal);
 }
 
-/// Is it remembered that the page may be for the visitors of one network? Without `cache_shared`, a request that goes past the
-/// cache would store what it fetches.
+/// Is it remembered that the page may be for the visitors of one network? Without `cache_shared`, a request that goes
+/// past the cache would store its response.
 pub fn is_for_an_address(store: &StorePlan, now: Millis) -> bool {
     let refused = || store.zone.refused(&store.key.as_ref(), now);
     store.sent.learned.is_some() && refused() == Some(Reason::AddressDatabase)
@@ -154,19 +154,20 @@ fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
     })
 }
 
-/// Are pages kept by what is known of them? During an upgrade the PHP of the other process writes as well. Pages of one
+/// Are pages kept by their learned inputs? During an upgrade the PHP of the other process writes as well. Pages of one
 /// session are few.
 fn keeps(plan: &Plan<'_>, rules: &LearnRules) -> bool {
     rules.keeps && plan.zone.trusts_guards() && plan.audience.group().is_none()
 }
 
-/// Are pages read from disk that are kept by what is known of them?
+/// Are pages read from disk that are kept by their learned inputs?
 pub fn reads_from_disk(plan: &Plan<'_>) -> bool {
     let rules = plan.rules.learn.as_ref();
     rules.is_some_and(|rules| rules.replays && keeps(plan, rules))
 }
 
-/// Stores a page again that was kept on disk, behind what decides whether it may be shown. `false`: it is of no use.
+/// Stores a page again that was kept on disk, behind the guard that decides whether it may be shown. `false`: it is of
+/// no use.
 pub fn store_again(request: &Request, plan: &Plan<'_>, page: &TierPage, body: Bytes) -> bool {
     let (now, head) = (Millis(request.now), &page.record.head);
     let pool = match &request.settings().content {

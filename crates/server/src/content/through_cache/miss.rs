@@ -116,7 +116,7 @@ pub async fn serve(
     }
 }
 
-/// Goes past what is stored; the response may be stored all the same.
+/// Goes past the stored response; the new one may be stored all the same.
 fn past(request: &mut Request, plan: &Plan<'_>, decision: &Decision) -> Step {
     request.cache.note_decision(decision);
     match decision.action {
@@ -186,7 +186,7 @@ pub fn decide(
     (decision, stand_in)
 }
 
-/// Looks once more, uncounted: what the request has waited for was of no use to it.
+/// Looks once more, uncounted: the response that the request has waited for was of no use to it.
 pub fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
     request.now = clock::now();
     let (key, now) = (plan.key.as_ref(), Millis(request.now));

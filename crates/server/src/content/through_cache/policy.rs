@@ -166,7 +166,7 @@ struct Facts<'r> {
     rules: &'r CacheRules,
     zone: &'r Arc<Zone>,
     key: Vec<u8>,
-    /// With `cache_shared`: what the shared request would not say.
+    /// With `cache_shared`: the parts that the shared request leaves out.
     left_out: LeftOut,
     /// The facts of the page have been asked for.
     page: Option<SharedPage>,
@@ -279,7 +279,7 @@ impl Facts<'_> {
     }
 }
 
-/// With nodes or learned pages: what becomes of what is stored for the request?
+/// With nodes or learned pages: decides how stored responses may be used for the request.
 #[cold]
 fn guarded_use(request: &mut Request) -> StoredUse {
     let visit = request.extras.own_visit.as_ref();

@@ -69,7 +69,7 @@ pub async fn prove(
             .evidence
             .begin(page.name, &page.left_out, (visitor, has_copy), request.now);
         let begins_shared = match part {
-            // The visitor has asked for pages of which it is not known what they do to a session.
+            // The visitor has asked for pages whose effect on a session is not known.
             Part::Shared if !guests::is_settled(request) => return Step::Direct,
             Part::Shared => {
                 let step = share(request, pass, plan);
@@ -107,8 +107,8 @@ pub async fn prove(
     }
 }
 
-/// Can the answer be compared with the shared one? A part of a page cannot, nor what depends on what the
-/// client has.
+/// Can the answer be compared with the shared one? A part of a page cannot, nor an answer that depends on the
+/// client's copy.
 fn is_comparable(request: &Request) -> bool {
     let head = request.received.head();
     request.route.method == Method::Get
@@ -192,7 +192,7 @@ fn visitor_of(request: &Request) -> u64 {
     hasher.finish()
 }
 
-/// Begins the shared request in the background; those who wait look at what is stored when it ends.
+/// Begins the shared request in the background; waiting requests look into the store when it ends.
 fn begin_shared(request: &mut Request, pass: &Arc<Pass>, plan: &Plan<'_>, page: &SharedPage) {
     let Some(leader) = tried::lead(request, plan) else {
         let seen = &request.configuration.live.alive_zones.seen_pages;

@@ -1,5 +1,5 @@
-//! The keys to remove from a zone: what a request to purge names, and what a write makes out of
-//! date (RFC 9111 §4.4). `purge` removes it.
+//! The keys to remove from a zone: those that a request to purge names, and those that a write
+//! makes out of date (RFC 9111 §4.4). `purge` removes it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
     }
 }
 
-/// Under which address what the request gets is stored.
+/// Returns the address under which the response to the request is stored.
 pub fn address_of(received: &ReceivedRequest, rules: &CacheRules) -> Vec<u8> {
     address::of_request(received.host(), received.target(), rules)
 }

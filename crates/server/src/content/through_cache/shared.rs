@@ -52,10 +52,10 @@ fn received(request: &Request) -> shared_request::ReceivedRequest<'_> {
     }
 }
 
-/// Appends the key of a request, less what `*_cache_key` adds.
+/// Appends the key of a request, without the additions of `*_cache_key`.
 ///
 /// # Errors
-/// Why it goes past the cache.
+/// The reason why it goes past the cache.
 #[inline]
 pub fn put_key(
     request: &Request,
@@ -67,7 +67,7 @@ pub fn put_key(
     Ok(visitor)
 }
 
-/// Appends to such a key what the page was seen to depend on.
+/// Appends to such a key the parts that the page was seen to depend on.
 ///
 /// # Errors
 /// It is too long for a key.
@@ -96,8 +96,8 @@ pub fn put_visitors_key(
     Ok(class)
 }
 
-/// Appends to such a key who the visitor is: all cookies that the application is sent, and the
-/// client's address. Gives the hash of it, which is what is appended.
+/// Appends the visitor's identity to such a key: all cookies that the application is sent, and the client's
+/// address. Returns its hash, which is appended.
 pub fn put_visitor(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) -> [u8; 32] {
     let mut identity = Vec::with_capacity(512);
     shared_request::put_all_cookies(&received(request), &rules.request, &mut identity);
@@ -113,12 +113,11 @@ pub fn put_visitor(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) ->
 
 /// Stands before a visitor among numbered values: no value of a variable has this number.
 const VISITOR: usize = u32::MAX as usize - 1;
-/// Stands before what `.htaccess` files set for scripts.
+/// Stands before variables that `.htaccess` files set for scripts.
 const SCRIPT_VARIABLE: usize = u32::MAX as usize - 2;
 
-/// Appends what the way through the configuration has left, which may have been chosen by
-/// anything of the request: the location, where the URL alone does not lead to it, and the
-/// values of `set` and of captures.
+/// Appends the traces of the way through the configuration, which may have been chosen by anything of the
+/// request: the location, where the URL alone does not lead to it, and the values of `set` and of captures.
 #[inline]
 fn put_way(request: &Request, key: &mut Vec<u8>) {
     let location = &request.compiled_location().name_in_key;

@@ -1,7 +1,7 @@
-//! Whether a visitor may be shown the answer to the shared request, by what was seen of the page.
+//! Whether a visitor may be shown the answer to the shared request, by the evidence about the page.
 //!
-//! Each thread remembers what it found for the latest visitors, so that a hit costs a hash of its key and of
-//! what the visitor's request leaves out. A remembered result holds until any page is no longer shared
+//! Each thread remembers its results for the latest visitors, so that a hit costs a hash of its key and of the
+//! parts that the shared request leaves out. A remembered result holds until any page is no longer shared
 //! (`Evidence::epoch`).
 
 use std::cell::RefCell;

@@ -79,7 +79,7 @@ pub struct FetchLinks {
     pub sharing: Option<Box<PageSharing>>,
     /// Sent when the fetch is over.
     pub trace: Option<Box<FetchTrace>>,
-    /// With `cache_shared`: what is known of the page.
+    /// With `cache_shared`: the evidence about the page.
     pub evidence: Option<EvidenceLink>,
     /// With `cache_guest_sessions`.
     pub guests: Option<Arc<SeenPages>>,
@@ -153,9 +153,9 @@ impl StorePlan {
         names.any(|name| self.sent.head.field(name).is_some())
     }
 
-    /// Adds the preferences that the application was sent to what the response varies on.
-    /// One response has named them; this one may say nothing of it (a redirect that the
-    /// language chose), and was shaped by them all the same.
+    /// Adds the preferences that the application was sent to the fields that the response varies on. One response has
+    /// named them; this one may say nothing of it (a redirect that the language chose), and was shaped by them all
+    /// the same.
     pub fn name_what_was_sent(&self, fields: &mut Cow<'_, [(Bytes, Bytes)]>) {
         let preferences = self.sent.preferences.as_ref();
         let Some(names) = preferences.filter(|names| !names.is_empty()) else {
@@ -194,10 +194,10 @@ impl StorePlan {
         self.past == Some(PastCache::OwnRequest)
     }
 
-    /// Does a response that may not be stored say that the stale copy is no longer what this page
-    /// is? A page that is gone, moved or private now must not be shown for as long as requests for
-    /// it come. Server errors say nothing of the page, nor does what concerns one request. A cookie is
-    /// often set for first visits only, but not in answer to the shared request, which is no visitor's.
+    /// Does a response that may not be stored show that the stale copy is out of date? A page that is gone, moved or
+    /// private now must not be shown for as long as requests for it come. Server errors are no evidence about the
+    /// page, nor are reasons that concern one request. A cookie is often set for first visits only, but not in
+    /// answer to the shared request, which is no visitor's.
     pub fn outdates(&self, status: u16, why: Reason) -> bool {
         let is_of_page = match self.sent.is_shared {
             true => !why.is_of_one_request(),
@@ -221,7 +221,7 @@ impl StorePlan {
     }
 }
 
-/// Puts together what a fetch for the cache asks, and what to do with its response.
+/// Prepares the request of a fetch for the cache, and the plan for its response.
 pub fn prepare(
     request: &mut Request,
     pass: &Arc<Pass>,
@@ -384,13 +384,13 @@ fn shares_with_guests(plan: &Plan<'_>) -> bool {
     rules.is_some_and(|rules| rules.guest_sessions.are_shared())
 }
 
-/// How long other nodes wait for a fetch, as a multiple of what the page took the last time, with bounds; and where
-/// that is not known.
+/// How long other nodes wait for a fetch, as a multiple of the page's last duration, with bounds; and if that is not
+/// known.
 const LOCK_FACTOR: u32 = 3;
 const LOCK_BOUNDS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 const LOCK_OF_NEW_PAGE: Duration = Duration::from_secs(5);
 
-/// Whether the page may come from another node, or go to others: what any visitor may be shown, and is looked up.
+/// Begins to share the page with other nodes, if any visitor may be shown it, and it is looked up.
 fn sharing(request: &Request, plan: &Plan<'_>, leader: &Leader) -> Option<PageSharing> {
     let rules = plan.rules;
     let is_kept = rules.learn.as_ref().is_some_and(|learn| learn.keeps);

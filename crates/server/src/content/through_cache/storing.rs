@@ -1,7 +1,7 @@
-//! A fetch that the cache leads: it asks the upstream, and stores the response while others
-//! read. It runs in a task of its own. If all who wait leave while it stands in line for the
-//! upstream, it ends there; what was sent finishes, whether or not a client waits.
-//! The client that began it receives a [`LeaderOutcome`].
+//! A fetch that the cache leads: it asks the upstream, and stores the response while others read. It
+//! runs in a task of its own. If all waiting requests leave while it stands in line for the upstream,
+//! it ends there; a request that was sent finishes, whether or not a client waits. The client that
+//! began it receives a [`LeaderOutcome`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -65,8 +65,8 @@ pub enum LeaderOutcome {
     Failed(FetchError),
 }
 
-/// Tells the client that began the fetch what became of it, if one did and still waits. The
-/// response is stored all the same.
+/// Sends the outcome to the client that began the fetch, if one did and still waits. The response is
+/// stored all the same.
 struct Report(Option<oneshot::Sender<LeaderOutcome>>);
 
 impl Report {
@@ -99,8 +99,8 @@ pub fn begin_in_background(
     begin(leader, spec, store, None)
 }
 
-/// Begins a task that fetches and stores. In a box, since a task's future of some kilobytes is
-/// copied nine times between spawning and the end: a twentieth of what a miss costs.
+/// Begins a task that fetches and stores. In a box, since a task's future of some kilobytes is copied
+/// nine times between spawning and the end: a twentieth of a miss.
 pub fn begin(
     leader: Leader,
     spec: FetchSpec,
@@ -110,8 +110,8 @@ pub fn begin(
     tokio::spawn(Box::pin(fetch_and_store(leader, spec, store, client)))
 }
 
-/// Fetches, decides what may be done with the response, and stores it while
-/// others read. Once the request is sent, this runs to its end, whether or not a client waits.
+/// Fetches, decides whether the response may be stored, and stores it while others read. Once the
+/// request is sent, this runs to its end, whether or not a client waits.
 async fn fetch_and_store(
     mut leader: Leader,
     mut spec: FetchSpec,
@@ -431,7 +431,7 @@ fn freshen(
             }
         },
         Err(why) => {
-            // Still what the upstream stands by, though not for keeping.
+            // The upstream still confirms it, though not for keeping.
             leader.not_shareable(why, Duration::ZERO, now);
             if matches!(why, Reason::Private | Reason::NoStoreDirective) && !store.is_bypass() {
                 let target = PurgeTarget::Key(store.key.as_ref());
@@ -447,7 +447,7 @@ fn freshen(
 }
 
 /// Fields of a 304 that count for the client that asked, whatever is stored (RFC 9111 §4.3.4): its
-/// cookies, and what it may do with the response.
+/// cookies, and its rules for the response.
 fn is_of_one_client(name: &[u8]) -> bool {
     const FIELDS: [&str; 3] = ["set-cookie", "cache-control", "expires"];
     FIELDS.iter().any(|field| same_name(name, field.as_bytes()))

@@ -1,4 +1,5 @@
-//! The requests of a trial: a visitor's request is a source of shared requests that say some of what the visitor's does.
+//! The requests of a trial: a visitor's request is a source of shared requests that copy some parts of
+//! the visitor's.
 
 use std::sync::Arc;
 
@@ -141,7 +142,7 @@ pub async fn fetch(
     })
 }
 
-/// Removes what is stored for the page: it is not what the page is.
+/// Removes the stored responses of the page, which are out of date.
 pub fn purge(source: &mut TrialSource) {
     let TrialSource { request, pass, .. } = source;
     let configuration = request.configuration.clone();

@@ -77,7 +77,7 @@ fn put_path(request: &Request, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// The query string, for the cache without what does not count.
+/// The query string, for the cache without the arguments that do not count.
 fn put_args(request: &Request, out: &mut Vec<u8>) -> bool {
     if request.cache.view.counts_all_arguments() {
         out.extend_from_slice(&request.route.args);

@@ -1,4 +1,4 @@
-//! `$ssl_*`: what the TLS handshake of a connection came to. Without TLS, none has a value.
+//! `$ssl_*`: the result of a connection's TLS handshake. Without TLS, none has a value.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -164,7 +164,7 @@ fn put_curve(tls: &TlsFacts, out: &mut Vec<u8>) -> bool {
     put(found.map(|group| group.openssl_name().as_bytes()), out)
 }
 
-/// Names; numbers for what has no name.
+/// Writes names; numbers for members without a name.
 fn put_list(
     numbers: &[u16],
     name: impl Fn(u16) -> Option<&'static str>,

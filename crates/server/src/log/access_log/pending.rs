@@ -72,7 +72,7 @@ impl GatheredLines {
         })
     }
 
-    /// Writes what need not wait any longer.
+    /// Writes the lines whose time has come.
     pub fn flush_due(&mut self) {
         for pending in self
             .buffers
@@ -154,7 +154,7 @@ impl Pending {
             && self.gzip_level == other.gzip_level
     }
 
-    /// Adds a line, which `put` appends to what is there.
+    /// Adds a line, which `put` appends to the earlier ones.
     pub fn append(&mut self, now: u64, put: impl FnOnce(&mut Vec<u8>)) {
         if self.lines.is_empty() {
             self.handle = self.sink.handle();

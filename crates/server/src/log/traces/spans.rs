@@ -1,5 +1,5 @@
-//! Spans, made when everything is over: of the request itself, and of what it has waited for. The
-//! times are those of the access log and of `$upstream_*`, in milliseconds.
+//! Spans, made when everything is over: of the request itself, and of its waits. The times are those
+//! of the access log and of `$upstream_*`, in milliseconds.
 
 use std::net::SocketAddr;
 
@@ -342,7 +342,7 @@ fn put_try(attempt: &Try, made: &mut Span) {
     ] {
         found.extend(number.map(|number| Attribute::number(name, number)));
     }
-    // Without a head, the status is what the failure comes to.
+    // Without a head, the status is derived from the failure.
     match (attempt.status, attempt.head_ms) {
         (Some(CLIENT_GONE), None) => {}
         (Some(status), _) if status < 500 => {}

@@ -1,7 +1,7 @@
 //! Running the tags of a page.
 //!
 //! ```text
-//! tokens ─► State::take: what is shown, what is asked for ─► pieces ─► pull: bytes, in order
+//! tokens ─► State::take: shown text, fragments to ask for ─► pieces ─► pull: bytes, in order
 //! ```
 //!
 //! Fragments are asked for when their tags are read and sent in the order of the page. The content
@@ -307,7 +307,7 @@ async fn settle_attempt(
     Some(settled)
 }
 
-/// Runs what was held. Held content may hold more of its kind.
+/// Runs the held content, which may hold more of its kind.
 fn run_held<'a>(
     page: &'a mut Request,
     tokens: Vec<Token>,
@@ -392,7 +392,7 @@ impl State {
         }
     }
 
-    /// Is what stands here shown?
+    /// Is the content at this place shown?
     fn is_shown(&self) -> bool {
         let is_hidden = |open: &Open| matches!(open, Open::Hidden(_));
         // Between the branches of a choice stands nothing but space.

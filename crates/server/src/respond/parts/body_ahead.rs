@@ -1,6 +1,6 @@
-//! A body that is read by a task of its own, so that the upstream's worker is free again whenever the body
-//! is shown. A page waits for its fragments, and a fragment for those before it: what they hold meanwhile,
-//! their own parts could not have.
+//! A body that is read by a task of its own, so that the upstream's worker is free again, whenever the body
+//! is shown. A page waits for its fragments, and a fragment for those before it: workers that they held
+//! meanwhile would be missing for their own parts.
 //!
 //! ```text
 //! upstream ─► task ─► Spool (memory, then a file) ─► next: the reply that shows it

@@ -61,7 +61,7 @@ struct State {
     time_format: String,
     /// The pieces to send, in order.
     waiting: VecDeque<Piece>,
-    /// No command is run before what waits is out.
+    /// No command is run before the waiting pieces are out.
     is_draining: bool,
 }
 
@@ -95,7 +95,7 @@ enum OpenedPart {
     Beyond(Bytes),
 }
 
-/// A part that has been answered, and what comes of its body.
+/// A part that has been answered, and the rest of its body.
 struct Part {
     request: Box<Request>,
     body: Box<dyn ArrivingBody<Request>>,
@@ -372,7 +372,7 @@ impl State {
     }
 
     /// `$name`, `TEXT = TEXT`, `TEXT != /PATTERN/`; `None` where the pattern gave up: then
-    /// neither this part of the page is shown nor what stands for the contrary.
+    /// neither this part of the page is shown nor its alternative.
     fn holds(&mut self, request: &mut Request, command: &Command) -> Option<bool> {
         let expression = command.parameter("expr").unwrap_or_default().trim_ascii();
         let Some(equals) = expression.iter().position(|&byte| byte == b'=') else {
