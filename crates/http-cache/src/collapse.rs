@@ -90,7 +90,7 @@ pub enum LaterJoin {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FlightUse {
     Answer,
-    /// Nothing: what is stale is shown while it is refreshed.
+    /// Nothing: the stale response is shown while it is refreshed.
     Refresh,
 }
 

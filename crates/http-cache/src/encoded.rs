@@ -80,7 +80,7 @@ struct Home {
     hash: u64,
 }
 
-/// The zone that a response is stored in, as what is kept beside the response sees it.
+/// The zone that a response is stored in, as seen by the memory kept beside the response.
 pub(crate) trait FormsHome: fmt::Debug + Send + Sync {
     /// Keeps an encoded form of the response with these `forms`: `put` makes it known, under the
     /// lock of the response's shard, so that it is counted wherever the response goes from there.
@@ -105,7 +105,7 @@ pub(crate) trait FormsHome: fmt::Debug + Send + Sync {
         put: &mut dyn FnMut(bool),
     ) -> Option<bool>;
 
-    /// A part of what files may take.
+    /// Takes a part of the memory that files may use.
     fn take_file_room(&self, bytes: u64) -> Option<Room>;
 }
 
@@ -142,7 +142,7 @@ impl EncodedForms {
         ready.collect()
     }
 
-    /// Lets go of what is there; what is being made goes on.
+    /// Drops the finished forms; forms being made go on.
     pub(crate) fn clear(&self) {
         let mut forms = self.forms.write();
         forms.retain(|(_, form)| matches!(form, Form::Making(_)));
@@ -236,9 +236,9 @@ impl Claim {
         PendingForm(self.ends.subscribe())
     }
 
-    /// Keeps what was made. True: it is counted in the zone's budget and stays with the response.
-    /// False: the response has left the zone, and only the tasks that wait for the form get it; or
-    /// the budget has no room, and the form is dropped.
+    /// Keeps the form that was made. True: it is counted in the zone's budget and stays with the
+    /// response. False: the response has left the zone, and only the tasks that wait for the form
+    /// get it; or the budget has no room, and the form is dropped.
     pub fn attach(self, body: Body) -> bool {
         let bytes = body.size_bytes() + FORM_BYTES;
         if let Some(slot) = body.file_slot() {
@@ -496,7 +496,7 @@ mod tests {
         body.file_slot().map_or(0, |slot| slot.file_bytes())
     }
 
-    /// Bytes of what can be found in the zone: responses, their forms and their files.
+    /// Returns the bytes of everything found in the zone: responses, their forms and their files.
     fn there(zone: &Zone) -> u64 {
         let names = (0..12).map(|name| format!("k{name}"));
         let stored = names.filter_map(|name| Some((find(zone, &name)?, key(&name))));
@@ -511,7 +511,7 @@ mod tests {
         bytes.sum()
     }
 
-    /// A zone and what is under way in it, driven by a seed.
+    /// A zone and its tasks under way, driven by a seed.
     struct Run {
         zone: Arc<Zone>,
         random: Random,

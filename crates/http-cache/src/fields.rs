@@ -249,7 +249,7 @@ impl StoredFields {
             .unwrap_or_default()
     }
 
-    /// The lines and what finds a field in them.
+    /// Returns the lines and the spans that find a field in them.
     pub(crate) fn block(&self) -> &Bytes {
         &self.block
     }

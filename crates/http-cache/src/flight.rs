@@ -1,11 +1,11 @@
 //! One fetch under way and the table of all of them. The states are drawn in `collapse/LIFECYCLE.md`.
 //!
 //! A flight is shared by its leader, its followers and its readers. Everything that changes sits
-//! behind one short lock that is never held while waiting; each change wakes all who wait, and each
-//! of them looks for itself. Received bytes are kept until the response is complete, so that a
-//! reader may be slower than the leader. Only a response that outgrows what may be stored turns
-//! into a passing one: then bytes leave as soon as every reader has them, and the leader waits for
-//! the slowest ([`Flight::room`]), as long as it cares to ([`Flight::break_off_slowest`]).
+//! behind one short lock that is never held while waiting; each change wakes all who wait, and each of
+//! them looks for itself. Received bytes are kept until the response is complete, so that a reader may
+//! be slower than the leader. Only a response that outgrows the bound for storing turns into a passing
+//! one: then bytes leave as soon as every reader has them, and the leader waits for the slowest
+//! ([`Flight::room`]), as long as it cares to ([`Flight::break_off_slowest`]).
 
 use crate::fields::RequestFields;
 use crate::guard::{FlightGuard, Guard};
@@ -29,7 +29,7 @@ use tokio::sync::Notify;
 /// Bytes that a passing response keeps for its slowest reader.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// Bound on fetches in the table; beyond it requests go alone. Far above what any upstream takes.
+/// Bound on fetches in the table; beyond it requests go alone. Far above the capacity of any upstream.
 const MAX_FLIGHTS: u64 = 65_536;
 
 pub(crate) struct Flight {
@@ -100,7 +100,7 @@ pub(crate) struct State {
     received_bytes: u64,
     /// Bytes taken from the zone's budget.
     reserved_bytes: u64,
-    /// Has outgrown what may be stored.
+    /// Has outgrown the bound for storing.
     is_passing: bool,
     /// None: has left.
     readers: Vec<Option<ReaderPosition>>,
@@ -246,7 +246,7 @@ impl Flight {
         !state.is_sent || state.began > time
     }
 
-    /// Has nothing changed since the upstream was sent the request, of what its response may be made of?
+    /// Have the inputs of the response not changed since the upstream was sent the request?
     pub(crate) fn is_current(&self, now: Millis) -> bool {
         self.guard.is_good(now) || !self.state.lock().is_sent
     }
@@ -462,7 +462,7 @@ impl Flight {
         next
     }
 
-    /// Why what was read to its end is not stored.
+    /// Returns why a response that was read to its end is not stored.
     pub(crate) fn why_not_stored(&self) -> Option<Reason> {
         match &self.state.lock().phase {
             Phase::Finished(why) => Some(*why),
@@ -665,7 +665,7 @@ impl Flights {
         }
     }
 
-    /// Gives back what the tables have grown to beyond the flights that there are.
+    /// Gives back the memory of tables beyond the flights that there are.
     pub(crate) fn shrink(&self) {
         for shard in &self.shards {
             shard.lock().shrink_to_fit(|flight| flight.key.hash());

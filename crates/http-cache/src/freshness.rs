@@ -221,7 +221,7 @@ fn accel_expires(fields: &[Field], now: Millis) -> LifetimeRule {
     LifetimeRule::For(lifetime, LifetimeSource::AccelExpires)
 }
 
-/// `12`, `0.5`, `.5`: seconds as milliseconds, what is below a millisecond cut off.
+/// `12`, `0.5`, `.5`: seconds as milliseconds, rounded down.
 fn decimal_millis(text: &[u8]) -> Option<u64> {
     let (whole, fraction) = match memchr::memchr(b'.', text) {
         Some(dot) => (text.get(..dot)?, text.get(dot + 1..)?),
@@ -314,7 +314,7 @@ fn by_heuristic(
 /// The age a response had when it came (RFC 9111 §4.2.3, without the delay of this hop).
 pub(crate) fn initial_age(fields: &[Field], now: Millis) -> Duration {
     let stated = first(fields, "age")
-        // RFC 9111 §5.1: the first member counts; what is no number is ignored.
+        // RFC 9111 §5.1: the first member counts; a member that is no number is ignored.
         .and_then(|value| value.split(|&b| b == b',').next())
         .and_then(|value| delta_seconds(value.trim_ascii()))
         .unwrap_or_default();
@@ -511,7 +511,7 @@ fn delta_seconds(text: &[u8]) -> Option<Duration> {
     digits(text).map(|secs| Duration::from_secs(secs.min(MAX_DELTA_SECS)))
 }
 
-/// One or more digits; what does not fit is the largest number.
+/// One or more digits; a value that does not fit is the largest number.
 fn digits(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;

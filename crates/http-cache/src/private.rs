@@ -85,7 +85,7 @@ impl Groups {
         }
     }
 
-    /// Gives back what the table has grown to beyond the groups that there are.
+    /// Gives back the memory of the table beyond the groups that there are.
     pub(crate) fn shrink(&self) {
         self.table.lock().shrink_to_fit();
     }

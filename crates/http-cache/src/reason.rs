@@ -45,7 +45,7 @@ pub enum DecidedBy {
     Moment,
     /// The head of the response.
     Response,
-    /// The body of the response, or what happened while it arrived.
+    /// The body of the response, or an event while it arrived.
     Body,
 }
 

@@ -5,7 +5,7 @@
 //! form 1 │ status 2 │ flags 1 │ lifetime source 1 │ fresh for 8 │ age at receipt 8
 //!        │ stale-while-revalidate 8 │ stale-if-error 8 │ made in 2 │ reason │ address
 //!        │ count of tags 4, tags │ count of names of `Vary` 4, names, their values │ length of the fields' lines 4, fields
-//!        │ in form 3: what the page was made of
+//!        │ in form 3: the inputs of the page
 //! ```
 //!
 //! Numbers are big-endian, and each text has its length before it. The fields are one text, as they lie in
@@ -66,7 +66,7 @@ pub struct PageRecord {
 }
 
 impl PageRecord {
-    /// By what it is purged.
+    /// Returns the names by which it is purged.
     #[must_use]
     pub fn names(&self) -> LabelNames<'_> {
         LabelNames {
@@ -82,7 +82,8 @@ impl PageRecord {
     }
 }
 
-/// May the response be kept elsewhere? A private one never is, nor one with a guard without what it was `made_of`.
+/// May the response be kept elsewhere? A private one never is, nor one with a guard without its inputs
+/// `made_of`.
 #[must_use]
 pub fn may_be_written(key: &[u8], response: &StoredResponse, made_of: Option<&[u8]>) -> bool {
     let address = response.labels.address().unwrap_or_default();
@@ -149,7 +150,7 @@ pub struct KeptBytes<'a> {
     pub age: Option<Duration>,
 }
 
-/// Reads what [`write()`] has written of a response without a guard; `None` where it is anything else.
+/// Reads the record that [`write()`] has written of a response without a guard; `None` for anything else.
 #[must_use]
 pub fn read(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
     read_any(kept, now).filter(|page| page.made_of.is_none())
@@ -172,7 +173,7 @@ pub fn read_any(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
     }
 }
 
-/// For fuzzing: what is read is written again, and comes back as it was.
+/// For fuzzing: a record that was read is written again, and comes back as it was.
 ///
 /// # Panics
 /// When it does not.

@@ -1,5 +1,5 @@
-//! A stored response and its head: what the cache hands out. Once made it does not change, except
-//! that it notes when a fetch for a newer one last failed.
+//! A stored response and its head, which the cache hands out. Once made it does not change, except that
+//! it notes when a fetch for a newer one last failed.
 //!
 //! The head exists first: it is published to followers while the body still arrives. The stored
 //! response adds the body when all of it is there. Freshening on a 304 and a soft purge make a new
@@ -99,12 +99,12 @@ pub struct StoredHead {
 }
 
 impl StoredHead {
-    /// Puts together what came and what was decided.
+    /// Creates the head from the received one and the decision to store it.
     #[must_use]
     pub fn new(head: &ResponseHead<'_>, storable: &Storable, now: Millis) -> StoredHead {
         StoredHead {
             status: head.status,
-            // A copy: what was received is a slice of a whole buffer.
+            // A copy: the received phrase is a slice of a whole buffer.
             reason: head.reason.into(),
             fields: StoredFields::new(head.fields),
             declared_length: head.declared_length,
@@ -464,8 +464,8 @@ impl StoredResponse {
     }
 
     /// Bytes of memory the response takes under a key of `key_len` bytes: key, body, fields and
-    /// bookkeeping as the allocator rounds them. The zone adds the index, and what encoded forms
-    /// and files take when they come.
+    /// bookkeeping as the allocator rounds them. The zone adds the index, and the memory of encoded
+    /// forms and files when they come.
     #[must_use]
     pub(crate) fn size_bytes(&self, key_len: usize) -> usize {
         let separate = match self.is_small() {
@@ -495,8 +495,8 @@ mod tests {
         assert!(size_of::<StoredResponse>() + 2 * size_of::<usize>() <= 256);
     }
 
-    /// The phrase and the fields of a proxied response are slices of what came in one read, with
-    /// the beginning of the body. Kept as such, 1 KB of page took 3 KB.
+    /// The phrase and the fields of a proxied response are slices of the bytes of one read, with the
+    /// beginning of the body. Kept as such, 1 KB of page took 3 KB.
     #[test]
     fn a_stored_head_holds_no_received_buffer() {
         let received = Bytes::from(b"HTTP/1.1 200 Fine\r\nX: 1\r\n\r\nbody".to_vec());

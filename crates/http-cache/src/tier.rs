@@ -3,7 +3,7 @@
 //!
 //! A response that comes from there is a fetch that began at its stamp: it may be used if no purge that is
 //! written down since then names it ([`Zone::promote`](crate::Zone::promote)). So a tier is never searched
-//! for what a purge has hit. It writes the purges down instead, and gives them back at its next start
+//! for purged pages. It writes the purges down instead, and gives them back at its next start
 //! ([`Zone::recall`](crate::Zone::recall)).
 //!
 //! ```text
@@ -52,10 +52,10 @@ pub trait Tier: fmt::Debug + Send + Sync {
         now: Millis,
     ) -> TierLook;
 
-    /// A response was stored in memory: what is kept under its key is older.
+    /// A response was stored in memory: the page under its key is older.
     fn note_stored(&self, key: &KeyRef<'_>, response: &Arc<StoredResponse>, now: Millis);
 
-    /// A response with a guard, which was stored before, is kept for so long by what it was made of.
+    /// A response with a guard, which was stored before, is kept for that time with its inputs `made_of`.
     fn note_kept(
         &self,
         key: &KeyRef<'_>,

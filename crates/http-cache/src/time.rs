@@ -61,8 +61,8 @@ impl Span {
     }
 }
 
-/// A length of time in two bytes, to eleven significant bits: what there is room for in a stored
-/// response. Up to an hour; what is longer counts as the longest.
+/// A length of time in two bytes, to eleven significant bits: a stored response has no room for
+/// more. Up to an hour; a longer time counts as the longest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoughSpan(u16);
 

@@ -91,7 +91,7 @@ impl VaryKey {
         }
     }
 
-    /// The values of a request for what a response is known to vary on.
+    /// Creates the key of a request for the fields that a response is known to vary on.
     #[must_use]
     pub(crate) fn for_request(spec: Arc<VarySpec>, request: &dyn RequestFields) -> VaryKey {
         let mut values = Vec::new();
@@ -371,7 +371,7 @@ mod tests {
         let language = |value: &str| format!("Accept-Language: {value}");
         for (left, right, expected) in [
             ("en, de", "en,de", true),
-            // The first is what many applications take, whatever its weight.
+            // Many applications take the first, whatever its weight.
             ("en, de", "de,en", false),
             ("en;q=0.5, de", "de, en;q=0.5", false),
             ("en, de", "eN , De", true),

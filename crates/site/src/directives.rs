@@ -1,4 +1,4 @@
-//! The directive table: every directive, where it may be written, and what it does.
+//! The directive table: every directive, where it may be written, and its effect.
 //!
 //! One entry for each directive is read by the check of a configuration, by `mayfly check
 //! --explain` and by the reference page, so that behaviour and documentation agree. A new

@@ -1,7 +1,8 @@
-//! Finds what reaches the application and is not in the cache key, for `mayfly check`.
+//! Finds inputs that reach the application and are not in the cache key, for `mayfly check`.
 //!
 //! Without `cache_shared`, fields are sent to the application as nginx sends them. If such a
-//! field changes a page and is not in the key, one visitor decides what the others see.
+//! field changes a page and is not in the key, one visitor decides about the page that others
+//! see.
 
 use std::collections::BTreeSet;
 use std::fmt;

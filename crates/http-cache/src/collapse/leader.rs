@@ -19,7 +19,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long it is remembered that a response outgrew what may be stored.
+/// How long it is remembered that a response outgrew the bound for storing.
 const TOO_LARGE_MEMORY: Duration = Duration::from_secs(10);
 
 /// The duty to fetch. Dropped without an ending, it releases all followers as failed.
@@ -80,7 +80,8 @@ pub struct ArrivingResponse {
 pub enum PushResult {
     /// Kept; go on.
     Kept,
-    /// The response has outgrown what may be stored: call [`ArrivingResponse::room`] before the next push.
+    /// The response has outgrown the bound for storing: call [`ArrivingResponse::room`] before the next
+    /// push.
     TooLarge,
     /// The response will not be stored and has no readers left: stop fetching.
     Unwanted,
@@ -257,8 +258,8 @@ impl Leader {
         self.duty.end(|state| state.complete(told));
     }
 
-    /// The response may not be shared: releases all followers together and remembers it
-    /// (for no time: leaves what is remembered as it is).
+    /// The response may not be shared: releases all followers together and remembers it (for no time:
+    /// leaves the memory as it is).
     pub fn not_shareable(mut self, why: Reason, remember_for: Duration, now: Millis) {
         let key = self.duty.flight.key.as_ref();
         // Remembered before the flight leaves the table: the next request sees one or the other.

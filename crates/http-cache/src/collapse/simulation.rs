@@ -355,7 +355,7 @@ async fn fetch(
         }
         _ => {}
     }
-    // Some are over soon, and some outlive what happens to the server.
+    // Some are over soon, and some outlive a crash of the server.
     let lifetime = ["Cache-Control: max-age=1", "Cache-Control: max-age=60"][world.below(2)];
     let lines: &[&str] = match page {
         VARYING => &[lifetime, "Vary: X"],
@@ -431,7 +431,7 @@ async fn purger(world: Rc<World>) {
             upgrade::settled(&world, is_old).await;
         }
         if !world.disk.leaves_out(Rule::WaitForSync) && zones.iter().any(disk::is_of) {
-            // A slow disk: what is fetched meanwhile may be on it before.
+            // A slow disk: pages fetched meanwhile may be on it before.
             for _ in 0..world.below(60) {
                 pause().await;
             }

@@ -1,8 +1,8 @@
-//! The purge clock of a zone, and what purges say about stored responses and about fetches.
+//! The purge clock of a zone, and the verdicts of purges on stored responses and on fetches.
 //!
-//! The order that keeps the promise: a purge first writes itself down ([`Purges::record`]), then
-//! removes what is stored, or sets the stamps of labels; an insert first enters its labels, then looks
-//! at what is written down while it holds the shard's lock. Whichever comes first, the other sees it.
+//! The order that keeps the promise: a purge first writes itself down ([`Purges::record`]), then removes
+//! stored responses, or sets the stamps of labels; an insert first enters its labels, then looks at the
+//! recorded purges while it holds the shard's lock. Whichever comes first, the other sees it.
 //!
 //! A stored response remembers up to which stamp its labels have been compared (`compared_until`). A
 //! hit compares that with `good_since`, the last stamp at which a purge may have hit anything stored,
@@ -18,7 +18,7 @@ use parking_lot::RwLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, SeqCst};
 
-/// A zone's purge clock and what it remembers of purges.
+/// A zone's purge clock and its memory of purges.
 pub(crate) struct Purges {
     clock: AtomicU64,
     /// Stored responses with an earlier stamp are gone.
@@ -171,7 +171,7 @@ impl Purges {
         self.clock.fetch_max(stamp.0, SeqCst);
     }
 
-    /// Purges up to this stamp are not known: what is older is not to be used.
+    /// Forgets the purges up to this stamp: older responses are not to be used.
     pub(crate) fn forget_before(&self, stamp: Stamp) {
         self.recent.write().forget_before(stamp.0);
     }
@@ -220,7 +220,7 @@ impl Purges {
         self.guarded_since.store(u64::MAX, SeqCst);
     }
 
-    /// They do again: for what is fetched from now on.
+    /// Guards count again, for fetches from now on.
     pub(crate) fn trust_guards(&self) {
         if !self.trusts_guards() {
             self.labels_changed();

@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Tag,
 }
 
-/// By what a response can be purged, beside its key.
+/// The labels by which a response can be purged, beside its key.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LabelNames<'a> {
     /// Host in lower case, decoded path, and the arguments that count behind `?`. Variants,
@@ -380,7 +380,7 @@ impl LabelTable {
         sum
     }
 
-    /// Gives back what the tables have grown to beyond the labels that there are.
+    /// Gives back the memory of tables beyond the labels that there are.
     pub(crate) fn shrink(&self) {
         for shard in &self.shards {
             shard.lock().shrink_to_fit(rehash);

@@ -6,8 +6,8 @@
 //! the purge: when a purge returns, no answer begun afterwards shows older data.
 //!
 //! ```text
-//! clock    the clock of a zone, and what purges of the whole zone say about a stored response
-//! labels   by what a stored response is purged: its address, its tags
+//! clock    the clock of a zone, and the verdict of its purges on a stored response
+//! labels   the labels of a stored response: its address, its tags
 //! recent   the purges that fetches under way may have missed
 //! written  targets as bytes, for a journal
 //! ```

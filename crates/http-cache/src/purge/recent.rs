@@ -1,5 +1,5 @@
-//! The purges that fetches under way may have missed: what they will carry is known when they end. The
-//! same for responses that were kept elsewhere, whose fetch began long ago.
+//! The purges that fetches under way may have missed: their labels are known when they end. Responses that
+//! were kept elsewhere, whose fetch began long ago, are compared with them too.
 
 use super::labels::{Kind, LabelNames, Labels, label_hash};
 use super::{Pattern, PurgeMode, PurgeTarget};
@@ -23,12 +23,12 @@ pub(crate) struct RecentPurges {
     forgotten: u64,
 }
 
-/// The last purge of what has a hash.
+/// The last purge of a target that has a hash.
 #[derive(Clone, Copy)]
 struct LatestPurge {
-    /// The hash, but for its lowest bit: 1 where one of the purges that are remembered was a hard one.
-    /// A later soft one does not bring back what that one has removed, and eight more bytes for each
-    /// entry would tell only whether a page is gone or stale.
+    /// The hash, but for its lowest bit: 1 where one of the purges that are remembered was a hard one. A
+    /// later soft one does not bring back pages that a hard one has removed, and eight more bytes for
+    /// each entry would tell only whether a page is gone or stale.
     hash_and_mode: u64,
     stamp: u64,
 }
@@ -86,7 +86,7 @@ impl RecentPurges {
             }
             PurgeTarget::Everything => {
                 self.floor = self.floor.max(stamp);
-                // After a soft one, earlier hard ones have still removed what they named.
+                // Earlier hard purges have removed their pages even if a soft one follows.
                 if mode == PurgeMode::Hard {
                     self.forget_before(stamp);
                     self.latest.clear();

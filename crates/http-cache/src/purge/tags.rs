@@ -7,8 +7,8 @@ const MAX_BYTES: usize = 1 << 20;
 /// One tag: as many bytes.
 const MAX_TAG_BYTES: usize = 1024;
 
-/// Names of the data that a response was made of, in no order. Bounded: what passes the bounds is
-/// remembered as missing ([`Tags::checked`]), never left out in silence.
+/// Names of the data that a response was made of, in no order. Bounded: the set remembers that tags
+/// beyond the bounds are missing ([`Tags::checked`]), never left out in silence.
 #[derive(Clone, Debug, Default)]
 pub struct Tags {
     bytes: Vec<u8>,

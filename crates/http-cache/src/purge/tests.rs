@@ -1,5 +1,5 @@
-//! Purges by address and by tag, of what is stored and of what is under way: each thing that can be under way
-//! is staged.
+//! Purges by address and by tag, of stored responses and of those under way: each kind of work under way is
+//! staged.
 
 use super::*;
 use crate::collapse::{Follower, FollowerOutcome, Join, JoinRequest, Leader, Urgency};

@@ -5,8 +5,8 @@
 //! pattern   form 1 byte │ text
 //! ```
 //!
-//! No hash is written: those of this crate differ from one start to the next. A text that is longer than
-//! what is kept elsewhere may have ([`MAX_NAME_BYTES`]) names nothing there.
+//! No hash is written: those of this crate differ from one start to the next. A text longer than names of
+//! kept responses ([`MAX_NAME_BYTES`]) names nothing there.
 
 use super::{OwnedPurgeTarget, Pattern, PurgeTarget};
 use crate::key::CacheKey;
@@ -30,7 +30,7 @@ const STARTS_WITH: u8 = 1;
 const OF_HOST: u8 = 2;
 const MATCHING: u8 = 3;
 
-/// Makes a pattern again from what [`Pattern::Matching`] has written; `None` where it cannot be read.
+/// Makes a pattern again from the text of [`Pattern::Matching`]; `None` if it cannot be read.
 pub type ReadPattern = dyn Fn(&[u8]) -> Option<Pattern>;
 
 impl OwnedPurgeTarget {

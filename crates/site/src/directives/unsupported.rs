@@ -3,7 +3,7 @@
 //! The check reports them by name, so that operators do not look for a typing mistake, and
 //! advises a replacement.
 
-/// Names or beginnings of names (`js_*`), and what to do.
+/// Names or beginnings of names (`js_*`), and the advice.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("absent_ok", "leave it out"),
     ("accept_zone", "leave it out"),

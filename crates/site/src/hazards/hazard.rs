@@ -47,7 +47,7 @@ pub struct Hazard {
     pub edits: Vec<HazardEdit>,
 }
 
-/// Takes what a rule finds.
+/// Collects the findings of a rule.
 pub(super) struct HazardSink<'a> {
     pub rule: &'static HazardRule,
     pub found: &'a mut Vec<Hazard>,

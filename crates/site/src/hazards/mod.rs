@@ -1,11 +1,11 @@
-//! Hazards of a configuration: lines that are accepted and let strangers do or see what the operator did not
-//! mean, for `mayfly check`.
+//! Hazards of a configuration: lines that are accepted and give strangers access that the operator did not intend,
+//! for `mayfly check`.
 //!
 //! ```text
 //! Ast ──tree──► Blocks ──rules::RULES──► Hazards, in the order of the text
 //! ```
 //!
-//! A rule is one entry of a table with one function; it sees one block and what encloses it. A finding has its
+//! A rule is one entry of a table with one function; it sees one block and the blocks around it. A finding has its
 //! place, its consequence and the text to write instead; if only one correction is right, it has the edits, too.
 
 mod edit;

@@ -1,4 +1,4 @@
-//! The table of rules. A function looks at one block and at what encloses it, and is silent where it cannot
+//! The table of rules. A function looks at one block and at those around it, and is silent where it cannot
 //! know: a report that was wrong once is not read again.
 
 mod access;
@@ -35,7 +35,7 @@ const fn warning(name: &'static str, happens: &'static str, find: FindHazard) ->
     }
 }
 
-/// All rules, by what they are about.
+/// All rules, by subject.
 #[rustfmt::skip]
 pub static RULES: &[HazardRule] = &[
     // The cache.

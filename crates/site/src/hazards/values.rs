@@ -116,7 +116,7 @@ pub(super) fn address_is_local(text: &str) -> bool {
     }
 }
 
-/// Does the line end what a location does, so that settings beside it do not matter?
+/// Does the line end the location's work, so that settings beside it do not matter?
 pub(super) fn leaves_location(line: &Directive) -> bool {
     match (&*line.name.text, line.args.last()) {
         ("return", _) => true,
@@ -125,7 +125,7 @@ pub(super) fn leaves_location(line: &Directive) -> bool {
     }
 }
 
-/// The host of a URL with variables, or where it may stand: what precedes its path.
+/// Returns the host of a URL with variables: the part before its path.
 pub(super) fn host_part(url: &str) -> &str {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let paths = [

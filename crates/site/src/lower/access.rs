@@ -1,4 +1,4 @@
-//! Lowers who may make a request and what the client's address is: `allow`, `deny`,
+//! Lowers the directives for access and for the client's address: `allow`, `deny`,
 //! `auth_basic`, `set_real_ip_from`, `trusted_proxy`, `valid_referers`.
 
 use std::net::IpAddr;

@@ -251,7 +251,7 @@ impl Lowering<'_> {
         self.zone_index(word, word, &names, by).map(CacheZoneId)
     }
 
-    /// Warns where a line would switch off what protects visitors from each other.
+    /// Warns of a line that would switch off the protection of visitors from each other.
     fn warn_of_ignored_fields(
         &mut self,
         level: &Level<'_>,
@@ -326,7 +326,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// Warns about keys under which a purge cannot find what GET and HEAD have stored.
+    /// Warns about keys under which a purge cannot find the responses that GET and HEAD have
+    /// stored.
     fn warn_of_purges_that_find_nothing(
         &mut self,
         level: &Level<'_>,

@@ -23,7 +23,7 @@ impl Lowering<'_> {
         rules: &mut CacheRules,
         is_handled: bool,
     ) {
-        // With `cache_shared`, what bypasses is not stored.
+        // With `cache_shared`, bypassing responses are not stored.
         if self.flag(level, "cache_store_bypassed", false) || rules.shared.is_some() {
             return;
         }

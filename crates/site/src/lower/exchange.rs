@@ -1,4 +1,5 @@
-//! Lowers what all protocols towards upstreams share: timeouts, buffers, retries, fields.
+//! Lowers the settings that all protocols towards upstreams share: timeouts, buffers, retries,
+//! fields.
 //!
 //! One function reads all prefixes: `fastcgi_read_timeout` and `proxy_read_timeout` are the
 //! same setting.
@@ -25,7 +26,7 @@ pub(crate) struct DirectivePrefix {
     pub failures: &'static [FailureWord],
 }
 
-/// A word for a failure, and what it sets.
+/// A word for a failure, and the flag that it sets.
 pub(crate) type FailureWord = (&'static str, fn(&mut Failures) -> &mut bool);
 
 /// After these, another server is asked.

@@ -15,8 +15,8 @@ use crate::model::*;
 const SET: &str = "more_set_headers";
 const CLEAR: &str = "more_clear_headers";
 
-/// Fields without which, or with another value of which, a message would be framed differently
-/// from what is sent (RFC 9110 §7.6.1, RFC 9112 §6).
+/// Fields without which, or with another value of which, a message would be framed differently from
+/// the bytes that are sent (RFC 9110 §7.6.1, RFC 9112 §6).
 const OF_FRAMING: &[&str] = &[
     "connection",
     "content-length",

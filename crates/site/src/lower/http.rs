@@ -1,4 +1,4 @@
-//! Lowers the `http` block: what servers share, the servers, and their listeners.
+//! Lowers the `http` block: its shared settings, the servers, and their listeners.
 //!
 //! Names are declared first (variables, groups, zones), so that values may use them wherever
 //! they are written.

@@ -1,4 +1,4 @@
-//! `Ast` to [`Site`]: what the configuration means.
+//! Lowers an `Ast` to a [`Site`]: the meaning of the configuration.
 //!
 //! ```text
 //! Ast --check--> Nodes --declare names--> tables --settings of each level--> Site

@@ -10,7 +10,7 @@ use super::values::{seconds, to_usize};
 use crate::check::Node;
 use crate::model::*;
 
-/// Attributes of one span or resource: what the SDKs of OpenTelemetry take by default.
+/// Attributes of one span or resource: the default bound of OpenTelemetry's SDKs.
 const MAX_ATTRIBUTES: usize = 128;
 
 const MAX_BATCH_SIZE: u64 = 16_384;
@@ -223,7 +223,7 @@ impl Lowering<'_> {
     }
 }
 
-/// `[http://|https://]HOST:PORT[/PATH]`, or what was expected.
+/// Parses `[http://|https://]HOST:PORT[/PATH]`; an error is the expected form.
 fn endpoint(text: &str) -> Result<OtelEndpoint, &'static str> {
     let (is_tls, rest) = match text.split_once("://") {
         None => (false, text),

@@ -260,7 +260,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Does the name of the variable end in what a client has named?
+/// Does the name of the variable end in a part that a client has named?
 fn is_open(name: &str) -> bool {
     starts_with(name, "arg_") || starts_with(name, "cookie_")
 }

@@ -19,7 +19,7 @@ const BUILTIN_SESSIONS: u64 = 20 * 1024;
 /// How much plaintext a record carries at most (RFC 8446 §5.1).
 const MAX_RECORD_BYTES: u64 = 16 << 10;
 
-/// Commands of OpenSSL's configuration that concern what rustls decides by itself.
+/// Commands of OpenSSL's configuration about choices that rustls makes by itself.
 const COMMANDS_WITHOUT_EFFECT: &[&str] = &[
     "ClientSignatureAlgorithms",
     "DHParameters",
@@ -29,7 +29,7 @@ const COMMANDS_WITHOUT_EFFECT: &[&str] = &[
     "SignatureAlgorithms",
 ];
 
-/// Options of `ssl_conf_command Options` that say what is so in any case, or what changes speed
+/// Options of `ssl_conf_command Options` that are always in force here, or that change speed
 /// only.
 const OPTIONS_WITHOUT_MEANING: &[&str] = &[
     "-Compression",
@@ -402,7 +402,8 @@ impl Lowering<'_> {
         algorithms
     }
 
-    /// Puts what a list leaves into `chosen`. `function` is what fails in nginx.
+    /// Puts the members of a list into `chosen`. `function` is OpenSSL's function that fails in
+    /// nginx.
     fn select<T>(&mut self, word: &Word, list: Selection<T>, function: &str, chosen: &mut Vec<T>) {
         match list {
             Selection::Some(list) => *chosen = list,

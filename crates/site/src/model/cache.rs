@@ -118,7 +118,7 @@ pub struct CacheRules {
 /// `cache_learn`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnRules {
-    /// `cache_learn on`: pages are kept by what is known of them.
+    /// `cache_learn on`: pages are kept by their learned inputs.
     pub keeps: bool,
     /// `cache_learn_max`
     pub most: Duration,
@@ -155,14 +155,14 @@ pub enum LiftedByPurges {
     FromStart,
 }
 
-/// A line of the configuration that has a say in what is stored.
+/// A line of the configuration that affects storing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleLine {
     /// Its directive.
     pub directive: Box<str>,
     /// The directive and its arguments.
     pub text: Box<str>,
-    /// `FILE:LINE`, or which line of what prints it.
+    /// `FILE:LINE`, or the line in the output of the command that prints the configuration.
     pub at: Box<str>,
 }
 
@@ -251,7 +251,7 @@ pub enum CookieInKey {
 #[derive(Debug, Clone)]
 pub struct SharedRules {
     pub request: Arc<Rules>,
-    /// `*_cache_key`, if it is given: added to what is always in the key.
+    /// `*_cache_key`, if it is given: added to the usual parts of the key.
     pub key: Option<Template>,
     /// `cache_crawler_valid`: the shortest lifetime of pages for crawlers.
     pub crawler_lifetime: Option<Duration>,
@@ -269,7 +269,7 @@ pub enum GuestSessions {
     Off,
     /// That a page begins a session does not make it private.
     On,
-    /// Nor does what all pages of the site say alike.
+    /// Caching fields that all pages of the site have alike are ignored, too.
     Uniform,
 }
 

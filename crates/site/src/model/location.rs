@@ -19,8 +19,8 @@ pub struct Location {
     pub limit_except: Option<LimitExcept>,
     /// Locations nested in this one.
     pub inner: Locations,
-    /// Length of the matched prefix: what `alias` replaces. `None` for pattern
-    /// and named locations.
+    /// Length of the matched prefix, which `alias` replaces. `None` for pattern and named
+    /// locations.
     pub prefix_bytes: Option<usize>,
     /// `internal`.
     pub internal: bool,

@@ -14,9 +14,9 @@ pub struct CacheNodes {
     pub password: Option<String>,
     /// The number of the engine's database.
     pub database: u32,
-    /// `key=`: by what the pages are sealed that nodes share.
+    /// `key=`: the file with the key that seals shared pages.
     pub page_key: Option<PathBuf>,
-    /// `name=`: what the names of keys begin with.
+    /// `name=`: the prefix of the engine's keys.
     pub name: String,
 }
 

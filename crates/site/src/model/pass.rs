@@ -1,5 +1,5 @@
-//! How a location passes requests on (`fastcgi_pass`, `proxy_pass`, `memcached_pass`): what all
-//! protocols share, and what only one of them has.
+//! How a location passes requests on (`fastcgi_pass`, `proxy_pass`, `memcached_pass`): the
+//! settings that all protocols share, and those of a single one.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -359,7 +359,7 @@ mod tests {
     }
 }
 
-/// `cache_repeat`: what the server asks itself for, again and again.
+/// `cache_repeat`: a request that the server makes again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepeatedRequest {
     /// A path, and arguments.

@@ -32,7 +32,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// `interpreted` is what `source` was compiled to, without machine code.
+    /// Creates a pattern. `interpreted` was compiled from `source`, without machine code.
     pub(crate) fn new(
         source: &str,
         is_caseless: bool,

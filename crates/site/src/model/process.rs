@@ -60,7 +60,7 @@ pub struct PhpPool {
     /// `slow_log FILE TIME`.
     pub slow_log: Option<(PathBuf, Duration)>,
     pub user: Option<User>,
-    /// `no_new_privs`: PHP and what it starts gain no rights.
+    /// `no_new_privs`: PHP and its child processes gain no rights.
     pub no_new_privs: bool,
     pub chdir: Option<PathBuf>,
     pub env: Vec<(String, String)>,

@@ -1,5 +1,5 @@
-//! TLS, HTTP/2 and HTTP/3 towards clients: what `ssl_*`, `http2*`, `http3*` and `quic_*` of a
-//! server say.
+//! TLS, HTTP/2 and HTTP/3 towards clients: the settings `ssl_*`, `http2*`, `http3*` and `quic_*` of
+//! a server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -142,7 +142,7 @@ impl std::fmt::Display for NamedFile {
     }
 }
 
-/// `ssl_verify_client` and what certificates of clients are verified with.
+/// `ssl_verify_client` and the settings for verifying certificates of clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientVerification {
     pub mode: ClientVerificationMode,
@@ -303,7 +303,7 @@ pub struct Http3Settings {
     pub stream_buffer_bytes: u32,
     /// `quic_retry on`: a client's address is validated before anything else.
     pub validates_addresses: bool,
-    /// `quic_gso on`: the kernel cuts what is sent into packets.
+    /// `quic_gso on`: the kernel cuts sent data into packets.
     pub segmentation_offload: bool,
     /// `quic_host_key`
     pub host_key_file: Option<PathBuf>,

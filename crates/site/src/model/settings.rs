@@ -166,7 +166,7 @@ pub struct FileSettings {
     pub types: Arc<TypeTable>,
     pub default_type: Box<[u8]>,
     pub etag: bool,
-    /// `None`: the date of a file has to be the same, and what the cache answers with may be older.
+    /// `None`: the date of a file has to be the same, and a stored response may be older.
     pub if_modified_since: Option<IfModifiedSince>,
     pub max_ranges: Option<usize>,
     pub autoindex: Autoindex,
@@ -303,7 +303,8 @@ pub struct AddHeader {
     pub always: bool,
 }
 
-/// A field of `more_set_headers` or `more_clear_headers`: what becomes of the one that a response has.
+/// A field of `more_set_headers` or `more_clear_headers`: the change to the response's field of
+/// that name.
 #[derive(Debug, Clone)]
 pub struct FieldEdit {
     pub name: Bytes,
@@ -557,6 +558,6 @@ pub struct ValidReferers {
 pub enum SecureLink {
     /// `link` is the digest of `text`, perhaps with an end behind a comma.
     Signed { link: Template, text: Template },
-    /// A part of the path is the digest of what follows it and of this.
+    /// A part of the path is the digest of the rest and of this.
     Secret(Box<[u8]>),
 }

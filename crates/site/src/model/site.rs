@@ -45,7 +45,7 @@ impl Site {
 /// The name of that folder. Folders of zones begin with another word.
 const LEFT_PURGES: &str = "left-purges";
 
-/// The `http` block: what servers share, and the servers.
+/// The `http` block: the settings that servers share, and the servers.
 #[derive(Debug, Default)]
 pub struct Http {
     /// One for each distinct address that some server listens on.
@@ -84,7 +84,8 @@ pub struct Http {
     pub limit_req_zones: Vec<LimitReqZone>,
     pub limit_conn_zones: Vec<LimitConnZone>,
     pub log_formats: Vec<LogFormat>,
-    /// `cache_show_args`: arguments whose values are shown to who looks at what is stored.
+    /// `cache_show_args`: arguments whose values are shown to users who look at stored
+    /// responses.
     pub shown_arguments: NameSet,
     /// `cache_nodes`
     pub cache_nodes: Option<CacheNodes>,

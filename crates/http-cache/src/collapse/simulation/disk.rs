@@ -196,7 +196,7 @@ impl Disk {
         self.content.lock().sync();
     }
 
-    /// Some of what was not synced is lost.
+    /// Loses some of the writes that were not synced.
     pub(super) fn crash(&self, random: &mut Random) {
         let mut content = self.content.lock();
         let kept = random.below(content.waiting.len() + 1);

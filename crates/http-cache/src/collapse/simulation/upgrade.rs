@@ -83,7 +83,7 @@ impl Upgrade {
         world.told.set(world.told.get() + 1);
     }
 
-    /// The old process is killed; what it had not written is lost. The other takes the disk.
+    /// The old process is killed; its unwritten data is lost. The other takes the disk.
     fn kill_old(&self, world: &World) {
         self.end(world);
         world.disk.crash(&mut world.random.borrow_mut());
@@ -165,7 +165,7 @@ pub(super) fn cut(world: &World) {
     }
 }
 
-/// Waits until what was purged in a process is applied in the other one.
+/// Waits until the purges of a process are applied in the other one.
 pub(super) async fn settled(world: &World, is_old: bool) {
     let Some(upgrade) = world.upgrade.borrow().clone() else {
         return;
