@@ -1,13 +1,13 @@
 //! Bounds for frames that cost us more than they cost the peer, each with its reason. A peer that
 //! exceeds one gets GOAWAY with ENHANCE_YOUR_CALM.
 //!
-//! Each kind of frame in question has an allowance. It begins full (`burst`), is used up by
-//! one for each frame, and comes back with time (`per_second`) and with useful work: what an
-//! honest client sends more of, the more it downloads, earns by bytes; what stands
-//! in relation to requests earns by answered requests. So a connection of many hours is not
-//! ended for what it did in all of them together, and a flood ends within moments.
+//! Each kind of frame in question has an allowance. It begins full (`burst`), is used up by one
+//! for each frame, and comes back with time (`per_second`) and with useful work: frames that an
+//! honest client sends more of, the more it downloads, earn by bytes; frames in relation to
+//! requests earn by answered requests. So a connection of many hours is not ended for the sum of
+//! its frames, and a flood ends within moments.
 //!
-//! Also here: bounds of what is kept.
+//! Also here: bounds of kept memory.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -67,7 +67,8 @@ enum Earning {
 /// round-trip while data come.
 const EARNING_BYTES: u64 = 1024;
 
-/// In the order of [`Flood`], which [`bound`] checks. Rates are what costs well below a hundredth of a core.
+/// In the order of [`Flood`], which [`bound`] checks. The rates cost well below a hundredth of a
+/// core.
 static BOUNDS: [Bound; 11] = [
     // A browser that leaves a page takes back all that is open (128 by default); twice that much at
     // once. Then as many as are answered.
@@ -131,8 +132,8 @@ pub(crate) const REMEMBERED_STREAMS: usize = 128;
 /// streams that may be open; browsers send one at most).
 pub(crate) const REMEMBERED_PRIORITIES: usize = 32;
 
-/// So much of a body may wait for its turn, beyond which no more of it should be given: what is written
-/// in one turn, and the next piece is read from its file meanwhile.
+/// The bytes of a body that may wait for its turn; no more should be given beyond them: one turn
+/// writes as much, and the next piece is read from its file meanwhile.
 pub(crate) const STREAM_QUEUE_BYTES: usize = 64 * 1024;
 /// The bound for all bodies of a connection: some of one urgency take turns, and one write takes
 /// [`OUTPUT_BYTES`].

@@ -1,5 +1,5 @@
-//! Events: what a client's bytes meant to the server of its requests. Events borrow the bytes
-//! they came in and the buffer of the head; they do not borrow the connection.
+//! Events: the meaning of a client's bytes for the server of its requests. Events borrow the
+//! bytes they came in and the buffer of the head; they do not borrow the connection.
 
 use http_semantics::{FieldSpan, RequestView};
 

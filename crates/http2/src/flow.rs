@@ -30,7 +30,7 @@ impl SendWindow {
         self.0.max(0) as usize
     }
 
-    /// Takes what is sent, no more than is available.
+    /// Takes the bytes to send, no more than are available.
     #[inline]
     pub(crate) fn take(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.available());
@@ -76,7 +76,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// Takes what came.
+    /// Takes received bytes.
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), FlowControlError> {
         let left = self.available - bytes as i64;
         if left < 0 {
@@ -87,8 +87,8 @@ impl ReceiveWindow {
         Ok(())
     }
 
-    /// Notes that so much of what came was consumed; the increment for a WINDOW_UPDATE
-    /// where one is worth sending.
+    /// Notes that this number of received bytes was consumed. Returns the increment for a
+    /// WINDOW_UPDATE, if one is worth sending.
     pub(crate) fn release(&mut self, bytes: usize) -> Option<u32> {
         let bytes = self.held.min(u32::try_from(bytes).unwrap_or(u32::MAX));
         self.held -= bytes;

@@ -3,9 +3,9 @@
 //! HTTP/3 has the same rules (RFC 9114 §4.2, §4.3), and its heads are read here as well: how
 //! a block is compressed is known to a [`FieldSource`] alone.
 //!
-//! A head costs no allocation but what the caller's reused [`HeadBuffer`] may need to grow.
-//! A block is decoded to its end even when the request is refused early, so that the
-//! peer's table stays right.
+//! A head costs no allocation unless the caller's reused [`HeadBuffer`] has to grow. A block
+//! is decoded to its end even when the request is refused early, so that the peer's table
+//! stays right.
 
 use http_semantics::{
     Excerpt, FieldSpan, Host, Presence, RequestHead, RequestLine, RequestView, Span, Version,
@@ -122,7 +122,7 @@ pub trait FieldSource {
     /// Appends the next field to `out`, its value behind its name; `None` at the block's end.
     ///
     /// # Errors
-    /// The block is not what it should be.
+    /// The block is not valid.
     fn next_field(&mut self, out: &mut Vec<u8>) -> Result<Option<DecodedField>, Self::Error>;
 
     /// Returns the error for a block that stands for far more than a head may have.

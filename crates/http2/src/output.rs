@@ -97,7 +97,7 @@ impl Output {
         self.written_of_next = 0;
     }
 
-    /// Adds what `write` writes.
+    /// Adds the frames that `write` writes.
     #[inline]
     pub(crate) fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let before = self.frames.len();

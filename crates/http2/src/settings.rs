@@ -77,9 +77,9 @@ impl Settings {
 pub struct HeadLimits {
     /// The longest field name, and the longest field value.
     pub max_field_bytes: usize,
-    /// All names and values of a head together, which is also what we announce as
-    /// SETTINGS_MAX_HEADER_LIST_SIZE. The standard counts 32 bytes more for each field; we
-    /// do not, so no client that respects the setting is refused.
+    /// The bytes of all names and values of a head together, which we also announce as
+    /// SETTINGS_MAX_HEADER_LIST_SIZE. The standard counts 32 bytes more for each field; we do
+    /// not, so no client that respects the setting is refused.
     pub max_list_bytes: usize,
     /// How many fields a head may have, pseudo-fields not counted.
     pub max_fields: usize,
@@ -106,7 +106,8 @@ impl Default for HeadLimits {
 /// The peer's settings, as far as they concern us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerSettings {
-    /// Below what every decoder begins with, the peer waits for a word about it.
+    /// The peer has a table smaller than every decoder's initial one, and waits for a table
+    /// size update.
     pub(crate) has_small_table: bool,
     pub(crate) initial_window_bytes: u32,
     pub(crate) max_frame_bytes: usize,

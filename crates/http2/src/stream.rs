@@ -1,4 +1,4 @@
-//! One stream: its state (RFC 9113 §5.1), its windows, and what it has to send.
+//! One stream: its state (RFC 9113 §5.1), its windows, and its pending frames.
 //! LIFECYCLE.md of this crate draws the states.
 
 use std::collections::VecDeque;

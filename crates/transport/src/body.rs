@@ -28,7 +28,7 @@ pub trait IncomingBody: Send + Sync {
     /// Bytes of it that have arrived, at least one; `None` at its end.
     ///
     /// # Errors
-    /// The client has gone, or what it sends is no body.
+    /// The client has gone, or sends an invalid body.
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>>;
 
     /// Was all of it taken?
@@ -43,14 +43,14 @@ pub trait IncomingBody: Send + Sync {
     /// Length of the rest, where it is known.
     fn remaining(&self) -> Option<u64>;
 
-    /// Bytes that were received for it so far, with what frames them.
+    /// Returns the bytes received for it so far, including its framing.
     fn wire_bytes(&self) -> u64;
 
-    /// For the transport, which takes back what is its own.
+    /// For the transport, which takes its own part back.
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// The receiving half of a client: a body, and what the location allows it.
+/// The receiving half of a client: a body, and the location's limits for it.
 pub struct ClientInput {
     body: Box<dyn IncomingBody>,
     /// Bytes of the body so far.

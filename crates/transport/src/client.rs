@@ -36,9 +36,9 @@ pub struct ClientSide {
     /// The place of the receiving half after it was lent to an upstream.
     home: Option<InputHome>,
     client: Option<Arc<dyn Client>>,
-    /// For what is awaited of upstreams; with the first request to one.
+    /// The timer for waits for upstreams; made with the first request to one.
     deadline: Option<SharedDeadline>,
-    /// It understands what comes ahead of the response.
+    /// The client understands informational responses.
     takes_informational: bool,
     /// The client waits for a 100 response before it sends its body (`Expect: 100-continue`).
     pub expects_continue: bool,

@@ -6,8 +6,8 @@
 
 use bytes::Bytes;
 
-/// A response beyond this is written at once, with what was gathered before it:
-/// the copy would cost more than the system call.
+/// A response beyond this is written at once, with the responses gathered before it: the copy
+/// would cost more than the system call.
 const RESPONSE_BYTES: usize = 8 * 1024;
 /// Gathered at most.
 const GATHERED_BYTES: usize = 16 * 1024;

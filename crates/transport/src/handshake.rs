@@ -118,7 +118,7 @@ async fn client_hello(stream: &ClientStream) -> Result<Accepted, String> {
                 Ok(Some(accepted)) => return Poll::Ready(Ok(accepted)),
                 Err((error, mut alert)) => {
                     let sent = stream.write_socket(|socket| alert.write(socket));
-                    // rustls has no alert for what is not even a record.
+                    // rustls has no alert for bytes that are not even a record.
                     if matches!(sent, Ok(0)) {
                         let _ = stream.try_write(&DECODE_ERROR);
                     }
@@ -139,7 +139,7 @@ fn poll_handshake(
     cx: &mut Context<'_>,
 ) -> Poll<Result<(), String>> {
     loop {
-        // Also of what came with the first message.
+        // The error may also be in the bytes of the first message.
         if let Err(error) = connection.process_new_packets() {
             let _ = stream.write_socket(|socket| connection.write_tls(socket));
             return Poll::Ready(Err(failed(&error)));
@@ -172,7 +172,7 @@ fn poll_handshake(
     }
 }
 
-/// Appends what came ahead of the end of the handshake to `buffer`; how many bytes that were.
+/// Appends early data (sent before the end of the handshake) to `buffer`, and returns its length.
 pub fn take_early_data(connection: &mut ServerConnection, buffer: &mut BytesMut) -> usize {
     let Some(mut early) = connection.early_data() else {
         return 0;

@@ -4,12 +4,11 @@
 //! system call; `sendfile` has a pipe to fill and a packet of its own, which costs
 //! more than the copy it spares. A larger one goes by `sendfile`.
 //!
-//! `open_file_cache` keeps a small file's bytes beside its descriptor, so that a
-//! request for it needs no system call but those for the socket. They are read at
-//! the first request that sends them and hold as long as what else is known about
-//! the file: until it is looked at again after `open_file_cache_valid` and is
-//! another one, or has other times ([`Stamp`]). Until then length, `Last-Modified`,
-//! `ETag` and bytes belong together also when the file is written to in place,
+//! `open_file_cache` keeps a small file's bytes beside its descriptor, so that a request for it
+//! needs no system call but those for the socket. They are read at the first request that sends
+//! them and hold as long as the other facts about the file: until it is looked at again after
+//! `open_file_cache_valid` and is another one, or has other times ([`Stamp`]). Until then length,
+//! `Last-Modified`, `ETag` and bytes belong together also when the file is written to in place,
 //! where `sendfile` would send new bytes under an old length.
 
 use std::fs::File;

@@ -118,7 +118,7 @@ async fn open<S: Service>(
     if let Some(tls) = &facts.tls
         && let Some(alpn) = &tls.alpn
     {
-        // An issuer of certificates has seen what it wanted to see.
+        // The handshake was all that an issuer of certificates needs.
         if alpn == handshake::VALIDATION_PROTOCOL {
             return None;
         }

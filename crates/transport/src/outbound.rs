@@ -76,7 +76,7 @@ pub trait FieldSink {
         }
     }
 
-    /// A field whose value ends with a number; `start` is what stands before it in the line.
+    /// A field whose value ends with a number; `start` is the text before it in the line.
     fn number<const START: usize>(&mut self, start: &'static [u8; START], value: u64) {
         if let Some((name, before)) = split_line(start) {
             self.field(name, &[before, value.to_string().as_bytes()].concat());
@@ -102,7 +102,7 @@ pub trait FieldSink {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoredForm {
     AsIs,
-    /// The client has the body (304): what describes it is left out.
+    /// The client has the body (304): fields that describe it are left out.
     WithoutBody,
     /// The body is sent in another content coding.
     Recoded,
@@ -292,7 +292,7 @@ pub trait BodyChange<X>: Send + Sync + 'static {
     ) -> NextBytes<'a>;
 }
 
-/// A body and what changes it. It flows, waits and ends as the body within does.
+/// A body and its change. It flows, waits and ends like the body within.
 pub struct ChangedBody<X, C> {
     body: Box<dyn ArrivingBody<X>>,
     change: C,
@@ -339,7 +339,7 @@ pub struct Flow {
     pub ends_with_client: bool,
 }
 
-/// When what has arrived goes out, if more is to come.
+/// When bytes that have arrived go out, if more are to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaves {
     /// At once, the head even before the first bytes.

@@ -47,9 +47,9 @@ pub fn sent_head(length: Option<u64>) -> SentHead {
 /// The room that an outlet has.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
-    /// Bytes of what was given before that the client has room for since.
+    /// Bytes given earlier for which the client has made room since.
     pub taken: usize,
-    /// How many bytes may be given; none where what was given before has to leave first.
+    /// How many bytes may be given; none if earlier ones have to leave first.
     pub free: usize,
 }
 
@@ -63,8 +63,8 @@ pub trait Outlet<X>: Send {
         leaves: Leaves,
     ) -> impl Future<Output = Result<(), SendError>> + Send;
 
-    /// Waits until more of the body may be given, or some of what was given has left. A caller that
-    /// gives up waiting has lost nothing.
+    /// Waits until more of the body may be given, or some of the given bytes have left. A caller that gives
+    /// up waiting has lost nothing.
     fn room(&mut self) -> impl Future<Output = Result<Room, SendError>> + Send;
 
     /// Takes bytes of the body, for which there is room: how many of them the client has room for.
@@ -76,7 +76,7 @@ pub trait Outlet<X>: Send {
     /// Bytes that were given and have not left.
     fn held_bytes(&self) -> usize;
 
-    /// Leaves what was given without a further call of [`Outlet::room`]?
+    /// Do given bytes leave without a further call of [`Outlet::room`]?
     fn is_flushed(&self) -> bool;
 
     /// Tells when others of the connection last sent something, as long as the stream waits for its
@@ -91,7 +91,7 @@ pub trait Outlet<X>: Send {
 struct Outflow<'a, O> {
     outlet: &'a mut O,
     ahead: Spool,
-    /// A piece of what was ahead, cut to what may be given now.
+    /// A piece of the bytes ahead, cut to the length that may be given now.
     piece: Bytes,
     /// Bytes that are still owed to the client, where a length was promised.
     owed: Option<u64>,
@@ -121,8 +121,8 @@ impl ClientWait {
         self.waited_time.note_taken(bytes);
     }
 
-    /// Waits for `ready`, for as long as the client has time and no other stream needs what this one
-    /// holds. `turns` is as [`Outlet::turns`].
+    /// Waits for `ready`, for as long as the client has time and no other stream needs the memory of this
+    /// one. `turns` is as [`Outlet::turns`].
     ///
     /// # Errors
     /// The errors of `ready`; or the client has taken too little for too long.
@@ -247,7 +247,7 @@ impl<O> Outflow<'_, O> {
         Ok(body.take_trailers())
     }
 
-    /// Waits for bytes, and meanwhile gives what there is.
+    /// Waits for bytes, and meanwhile gives those at hand.
     async fn give_until<X: Exchange>(
         &mut self,
         next: &mut NextBytes<'_>,
@@ -286,8 +286,7 @@ impl<O> Outflow<'_, O> {
         !self.piece.is_empty() || !self.ahead.is_empty() || !self.outlet.is_flushed()
     }
 
-    /// Gives some bytes of what is ahead, once there is room. A caller that gives up waiting has
-    /// lost nothing.
+    /// Gives some of the bytes ahead, once there is room. A caller that gives up waiting has lost nothing.
     async fn give<X: Exchange>(&mut self) -> Result<(), SendError>
     where
         O: Outlet<X>,

@@ -1,5 +1,5 @@
-//! Files without a name, for what does not fit into memory. No other account may read them, by whatever
-//! path.
+//! Files without a name, for data that does not fit into memory. No other account may read them, by
+//! whatever path.
 
 use std::fs::File;
 use std::io;

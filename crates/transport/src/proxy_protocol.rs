@@ -30,8 +30,8 @@ enum HeaderProgress {
     },
 }
 
-/// Reads the header; what came behind it is left in `buffer`, or in the socket where
-/// `nothing_more` may be read, as ahead of a TLS handshake. `None`: the proxy speaks for itself (LOCAL, UNKNOWN).
+/// Reads the header; bytes behind it are left in `buffer`, or in the socket where `nothing_more` may be read, as
+/// ahead of a TLS handshake. `None`: the proxy speaks for itself (LOCAL, UNKNOWN).
 ///
 /// # Errors
 /// A sentence for the log.
@@ -229,8 +229,8 @@ fn parse_binary(bytes: &[u8]) -> Result<HeaderProgress, String> {
     })
 }
 
-/// Type of the extra that speaks of the proxy's TLS, and what stands before
-/// the extras inside it: a byte of flags and the outcome of verification.
+/// Type of the extra that speaks of the proxy's TLS, and the length of the part before the extras inside it: a byte
+/// of flags and the outcome of verification.
 const TLS_EXTRA: u8 = 0x20;
 const TLS_HEAD_BYTES: usize = 5;
 

@@ -1,5 +1,5 @@
-//! A request's body as a value: not there, not read yet, in memory or in a file; and what
-//! can be wrong with it.
+//! A request's body as a value: not there, not read yet, in memory or in a file; and its
+//! errors.
 
 use std::fs::File;
 use std::io;

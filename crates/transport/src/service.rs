@@ -1,13 +1,13 @@
-//! The seam between a protocol and the service that answers: a transport hands over what it
-//! received and gets a response that it can send, see [`crate::outbound`].
+//! The seam between a protocol and the service that answers: a transport hands over a
+//! received head and gets a response that it can send, see [`crate::outbound`].
 //!
 //! ```text
 //! terms ─► bytes ─► receive ─► respond ─► head, body ─► end
 //! ```
 //!
-//! A response that is there at once is sent without a future; only what has to be waited for
-//! becomes one ([`Service::respond`]). Everything here is known to the compiler where a
-//! transport is used: no call goes through a pointer.
+//! A response that is there at once is sent without a future; only a response that has to be
+//! waited for becomes one ([`Service::respond`]). Everything here is known to the compiler
+//! where a transport is used: no call goes through a pointer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ pub trait Service: Send + Sync + 'static {
         body_of: impl FnOnce(RequestView<'_>, bool) -> Result<BodyLength, Box<Refusal>>,
     ) -> (Box<Self::Exchange>, Result<BodyLength, Box<Refusal>>);
 
-    /// Takes what was to be a request and could not be read.
+    /// Takes a head that could not be read as a request.
     fn receive_unreadable(&self, terms: Self::Terms, received: ReceivedHead)
     -> Box<Self::Exchange>;
 
@@ -110,11 +110,11 @@ pub trait Service: Send + Sync + 'static {
         refused: Option<&Refusal>,
     ) -> ReadyOrPending<'a, ResponseOutcome>;
 
-    /// Resolves when what goes on without an end, as a tunnel does, has to end all the same.
+    /// Resolves when an exchange without an end of its own, such as a tunnel, has to end.
     fn outlived(&self, exchange: &Self::Exchange) -> impl Future<Output = ()> + Send;
 
-    /// The response is out, or will never be. Gives what the end of the connection should
-    /// wait for a moment.
+    /// The response is out, or will never be. Returns work that the end of the connection
+    /// should wait for a moment.
     fn end(
         &self,
         exchange: &mut Self::Exchange,
@@ -220,7 +220,7 @@ pub enum Ending {
     Close,
 }
 
-/// How a location wants its responses sent: what is asked for each, in one answer.
+/// The rules by which a location wants its responses sent.
 // Large: directives that do not depend on each other.
 #[derive(Debug, Clone, Copy)]
 pub struct SendRules {

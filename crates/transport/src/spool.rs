@@ -159,7 +159,7 @@ impl Spool {
             .ok()?;
         self.read += piece.len() as u64;
         if self.read == self.written {
-            // All of it is out: begin anew, so that the bound is on what waits.
+            // All of it is out: begin anew, so that the bound applies to waiting bytes only.
             self.read = 0;
             self.written = 0;
         }

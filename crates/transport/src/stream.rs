@@ -27,8 +27,8 @@ use crate::tls::{self, Session};
 pub const RECEIVE_BYTES: usize = 8 * 1024;
 /// How long a client may take to make room for the end of TLS, as in nginx.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
-/// Pieces handed to one write, beside what was gathered before it: a head and a page of
-/// some hundred kilobytes fit, and the list is small enough to be made for each write.
+/// Pieces handed to one write, beside the bytes gathered before it: a head and a page of some
+/// hundred kilobytes fit, and the list is small enough to be made for each write.
 pub const MAX_SLICES: usize = 16;
 
 thread_local! {
@@ -138,14 +138,14 @@ impl ClientStream {
         }
     }
 
-    /// From now on what is read was decrypted, and what is written is encrypted.
+    /// From now on bytes read are decrypted, and bytes written are encrypted.
     pub fn encrypt(&self, session: Session) {
         let is_early = session.is_handshaking();
         self.is_early.store(is_early, Ordering::Relaxed);
         let _ = self.tls.set(Mutex::new(session));
     }
 
-    /// Did what was read come ahead of the end of the handshake? Then another host may have sent
+    /// Were the bytes read sent ahead of the end of the handshake? Then another host may have sent
     /// it once before (RFC 8470 §3).
     #[inline]
     pub fn is_early(&self) -> bool {
@@ -201,9 +201,8 @@ impl ClientStream {
             match read {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(read) if read > 0 && read < room => {
-                    // A short read took all there was. Saying so here spares the
-                    // system call that would only find that out; what arrives from
-                    // now on makes a new event.
+                    // A short read took all there was. Saying so here spares the system call that
+                    // would only find that out; later bytes make a new event.
                     self.forget_readable();
                     return Poll::Ready(Ok(read));
                 }
@@ -234,9 +233,8 @@ impl ClientStream {
                     let (_, count) = net::recv(socket, &mut scratch[..], RecvFlags::DONTWAIT)?;
                     append(buffer, scratch.get(..count).unwrap_or_default());
                     received = Some(count);
-                    // A short read took all there was. Saying so here spares the
-                    // system call that would only find that out; what arrives from
-                    // now on makes a new event.
+                    // A short read took all there was. Saying so here spares the system call that
+                    // would only find that out; later bytes make a new event.
                     match count {
                         1..RECEIVE_BYTES => Err(io::ErrorKind::WouldBlock.into()),
                         _ => Ok(()),
@@ -369,7 +367,7 @@ impl ClientStream {
         })
     }
 
-    /// Writes what the socket takes now; `WouldBlock` when it takes nothing.
+    /// Writes as much as the socket takes now; `WouldBlock` when it takes nothing.
     pub fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         self.write_behind(slices, |socket, slices| {
             Ok(rustix::io::writev(socket, slices)?)
@@ -417,7 +415,7 @@ impl ClientStream {
         self.has_gathered.load(Ordering::Relaxed)
     }
 
-    /// Writes what was gathered; `WouldBlock` where not all of it could be.
+    /// Writes the gathered bytes; `WouldBlock` if not all of them could be written.
     pub fn try_flush(&self) -> io::Result<()> {
         if !self.has_gathered() {
             return Ok(());
@@ -436,8 +434,8 @@ impl ClientStream {
         }
     }
 
-    /// Writes `slices`, after what was gathered before. The bytes it gives are of
-    /// `slices`; `WouldBlock` where none of them were written.
+    /// Writes `slices`, after the bytes gathered before. Returns the number of bytes of `slices`
+    /// that were written; `WouldBlock` if there were none.
     fn write_behind(
         &self,
         slices: &[IoSlice<'_>],
@@ -451,7 +449,7 @@ impl ClientStream {
         }
     }
 
-    /// Writes as `write` does, or what TLS makes of the bytes.
+    /// Writes with `write`, through TLS if the stream is encrypted.
     #[inline]
     fn write_through(
         &self,
@@ -571,8 +569,8 @@ impl ClientStream {
         };
     }
 
-    /// The connection closes: what was gathered leaves, and TLS is ended. `false` where the
-    /// socket has no room for that, see [`ClientStream::wait_for_end`].
+    /// The connection closes: gathered bytes leave, and TLS is ended. `false` where the socket
+    /// has no room for that, see [`ClientStream::wait_for_end`].
     pub fn end(&self) -> bool {
         let _ = self.try_flush();
         self.close_tls()

@@ -15,7 +15,8 @@ use rustls::ServerConnection;
 
 use crate::handshake::take_early_data;
 
-/// Encrypted for one write at most. It bounds what a client that does not read makes us hold.
+/// The most bytes encrypted for one write. It bounds the memory held for a client that does not
+/// read.
 const WRITE_BYTES: usize = 64 * 1024;
 
 /// The state of TLS on a connection whose handshake is over, or whose client need not wait for
@@ -27,7 +28,7 @@ pub struct Session {
     may_have_early_data: bool,
     /// Bytes that were encrypted and not yet reported as written.
     unreported: usize,
-    /// The client closed its side after whatever was written: it does not read what follows.
+    /// The client closed its side after the last write: it does not read further bytes.
     has_client_left: bool,
 }
 
@@ -77,7 +78,7 @@ impl Session {
         Ok(taken)
     }
 
-    /// Takes from the socket what is there, and decrypts it. Says whether that was all.
+    /// Takes the bytes from the socket, and decrypts them. Returns whether those were all.
     ///
     /// # Errors
     /// `WouldBlock` where nothing is there; `InvalidData` where the client broke the protocol.
@@ -98,7 +99,7 @@ impl Session {
         Ok(received > 0 && socket.was_drained)
     }
 
-    /// Encrypts and writes what the socket takes now.
+    /// Encrypts and writes as much as the socket takes now.
     ///
     /// # Errors
     /// `WouldBlock` where it takes nothing more: the caller offers the same bytes again.

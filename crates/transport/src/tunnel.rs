@@ -47,7 +47,7 @@ pub struct FarSide {
     pub end: Box<dyn FnOnce(MovedBytes) + Send>,
 }
 
-/// Runs the tunnel to its end. `ahead`: what the client sent before it knew.
+/// Runs the tunnel to its end. `ahead`: bytes that the client sent before it knew.
 /// `until` resolves when the tunnel has to end in any case.
 pub async fn run(
     client: &ClientStream,
@@ -131,7 +131,7 @@ impl Tunnel<'_> {
         .await;
     }
 
-    /// Moves what can be moved now; pending when that is nothing.
+    /// Moves the bytes that can be moved now; pending if there are none.
     fn step(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut moved = false;
         for part in [

@@ -190,7 +190,7 @@ impl WaitedTime {
         }
     }
 
-    /// The stream waits from now on, until what this gives is dropped.
+    /// The stream waits from now on, until the returned value is dropped.
     pub fn wait(&mut self) -> CountedWait<'_> {
         CountedWait {
             waited_time: self,

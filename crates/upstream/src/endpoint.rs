@@ -316,8 +316,8 @@ pub enum StdStream {
 
 impl StdStream {
     /// The stream in the runtime of the calling thread, if it is open with nothing to
-    /// read. `trusting`: what that runtime has heard of it will do, which costs no
-    /// system call and misses what came since the runtime last asked for news.
+    /// read. `trusting`: the state that this runtime has last seen is enough, which costs
+    /// no system call and misses bytes that came since the runtime last asked for events.
     pub fn take_up(self, trusting: bool) -> Option<Stream> {
         match self {
             Self::Registered(home, stream)
@@ -450,8 +450,8 @@ mod tests {
         }
     }
 
-    /// A server that encrypts, echoes what it reads, and ends its thread when
-    /// the client hangs up.
+    /// A server that encrypts, echoes the bytes it reads, and ends its thread when the
+    /// client hangs up.
     fn encrypting_echo() -> (SocketAddr, std::thread::JoinHandle<()>) {
         use std::io::Read;
         let key = rcgen::KeyPair::generate().unwrap();
@@ -542,7 +542,7 @@ mod tests {
             Worker { jobs, thread }
         }
 
-        /// Runs `job` there and waits for what it gives.
+        /// Runs `job` there and waits for its result.
         fn run<F: Future<Output = StdStream>>(
             &self,
             job: impl FnOnce() -> F + Send + 'static,

@@ -142,7 +142,7 @@ pub(crate) struct State {
     random: crate::balance::Random,
     /// The health checks that watch the servers.
     pub watches: Vec<Watch>,
-    /// The latest time any call has brought: what a dropped lease goes by.
+    /// The latest time any call has brought, which a dropped lease uses.
     pub now: Millis,
 }
 

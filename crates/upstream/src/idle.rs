@@ -1,10 +1,10 @@
 //! Connections kept between requests.
 //!
-//! One [`IdlePool`] per group, as with nginx's `keepalive`: the newest
-//! connection to the chosen server is taken first, the least recently used one
-//! goes when there are too many. The pool closes nothing itself: what must go
-//! is returned, so that sockets are closed after the group's lock is released.
-//! Invariant: sorted by `parked_at`, never longer than `connections`.
+//! One [`IdlePool`] per group, as with nginx's `keepalive`: the newest connection to the
+//! chosen server is taken first, the least recently used one goes when there are too
+//! many. The pool closes nothing itself: removed connections are returned, so that
+//! sockets are closed after the group's lock is released. Invariant: sorted by
+//! `parked_at`, never longer than `connections`.
 
 use std::collections::VecDeque;
 
@@ -92,7 +92,7 @@ impl<T> IdlePool<T> {
         self.entries.remove(oldest).map(|(_, parked)| parked)
     }
 
-    /// Removes what was idle for `keepalive_timeout`; the caller closes it.
+    /// Removes connections idle for `keepalive_timeout`; the caller closes them.
     pub fn sweep(&mut self, now: Millis) -> Vec<ParkedConnection<T>> {
         let Some((_, oldest)) = self.entries.front() else {
             return Vec::new();

@@ -144,9 +144,9 @@ impl Lease {
 
     /// The most recently used idle connection that is still open and silent.
     ///
-    /// `may_repeat`: should it turn out to be closed, the request is sent again
-    /// over another. Then what this thread has heard of the connection will do;
-    /// otherwise the system is asked as well.
+    /// `may_repeat`: should it turn out to be closed, the request is sent again over
+    /// another. Then the state that this thread has last seen is enough; otherwise the
+    /// system is asked as well.
     pub fn take_idle(&mut self, now: Millis, may_repeat: bool) -> Option<Connection> {
         // Bounded: each turn takes one connection out of a bounded pool.
         loop {

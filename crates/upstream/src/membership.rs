@@ -6,7 +6,7 @@
 //! has tried the server that left may pass over the one that took the index: that costs one try,
 //! and no more.
 //!
-//! Health checks tell what they find by [`Group::set_health`].
+//! Health checks report their results by [`Group::set_health`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -93,8 +93,8 @@ impl Group {
         state.watches = watches;
     }
 
-    /// Notes what health check number `check` found out about `server`, if
-    /// that is still the one at `endpoint`.
+    /// Notes the result of health check number `check` about `server`, if that is still the one at
+    /// `endpoint`.
     pub fn set_health(
         self: &Arc<Self>,
         server: usize,
@@ -116,7 +116,7 @@ impl Group {
         hand_over(handovers);
     }
 
-    /// The servers that are watched and well: what outlives a reload.
+    /// Returns the servers that are watched and well, whose state outlives a reload.
     pub fn healthy_endpoints(&self) -> Vec<Endpoint> {
         let state = self.state.lock();
         if state.watches.is_empty() {
@@ -129,7 +129,7 @@ impl Group {
         well.map(|peer| Endpoint::clone(&peer.endpoint)).collect()
     }
 
-    /// Computes anew what follows from the list of servers.
+    /// Computes anew the values derived from the list of servers.
     pub(crate) fn derive_from_members(&self, state: &mut State) {
         let present = state.peers.iter().filter(|peer| !peer.is_gone).count();
         for peer in &mut state.peers {

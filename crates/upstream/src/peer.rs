@@ -15,7 +15,7 @@ use crate::{Endpoint, Millis};
 pub enum Outcome {
     /// It answered.
     Success,
-    /// It could not be reached, broke off, timed out, or sent what the
+    /// It could not be reached, broke off, timed out, or sent a response that the
     /// `*_next_upstream` directive names as a failure.
     Failure,
     /// Nothing was learnt: the client left, the lease was dropped.
@@ -89,7 +89,7 @@ pub(crate) struct Peer {
     /// When its failures were last looked at: a failure, or the first request
     /// of a new `fail_timeout`.
     checked_at: Millis,
-    /// The weight less what failures took; grows back by one per round.
+    /// The weight without the part that failures took; grows back by one per round.
     effective_weight: i64,
     /// Round robin's running balance.
     pub current_weight: i64,
@@ -162,7 +162,8 @@ impl Peer {
         self.is_alone = is_alone;
     }
 
-    /// Its weight now, in shares: what `slow_start` has not held back yet.
+    /// Returns its weight now, in shares, without the part that `slow_start` still holds
+    /// back.
     pub fn share(&self, now: Millis) -> i64 {
         self.grown(self.weight, now)
     }
@@ -185,7 +186,7 @@ impl Peer {
         self.back_since = (self.slow_start != 0).then_some(now);
     }
 
-    /// Begins to be watched by as many checks, each with what it knows.
+    /// Begins to be watched by these checks, each with its known state.
     pub fn watch(&mut self, checks: Vec<Health>) {
         self.checks = checks;
     }
@@ -195,7 +196,7 @@ impl Peer {
         self.checks.iter().all(|health| *health == Health::Healthy)
     }
 
-    /// Takes down what `check` found out.
+    /// Notes the result of `check`.
     pub fn set_health(&mut self, check: usize, health: Health, now: Millis) {
         let was_healthy = self.is_healthy();
         let Some(known) = self.checks.get_mut(check) else {

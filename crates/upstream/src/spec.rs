@@ -14,7 +14,8 @@ use crate::{Endpoint, Millis};
 /// An `upstream` block, or a single server standing for one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupSpec {
-    /// The name after `upstream`; what `$upstream_addr` shows when no server could be chosen.
+    /// The name after `upstream`; `$upstream_addr` shows it when no server could be
+    /// chosen.
     pub name: String,
     /// In the order of the configuration, backups among them.
     pub servers: Vec<ServerSpec>,

@@ -1,5 +1,4 @@
-//! The group's side of fair turns: what it knows of turns under its lock, and what becomes of a lease's
-//! turn.
+//! The group's side of fair turns: the state of turns under its lock, and the end of a lease's turn.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! A connection, as the server sees it: bytes in, events out (`receive.rs`, `blocks.rs`);
 //! responses in, frames out (`send.rs`); its streams and its end, here.
 //!
-//! The caller passes the time with each call, and no two calls overlap. LIFECYCLE.md of this crate
-//! draws what becomes of a stream.
+//! The caller passes the time with each call, and no two calls overlap. LIFECYCLE.md of this
+//! crate draws the states of a stream.
 
 mod blocks;
 mod receive;
@@ -315,7 +315,7 @@ impl Connection {
         }
     }
 
-    /// Ends one stream because of what the client sent.
+    /// Ends one stream because of the client's error.
     fn fail_stream(
         &mut self,
         stream: StreamId,
@@ -357,7 +357,7 @@ impl Connection {
             .map_err(ConnectionError::Flood)
     }
 
-    /// Takes a stream out, and gives back what its body still held of the window.
+    /// Takes a stream out, and gives back its body's part of the window.
     fn remove(&mut self, stream: StreamId, was_reset_by_us: bool) -> Option<Stream> {
         let removed = self.streams.remove(&stream)?;
         if removed.is_scheduled {

@@ -50,7 +50,7 @@ impl Connection {
         !needs_window
     }
 
-    /// Drops what came of an unended request.
+    /// Drops received bytes of an unended request.
     pub(super) fn drop_rest(&mut self, id: StreamId, bytes: usize) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;

@@ -11,7 +11,7 @@ pub struct FrameHeader {
     pub length: u32,
     /// Type.
     pub kind: FrameKind,
-    /// Flags; what they mean depends on the type.
+    /// Flags; their meaning depends on the type.
     pub flags: u8,
     /// The stream, or the connection.
     pub stream: StreamId,

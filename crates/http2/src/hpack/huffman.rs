@@ -64,7 +64,7 @@ const CODE_TABLE: ([u32; 256], [u8; 256]) = {
 };
 
 /// Codes of one length: where they end, in the [`MAX_BITS`] bits at the front of the input,
-/// and what to add to a code to find its place in [`SYMBOLS`].
+/// and the number to add to a code to find its place in [`SYMBOLS`].
 #[derive(Clone, Copy)]
 struct LengthClass {
     end: u32,
@@ -206,13 +206,13 @@ impl Bits<'_> {
         SYMBOLS.get(usize::try_from(rank).ok()?).copied()
     }
 
-    /// Whether what is left is padding: less than a byte, all ones.
+    /// Whether the rest is padding: less than a byte, all ones.
     fn is_padding(&self) -> bool {
         self.count < 8 && self.word.leading_ones() >= self.count
     }
 }
 
-/// Appends what `input` stands for to `out`: at most eight bytes for five.
+/// Decodes `input` and appends the text to `out`: at most eight bytes for five.
 ///
 /// # Errors
 /// [`HpackError::InvalidHuffman`]

@@ -6,8 +6,8 @@
 //! each other are a block. The savings of a dynamic table were measured with
 //! `benches/connection.rs`; see the head of `encode.rs`.
 //!
-//! Invariant: no block costs more than linear time, and what one keeps (the dynamic
-//! table) is bounded by [`TABLE_BYTES`].
+//! Invariant: no block costs more than linear time, and the memory that one keeps (the
+//! dynamic table) is bounded by [`TABLE_BYTES`].
 
 mod decode;
 mod encode;
@@ -41,7 +41,7 @@ pub enum HpackError {
     InvalidIndex(u32),
     /// An unassigned Huffman code, the end-of-string symbol, or wrong padding (§5.2).
     InvalidHuffman,
-    /// A table size above what we allow (§6.3).
+    /// A table size above the one that we allow (§6.3).
     TableTooLarge(u32),
     /// A change of the table size behind a field (§4.2).
     LateTableSize,

@@ -1,5 +1,5 @@
-//! One client connection: heads are read, requests served one after another,
-//! and the end is made so that the client gets what was sent.
+//! One client connection: heads are read, requests served one after another, and the connection is
+//! ended so that the client gets all sent bytes.
 //!
 //! ```text
 //! accept ─► [PROXY header] ─► head ─► request ─► response ─► head ... ─► linger ─► close
@@ -34,8 +34,8 @@ use crate::service::{
 use crate::stream::ClientStream;
 use crate::tunnel;
 
-/// How long the close of a connection waits for what its last request has begun; the
-/// response is out by then.
+/// How long the close of a connection waits for work that its last request has begun; the response
+/// is out by then.
 const END_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Serves a connection, of which `buffer` was read already, until it ends. `guard` lives as long.
@@ -102,7 +102,7 @@ pub(super) struct Connection<S: Service> {
 enum Next {
     Request,
     Close,
-    /// Close, but read what the client still sends, so that it gets the response.
+    /// Close, but read the client's remaining bytes, so that it gets the response.
     Linger {
         time: Duration,
         timeout: Duration,
@@ -181,7 +181,8 @@ impl<S: Service> Connection<S> {
                 let (service, memory) = (&self.service, &mut self.memory);
                 let (exchange, body) = service.receive(terms, memory, received, body_length);
                 let (body, refused) = match body {
-                    // Also where no handler reads the body: what follows it could not be found.
+                    // Also if no handler reads the body: the next request could not be found behind
+                    // it.
                     Ok(BodyLength::Unknown) if self.has_broken_chunks() => {
                         let reason = "client sent invalid chunked body";
                         (BodyLength::None, Some(Refusal::new(400, reason)))
@@ -302,7 +303,7 @@ impl<S: Service> Connection<S> {
         };
         let awaited = self.service.end(&mut exchange, &mut self.memory, &ending);
         if let Some(awaited) = awaited {
-            // A client that comes back at once shall find what its request has caused.
+            // A client that comes back at once shall find the effects of its request.
             let _ = tokio::time::timeout(END_TIMEOUT, awaited).await;
         }
         let settings = exchange.connection_settings();
@@ -391,8 +392,8 @@ impl<S: Service> Connection<S> {
         self.input().is_some_and(|input| input.is_done())
     }
 
-    /// Reads what the handler left of the body, so that the next head is found;
-    /// false when that is more than it is worth.
+    /// Reads the rest of the body that the handler left, so that the next head is found; false if
+    /// the rest is too long.
     async fn discard_body(&mut self, settings: &BodySettings, time: Duration) -> bool {
         let Some(input) = self.input.take() else {
             return false;

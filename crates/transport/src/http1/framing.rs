@@ -28,8 +28,8 @@ impl BodyFraming {
     }
 }
 
-/// Statuses after which the connection is not used again (as nginx does):
-/// what follows on it cannot be trusted to be a request.
+/// Statuses after which the connection is not used again (as nginx does): bytes that
+/// follow on it cannot be trusted to be a request.
 const CLOSING_STATUSES: [u16; 10] = [400, 413, 414, 494, 495, 496, 497, 500, 501, 505];
 
 fn is_closing(status: u16) -> bool {

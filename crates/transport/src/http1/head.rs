@@ -82,7 +82,7 @@ impl HeadBuffer {
         std::mem::take(self).bytes
     }
 
-    /// Brings back what [`HeadBuffer::take`] gave.
+    /// Brings back the memory that [`HeadBuffer::take`] took.
     pub fn give(bytes: Vec<u8>) {
         HeadBuffer::with(|buffer| {
             if buffer.bytes.capacity() == 0 {

@@ -62,12 +62,12 @@ impl Input {
         matches!(self.rest, Rest::Done)
     }
 
-    /// Is what has arrived behind the head no beginning of a chunked body?
+    /// Do the bytes behind the head make no beginning of a chunked body?
     pub fn begins_with_broken_chunks(&self) -> bool {
         ends_within(ChunkedDecoder::new(), &self.buffer).is_err()
     }
 
-    /// Decodes what is buffered already; `None` when more must be read.
+    /// Decodes the bytes buffered already; `None` when more must be read.
     fn take_buffered(&mut self) -> Result<Option<Bytes>, BodyError> {
         match &mut self.rest {
             Rest::Done => Ok(None),

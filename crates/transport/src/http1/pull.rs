@@ -82,7 +82,7 @@ impl Sender<'_> {
 
     /// Writes until more may be read.
     async fn make_room(&mut self, outflow: &mut Outflow) -> Result<(), SendError> {
-        // Before anything goes to disk, the client takes what it will.
+        // Before anything goes to disk, the client takes as much as it can.
         if outflow.ahead.is_memory_full() && !self.is_paced() {
             outflow.frame_ahead();
             while self.write_some(&mut outflow.pieces)? && !outflow.pieces.is_empty() {}
@@ -94,7 +94,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// Waits for bytes, and meanwhile writes what there is.
+    /// Waits for bytes, and meanwhile writes those at hand.
     async fn write_until(
         &mut self,
         next: &mut NextBytes<'_>,
@@ -128,7 +128,7 @@ impl Sender<'_> {
             || (outflow.may_leave() && (!outflow.ahead.is_empty() || self.head_left() > 0))
     }
 
-    /// Frames all that was read, and writes what is more than one write takes.
+    /// Frames all bytes that were read, and writes all but the last write's worth.
     async fn drain(&mut self, outflow: &mut Outflow) -> Result<(), SendError> {
         loop {
             outflow.frame_ahead();
@@ -158,7 +158,7 @@ impl Outflow {
         }
     }
 
-    /// May what is here go out, though more is to come?
+    /// May the bytes at hand go out, though more are to come?
     fn may_leave(&self) -> bool {
         match self.flow.leaves {
             Leaves::AtOnce => true,

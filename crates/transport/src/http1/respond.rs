@@ -120,7 +120,7 @@ fn chunks_at_hand<X: Exchange>(body: &Body<X>, framing: BodyFraming) -> Option<&
     }
 }
 
-/// Sends what has not left yet.
+/// Sends the parts that have not left yet.
 async fn send_rest<X: Exchange>(
     exchange: &mut X,
     stream: &ClientStream,
@@ -155,7 +155,7 @@ async fn send_simple<X: Exchange>(
     Ok(Ending::Close)
 }
 
-/// Writes what was gathered, where no response follows that would take it along.
+/// Writes the gathered bytes, if no response follows that would take them along.
 pub async fn flush(stream: &ClientStream, timeout: Duration) -> Result<(), SendError> {
     let flushed = poll_fn(|cx| stream.poll_flush(cx));
     match timeout_at(Instant::now() + timeout, flushed).await {

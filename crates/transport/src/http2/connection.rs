@@ -97,14 +97,14 @@ pub async fn serve<S: Service>(
 /// Who ended a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EndedBy {
-    /// The client may still be sending: a reset would take from it what it has not read.
+    /// The client may still be sending: a reset would discard bytes that it has not read.
     Us,
     Client,
     /// It takes nothing: no frame reaches it either.
     Timeout,
 }
 
-/// How long what a client still sends is read when the connection is over.
+/// How long the client's remaining bytes are read when the connection is over.
 struct Linger {
     /// `lingering_time`; zero where it is off.
     time: Duration,
@@ -137,7 +137,7 @@ impl Linger {
         }
     }
 
-    /// How long what a client still sends of one request is read whose response has ended.
+    /// How long the rest of a request is read whose response has ended.
     fn silence(&self) -> Duration {
         self.time.min(self.timeout)
     }
@@ -244,7 +244,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Does what can be done; ready when the connection is over.
+    /// Makes all progress that is possible; ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         // Frames given meanwhile are written here: no task has to be woken for them.
         self.answering.shared.lock().forget_writer();
@@ -318,7 +318,7 @@ impl<S: Service> Connection<S> {
         !state.codec.has_output() && (self.is_over || state.codec.is_finished())
     }
 
-    /// Reads what there is: how many bytes, with none for the end. `None`: nothing came.
+    /// Reads the available bytes and returns their number, zero for the end. `None`: nothing came.
     fn read(&mut self, cx: &mut Context<'_>) -> Option<usize> {
         if self.is_over || self.answering.shared.lock().codec.is_congested() {
             return None;
@@ -341,8 +341,8 @@ impl<S: Service> Connection<S> {
     }
 
     /// Takes all whole frames from the input. Requests wait: they begin when nothing more is there
-    /// to be read ([`Connection::begin_waiting`]), and one that is taken back by what came with it
-    /// costs nothing but its frames.
+    /// to be read ([`Connection::begin_waiting`]), and one that a frame behind it takes back costs
+    /// nothing but its frames.
     fn take_frames(&mut self) {
         let mut input = std::mem::take(&mut self.input);
         let mut head = std::mem::take(&mut self.head);
@@ -583,7 +583,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Writes what the socket takes, and no more than a turn has; how many bytes that were.
+    /// Writes as much as the socket takes, at most a turn's share, and returns the number of bytes.
     fn write(&mut self, cx: &mut Context<'_>) -> io::Result<usize> {
         let mut sent = 0;
         while sent < TURN_BYTES {

@@ -1,5 +1,5 @@
-//! Sending a response on a stream: what is at hand and has room in the client's windows is given to
-//! the codec as it is, anything else is pulled as fast as the client takes it.
+//! Sending a response on a stream: bodies at hand with room in the client's windows are given to the
+//! codec as they are, any other is pulled as fast as the client takes it.
 
 use std::sync::Arc;
 

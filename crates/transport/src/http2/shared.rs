@@ -50,8 +50,8 @@ struct Incoming {
     is_malformed: bool,
 }
 
-/// How far the end of a stream is. It is over once both are known: what became of the
-/// response on the wire, and what became of the exchange.
+/// How far the end of a stream is. It is over once both are known: the end of the response
+/// on the wire, and the end of the exchange.
 pub enum StreamEnd<X> {
     None,
     /// Nothing more can be sent: the bytes of frames that the response had, and whether these
@@ -91,7 +91,7 @@ impl<X> Stream<X> {
         }
     }
 
-    /// Takes in what came of the body.
+    /// Takes received bytes of the body.
     pub fn receive(&mut self, data: &[u8], end_stream: bool) {
         let incoming = &mut self.incoming;
         incoming.bytes.extend_from_slice(data);
@@ -133,7 +133,7 @@ fn wake(waker: &mut Option<Waker>) {
 }
 
 impl<X> State<X> {
-    /// Has the writing task see to it that what was given leaves.
+    /// Wakes the task that writes the given frames.
     pub fn wake_writer(&mut self) {
         wake(&mut self.writer);
     }

@@ -21,7 +21,7 @@ use crate::service::BodyLength;
 
 /// Taken from quinn at once.
 const READ_BYTES: usize = 64 * 1024;
-/// Read before a stage asks for the body: what comes with the head in usual packets.
+/// Read before a stage asks for the body: usual packets have this much of it beside the head.
 const AHEAD_BYTES: usize = 16 * 1024;
 
 /// All heads of a connection that are not whole yet have at most these bytes: far more than the
@@ -180,8 +180,8 @@ impl Incoming {
         }
     }
 
-    /// The head was understood. Takes what is there of the body: how long it is, as far as that
-    /// is known now.
+    /// The head was understood. Takes the received part of the body, and returns the body's
+    /// length, as far as it is known now.
     pub fn begin_body(&mut self, content_length: Option<u64>) -> BodyLength {
         self.announced = content_length;
         // The reader of the body is woken for it: here no task waits.
@@ -215,7 +215,7 @@ impl Incoming {
         let _ = self.stream.stop(varint(code));
     }
 
-    /// Reads what quinn has.
+    /// Reads the bytes that quinn has.
     fn poll_input(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
         let read = ready!(pin!(self.stream.read_chunk(READ_BYTES, true)).poll(cx));
         Poll::Ready(match read {

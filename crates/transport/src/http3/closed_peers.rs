@@ -117,7 +117,7 @@ mod tests {
             .filter(|_| peers.lets_through(address(1), SHORT))
             .collect();
         assert_eq!(answered, [1, 2, 4, 8, 16]);
-        // Another client, and what begins a connection.
+        // Another client, and a packet that begins a connection.
         assert!((0..20).all(|_| peers.lets_through(address(2), SHORT)));
         assert!((0..20).all(|_| peers.lets_through(address(1), LONG)));
     }

@@ -29,7 +29,7 @@ use crate::service::{Service, Terms};
 /// While this many handshakes are under way, any further client must prove its address, whatever
 /// `quic_retry` sets: a flood of forged addresses costs no handshakes.
 const HANDSHAKES_BEFORE_RETRY: usize = 256;
-/// Connections that wait to be accepted, which they are at once; and what is kept of their
+/// Connections that wait to be accepted, which they are at once; and the bytes kept of their
 /// packets meanwhile.
 const WAITING_CONNECTIONS: usize = 1024;
 const WAITING_BYTES: u64 = 64 * 1024;
@@ -44,8 +44,8 @@ const OTHER_STREAMS: u32 = 8;
 /// its client may have gone on with the other process, and sends nothing more here.
 const HANDSHAKE_AFTER_LISTENER: Duration = Duration::from_secs(5);
 
-/// A socket that is listened on. Dropped, it takes no further connections; those that there are
-/// end after what is under way.
+/// A socket that is listened on. Dropped, it takes no further connections; existing ones end after
+/// their requests under way.
 struct Listening<S: Service, G: Send + 'static, A: Fn(&Arc<dyn TrackedConnection>) -> G> {
     endpoint: Endpoint,
     beginning: Beginning<S, A>,
@@ -85,7 +85,7 @@ struct Beginning<S: Service, A> {
 }
 
 /// Takes connections from the socket of `address` until it is dropped. `admit` is called with
-/// each, and what it gives lives as long.
+/// each, and its result lives as long.
 ///
 /// # Errors
 /// The socket cannot be used.
@@ -165,7 +165,7 @@ impl<S: Service, G: Send + 'static, A: Fn(&Arc<dyn TrackedConnection>) -> G> Beg
             opening.serve(config, listener).await;
             drop((guard, live));
         });
-        // Here, so that it is one at a time; what waits is polled anew by its own task.
+        // Polled here, so that it is one at a time; a pending one is polled anew by its own task.
         let mut cx = Context::from_waker(Waker::noop());
         if serving.as_mut().poll(&mut cx).is_pending() {
             tokio::spawn(serving);

@@ -168,13 +168,13 @@ impl FieldTables {
         }
     }
 
-    /// Ends the connection for what the client did.
+    /// Ends the connection because of the client's error.
     pub fn close(&self, error: Error) {
         self.connection
             .close(varint(error.code), error.reason.as_bytes());
     }
 
-    /// Has what there is to say sent, by a task that lives as long as the connection.
+    /// Sends pending instructions, by a task that lives as long as the connection.
     fn send_soon(self: &Arc<Self>, state: &State) -> Result<(), Error> {
         if state.unsent.is_empty() {
             return Ok(());

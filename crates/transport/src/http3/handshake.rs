@@ -31,7 +31,7 @@ const UNRECOGNIZED_NAME: u8 = 112;
 /// A ClientHello is a message of type 1 with a length of three bytes (RFC 8446 §4).
 const CLIENT_HELLO: u8 = 1;
 const MESSAGE_HEAD_BYTES: usize = 4;
-/// A ClientHello at most: what quinn itself would buffer.
+/// The longest ClientHello: as much as quinn itself would buffer.
 const MAX_HELLO_BYTES: usize = 16 * 1024;
 
 /// The keys that a handshake needs before the server's name is known.
@@ -45,7 +45,7 @@ pub struct InitialCrypto {
 
 impl InitialCrypto {
     /// # Errors
-    /// The provider of algorithms lacks what QUIC needs.
+    /// The provider of algorithms lacks one that QUIC needs.
     pub fn new() -> Result<InitialCrypto, String> {
         let provider = rustls::crypto::aws_lc_rs::default_provider();
         let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256

@@ -1,6 +1,6 @@
 //! Packets of QUIC while one program takes the place of another. Both have the socket, and a packet goes to whichever
-//! process reads first. So one of the two reads: the new one. It hands on what belongs to connections of the other,
-//! which sends by itself.
+//! process reads first. So one of the two reads: the new one. It hands on packets for connections of the other, which
+//! sends by itself.
 //!
 //! ```text
 //!  UDP socket ─► new process ─┬─► its own connections
@@ -48,7 +48,7 @@ const LONGEST_ID: usize = 20;
 const HANDED_ON_BYTES: usize = 66_000;
 /// Before each message, its length.
 const LENGTH_BYTES: usize = 4;
-/// Packets that may wait for the other process. (The kernel takes what it allows.)
+/// Packets that may wait for the other process. (The kernel may allow fewer.)
 const PAIR_BUFFER_BYTES: usize = 4 << 20;
 
 /// A new process reads soon after it has announced that it serves.
@@ -83,8 +83,8 @@ pub struct QuicEstate {
     pub pairs: Vec<(SocketAddr, OwnedFd)>,
 }
 
-/// Another process is about to read the sockets of QUIC, and to hand on what belongs to connections of this one. Until
-/// it does, this one reads.
+/// Another process is about to read the sockets of QUIC, and to hand on packets for connections of this one. Until it
+/// does, this one reads.
 ///
 /// # Errors
 /// An error of the system.
@@ -108,7 +108,7 @@ pub fn hand_over() -> io::Result<QuicEstate> {
     })
 }
 
-/// From now on this process reads, and hands on what belongs to connections of another.
+/// From now on this process reads, and hands on packets for connections of another.
 pub fn inherit(estate: QuicEstate) {
     host_key::inherit(estate.host_secret);
     let ids = OwnIds::new(&estate.ids);
@@ -228,7 +228,7 @@ impl OtherEnd {
     }
 }
 
-/// The first message of what was read, if all of it is there.
+/// Returns the first message of the bytes read, if all of it is there.
 fn message(read: &[u8]) -> Option<&[u8]> {
     let (length, rest) = read.split_first_chunk::<LENGTH_BYTES>()?;
     rest.get(..u32::from_le_bytes(*length) as usize)
@@ -462,7 +462,7 @@ impl OtherConnections {
         }
     }
 
-    /// Hands on what belongs to the other process.
+    /// Hands on a packet for the other process.
     fn take(&self, datagram: &[u8], meta: &RecvMeta) -> bool {
         let (id, is_chosen) = destination(datagram);
         let is_other = self.ids.is_own(id) || (is_chosen && self.has_begun(id));
@@ -517,7 +517,7 @@ impl AsyncUdpSocket for RoutedSocket {
         for (buf, meta) in bufs.iter_mut().zip(meta.iter_mut()).take(count) {
             let (length, stride) = (meta.len, meta.stride);
             match &current.reading {
-                // quinn passes over what is empty.
+                // quinn passes over an empty datagram.
                 Reading::ForBoth(other) => {
                     let is_own = |datagram: &[u8]| !other.take(datagram, meta);
                     meta.len = retain(buf, (length, stride), is_own);
@@ -549,8 +549,9 @@ impl AsyncUdpSocket for RoutedSocket {
     }
 }
 
-/// Keeps some of the datagrams that the kernel has joined; the length of what is left, which begins where they began. They
-/// come from one address, where one client may have several connections. All but the last are as long as the stride.
+/// Keeps some of the datagrams that the kernel has joined, and returns the length of the rest, which begins where they
+/// began. They come from one address, where one client may have several connections. All but the last are as long as
+/// the stride.
 fn retain(
     buf: &mut [u8],
     (length, stride): (usize, usize),
@@ -711,7 +712,7 @@ mod tests {
     }
 
     const SOON: Duration = Duration::from_secs(10);
-    /// Enough for what is there already.
+    /// Enough for packets that are there already.
     const NOW: Duration = Duration::from_millis(50);
 
     fn initial(id: &[u8]) -> Vec<u8> {

@@ -100,7 +100,7 @@ impl Outgoing {
         let _ = self.stream.finish();
     }
 
-    /// Nothing follows, and what was sent is not all.
+    /// Resets the stream: nothing follows, and the response is not complete.
     pub fn reset(&mut self, code: http3::Code) {
         let _ = self.stream.reset(varint(code));
     }
