@@ -1,5 +1,5 @@
-//! Names and passwords of HTTP's Basic authentication (RFC 7617): read from the field of a request, and compared
-//! with what a user file holds.
+//! Names and passwords of HTTP's Basic authentication (RFC 7617): read from the field of a request, and compared with
+//! the hashes of a user file.
 //!
 //! ```text
 //! credentials(field) ─► user, password        users(path) ─► user: hash        compare(user, hash, password)

@@ -1,4 +1,4 @@
-//! From a URL as a user writes it to the addresses under which the cache knows what is stored for it.
+//! From a URL as a user writes it to the addresses of the responses stored for it.
 //!
 //! An address is host (lower case, without port), decoded and normalised path, and `?` with the
 //! arguments that count, if there are any. Scheme, method and class of visitor are not part of it.
@@ -9,8 +9,8 @@ use http_semantics::{Target, parse_host};
 use shared_request::NameSet;
 use site::{CacheRules, Content, Site};
 
-/// The address of a request: of what the client asked for, not of what rewriting made of it.
-/// Empty where the target has none.
+/// Returns the address of a request, by the target that the client sent, not by the rewritten one.
+/// Empty if the target has none.
 pub fn of_request(host: &[u8], target: &[u8], rules: &CacheRules) -> Vec<u8> {
     of_target(host, target, removed_arguments(rules)).unwrap_or_default()
 }
@@ -146,7 +146,7 @@ pub fn prefixes(url: &[u8], hosts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, NotAnAddr
     let mut prefixes = Vec::new();
     each_host(url, hosts, |host, target| {
         let mut prefix = of_target(host, target, &all).ok_or(NotAnAddress::InvalidPath)?;
-        // An address ends before a `?` with nothing behind it; what begins so does not.
+        // An address ends before a `?` with nothing behind it; a prefix does not.
         if target.ends_with(b"?") {
             prefix.push(b'?');
         }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! before_lookup ── Off, Purge, RefusePurge, Invalidate          the cache is not looked into
-//!   │           ├─ Bypass ─► Alone | Direct | CollapseLater     past what is stored
+//!   │           ├─ Bypass ─► Alone | Direct | CollapseLater     past the stored response
 //!   │           └─ Prove                                        not known yet whether it may be shared
 //!   └ lookup ───── fresh ──► Hit
 //!       └ after_lookup ───── Direct | Alone                     may not be shared, or not yet
@@ -93,8 +93,8 @@ pub fn before_lookup(
     Ok((audience, past))
 }
 
-/// Decides about a request whose answer may be shared, by what was seen of the page, and by whether what
-/// is stored may be used.
+/// Decides about a request whose answer may be shared, by the evidence about the page, and by whether
+/// stored responses may be used.
 #[inline]
 fn of_evidence(
     request: &mut impl RequestFacts,
@@ -218,7 +218,7 @@ pub fn after_lookup(
                 };
                 return Decision::unsaid(action, None);
             }
-            // The last refresh brought what cannot be shared.
+            // The last refresh brought a response that cannot be shared.
             return match plan.zone.refused(&plan.key.as_ref(), now) {
                 Some(why) => forwarded(unshared(&plan.audience), Some(why)),
                 None => forwarded(Action::Collapse, None),
@@ -232,8 +232,8 @@ pub fn after_lookup(
     }
 }
 
-/// How a response is fetched that is known not to be shared. With `cache_shared` the visitor's own
-/// request is forwarded then, whole: what comes of it is not stored.
+/// Returns how a response is fetched that is known not to be shared. With `cache_shared` the visitor's own
+/// request is forwarded then, whole: its response is not stored.
 #[must_use]
 pub fn unshared(audience: &Audience) -> Action {
     match audience.class() {

@@ -22,12 +22,12 @@ pub struct Decision {
 pub enum Action {
     /// The cache has no part in it.
     Off,
-    /// It removes what is stored.
+    /// It removes stored responses.
     Purge(PurgeReach),
     /// It may not purge, although `*_cache_purge` admits its client.
     RefusePurge,
-    /// It changes something: what is stored for the same target goes once the origin server agreed
-    /// to it (RFC 9111 §4.4).
+    /// It changes something: responses stored for the same target go once the origin server agreed to it
+    /// (RFC 9111 §4.4).
     Invalidate,
     /// Fetch for this client. Nothing is stored.
     Direct,

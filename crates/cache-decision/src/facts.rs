@@ -91,7 +91,7 @@ pub trait UpstreamFacts {
     /// How many requests wait for it.
     fn queue_length(&self) -> usize;
 
-    /// Does a crawler ask while visitors wait? It gets what is stored, where that is not too old.
+    /// Does a crawler ask while visitors wait? It gets a stored response, if that is not too old.
     fn is_crawler_in_the_way(&self) -> bool;
 
     /// Has it no room for another refresh? That is so in a crowd at a large store: the next

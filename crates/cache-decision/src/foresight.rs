@@ -26,7 +26,7 @@ pub struct Foresight {
 pub enum ForeseenReason {
     /// By the request and the configuration.
     ByRequest(Reason),
-    /// By what the cache holds at this moment.
+    /// By the content of the cache at this moment.
     ByMoment(Reason),
     /// By the last response for the key.
     ByLast(Refusal),
@@ -44,7 +44,7 @@ pub trait StoringFacts {
     fn has_cookie_outside_key(&mut self) -> bool;
 }
 
-/// Says what would become of the request of a plan.
+/// Foresees the request of a plan.
 #[must_use]
 pub fn foresee(
     plan: &mut Plan<'_>,

@@ -130,7 +130,7 @@ pub fn put_stored_fields(fields: &mut Vec<Field>) {
     }
 }
 
-/// By what the private copies of a request's visitor are known to purges.
+/// Returns the identities by which private copies of a request's visitor are purged.
 pub fn visitor_ids(head: RequestView<'_>) -> Vec<VisitorId> {
     let common = NameSet::new(COMMON_COOKIES);
     let own = cookies::pairs(head)

@@ -1,7 +1,7 @@
 //! Patterns of addresses and of tags: with `*` and `?`, or regular expressions.
 //!
 //! The time that a match takes grows with the text alone, whatever the pattern is (crate `regex`),
-//! and what a pattern may be compiled to is bounded.
+//! and the size of a compiled pattern is bounded.
 
 use http_cache::Pattern;
 use regex::bytes::{Regex, RegexBuilder};

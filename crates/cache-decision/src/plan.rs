@@ -23,7 +23,7 @@ pub enum PastCache {
     NoLease,
 }
 
-/// Look up, and store what comes.
+/// Look up, and store the response.
 pub struct Plan<'a> {
     pub zone: &'a Arc<Zone>,
     pub rules: &'a Arc<CacheRules>,
@@ -62,7 +62,7 @@ pub enum FetchRole {
     Trial,
 }
 
-/// A page that may be shared, and what the shared request leaves out of the visitor's.
+/// A page that may be shared, and the parts of the visitor's request that the shared one leaves out.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedPage {
     pub name: PageName,
@@ -78,7 +78,7 @@ pub struct SharedPage {
 pub enum UseCount {
     /// Once more, which is noted.
     Noted,
-    /// Once more, which is not noted: only what would be is asked.
+    /// The step is only foreseen, and not noted.
     Foreseen,
     /// Often enough: the server itself asks, so that the response is stored.
     Waived,

@@ -69,7 +69,7 @@ pub fn groups(value: &[u8]) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-/// A quoted string, and what stands behind it.
+/// Takes a quoted string apart from the text behind it.
 fn string(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut bytes = text.strip_prefix(b"\"")?.iter();
     let mut name = Vec::new();

@@ -16,7 +16,7 @@ type Field = (Bytes, Bytes);
 /// `Cache-Control` for browsers and caches of a page that was made with a visitor's cookies.
 pub const CONTROL_WITH_COOKIES: &str = "private, no-cache";
 
-/// A request that may be answered by what was made with a visitor's cookies.
+/// A request that may be answered by a page made with a visitor's cookies.
 pub struct WithCookies {
     /// The sharing rule in the note.
     pub sharing: Sharing,

@@ -49,7 +49,7 @@ impl Validity {
     }
 }
 
-/// Tag, content, and what follows.
+/// Returns tag, content, and the rest.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, rest) = rest.split_first()?;

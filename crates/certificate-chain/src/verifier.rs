@@ -84,7 +84,7 @@ impl ChainVerifier {
     ///
     /// # Errors
     ///
-    /// [`TrustError`]: what the operator should correct.
+    /// [`TrustError`]: the settings that the operator should correct.
     pub fn new(trust: Trust<'_>) -> Result<ChainVerifier, TrustError> {
         let (mut anchors, mut ends) = (Vec::new(), Vec::new());
         let mut trusted = Vec::new();

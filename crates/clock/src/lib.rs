@@ -153,13 +153,13 @@ pub fn keep_readings() {
     });
 }
 
-/// The thread has slept: what it read before is old.
+/// The thread has slept: its last reading is old.
 pub fn has_slept() {
     READING.with(|reading| reading.left.set(0));
 }
 
-/// Now, on the steady count, as of the thread's last look at the clock: for
-/// what begins now, not for how long something took.
+/// Now, on the steady count, as of the thread's last look at the clock: for events that begin now,
+/// not for durations.
 #[inline]
 pub fn recent() -> u64 {
     READING.with(|reading| {

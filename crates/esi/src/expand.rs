@@ -19,8 +19,8 @@ pub trait Values {
 pub enum Escape {
     /// Text between tags of HTML, or the value of a quoted attribute.
     Html,
-    /// A part of a URL: what is not unreserved (RFC 3986 section 2.3) is percent-encoded. The
-    /// separators of a whole query stay what they are.
+    /// A part of a URL: characters that are not unreserved (RFC 3986 section 2.3) are
+    /// percent-encoded. The separators of a whole query stay.
     Url,
 }
 

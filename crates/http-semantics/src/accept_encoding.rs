@@ -44,7 +44,7 @@ fn weight_of(coding: &[u8], element: &[u8]) -> Option<u16> {
     }
 }
 
-/// The weight of a parameter `q=0.5`, without its semicolon; 0 for what cannot be read.
+/// The weight of a parameter `q=0.5`, without its semicolon; 0 if it cannot be read.
 fn weight_of_parameter(parameter: &[u8]) -> u16 {
     match parameter.trim_ascii() {
         [b'q' | b'Q', b'=', weight @ ..] => thousandths(weight).unwrap_or(0),
@@ -52,7 +52,7 @@ fn weight_of_parameter(parameter: &[u8]) -> u16 {
     }
 }
 
-/// A weight (RFC 9110 §12.4.2) such as `0`, `0.5` or `1.000`, in thousandths; `None` for what is no weight.
+/// A weight (RFC 9110 §12.4.2) such as `0`, `0.5` or `1.000`, in thousandths; `None` for any other text.
 pub fn thousandths(weight: &[u8]) -> Option<u16> {
     let (whole, decimals) = match weight {
         [whole @ (b'0' | b'1')] => (whole, &[][..]),

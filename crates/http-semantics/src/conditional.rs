@@ -75,8 +75,8 @@ pub fn evaluate<'r>(
     }
 }
 
-/// Whether a Range field may be honoured: there is no If-Range, or it names
-/// exactly what would be sent (RFC 9110 §13.1.5). Otherwise ignore Range.
+/// Whether a Range field may be honoured: there is no If-Range, or it names exactly the response that
+/// would be sent (RFC 9110 §13.1.5). Otherwise ignore Range.
 pub fn range_applies<'r>(head: impl Into<RequestView<'r>>, validators: Validators<'_>) -> bool {
     match head.into().field("if-range") {
         None => true,
@@ -131,8 +131,8 @@ impl<'a> EntityTag<'a> {
     }
 }
 
-/// The first tag of a list and what follows it; `None` at the end or at what is not a tag. A comma
-/// inside quotes is part of the tag.
+/// Returns the first tag of a list and the rest; `None` at the end or at a text that is not a tag. A
+/// comma inside quotes is part of the tag.
 fn next_tag(list: &[u8]) -> Option<(EntityTag<'_>, &[u8])> {
     let separators = list
         .iter()

@@ -100,7 +100,7 @@ pub fn escape_html(text: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Decodes `%XX`. Like in nginx, a broken escape loses its `%` (and, if the first digit
-/// was good, that digit and what followed it); at the end it is dropped.
+/// was good, that digit and the next character); at the end it is dropped.
 pub fn unescape(bytes: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr(b'%', bytes).is_none() {
         return Cow::Borrowed(bytes);

@@ -1,7 +1,6 @@
-//! The head of a request as values: method, target, version and fields, as spans of
-//! the bytes they came in, and the questions one asks of them. Who made it of which
-//! bytes is the matter of a codec (`http1`); what the fields say is that of the other
-//! files here.
+//! The head of a request as values: method, target, version and fields, as spans of the
+//! bytes they came in, and the questions one asks of them. Parsing the bytes is the matter
+//! of a codec (`http1`); the meaning of the fields is that of the other files here.
 //!
 //! Looking up a field is on the path of every cache hit: it allocates nothing, and a
 //! field that is not there is hardly looked for (`presence.rs`).
@@ -82,7 +81,7 @@ pub struct RequestHead {
     pub fields: Vec<FieldSpan>,
 }
 
-/// A parsed head that borrows everything: what the hit path uses.
+/// A parsed head that borrows everything, for the hit path.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestView<'a> {
     /// The bytes the spans count in.

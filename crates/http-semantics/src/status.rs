@@ -49,7 +49,7 @@ pub fn reason(status: u16) -> Option<&'static str> {
     })
 }
 
-/// Is `phrase` what is written for this status where there is no other?
+/// Is `phrase` the one that is written for this status by default?
 pub fn is_usual(status: u16, phrase: &[u8]) -> bool {
     let usual = reason(status).filter(|_| shown(status) == status);
     usual.is_some_and(|usual| usual.as_bytes() == phrase)

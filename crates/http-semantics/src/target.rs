@@ -1,10 +1,10 @@
-//! The request target, read: its form, the authority of an absolute-form one,
-//! the decoded and normalised path (what locations match), the query and the
-//! raw text (`$request_uri`).
+//! The request target, read: its form, the authority of an absolute-form one, the decoded
+//! and normalised path (which locations match), the query and the raw text
+//! (`$request_uri`).
 //!
-//! Normalising is nginx's: percent-decoding, `.` and `..` segments resolved
-//! (also when encoded), slashes merged if asked, `#` and what follows cut. A
-//! target that needs none of it, nearly every one, borrows.
+//! Normalising is nginx's: percent-decoding, `.` and `..` segments resolved (also when
+//! encoded), slashes merged if asked, `#` and the rest cut. A target that needs none of
+//! it, nearly every one, borrows.
 
 use std::borrow::Cow;
 use std::fmt;

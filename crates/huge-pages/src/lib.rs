@@ -1,5 +1,4 @@
-//! Whether this process may have huge pages (2 MB where others are 4 KB), and what the programs
-//! it starts may.
+//! Whether this process and the programs it starts may have huge pages (2 MB where others are 4 KB).
 //!
 //! The allocator asks the kernel for huge pages wherever it may (`thp:always`, `.cargo/config.toml`).
 //! They spare a hit in a large store most of the page tables on its way to memory; a small process

@@ -1,4 +1,4 @@
-//! A bounded map that forgets what nobody asks for.
+//! A bounded map that forgets entries that are not used.
 
 use std::collections::HashMap;
 

@@ -2,10 +2,10 @@
 //! the rule for the next visitor.
 //!
 //! A visitor's own request runs the application once, and its answer is for that visitor. If such an
-//! answer could have been stored, the page may be shareable: the shared request, which
-//! [`shared_request`] writes without what is only this visitor's, is made for the next one, and both
-//! answers are compared. The same bytes are evidence that nothing that was left out matters; different
-//! bytes are a question, which a trial answers.
+//! answer could have been stored, the page may be shareable: the shared request, which [`shared_request`]
+//! writes without the parts that are only this visitor's, is made for the next one, and both answers are
+//! compared. The same bytes are evidence that nothing that was left out matters; different bytes are a
+//! question, which a trial answers.
 //!
 //! ```text
 //! render    an answer as far as it is compared

@@ -88,8 +88,8 @@ pub(crate) struct PageRecord {
     /// From when on a trial of the session is made, in seconds, and how long the next pause is.
     session_from: u32,
     session_pause: u32,
-    /// Until when, in seconds, a page that is not shared is known to leave a session as it was, where its answer
-    /// shows what this one showed.
+    /// Until when, in seconds, a page that is not shared is known to leave a session as it was, if its answer has the
+    /// outline of this one.
     left_until: u32,
     left: AnswerOutline,
     /// The page differs each time it is made.
@@ -97,12 +97,12 @@ pub(crate) struct PageRecord {
     /// Addresses of clients do not matter, as far as was seen.
     is_of_any_network: bool,
     agreed: Recent<MAX_AGREED>,
-    /// Traits of which a value did not matter on this page: what other pages have seen of other values
-    /// counts for them.
+    /// Traits of which a value did not matter on this page: the evidence of other pages about their other values
+    /// counts.
     immaterial: TraitSet,
     differing: Recent<MAX_DIFFERING>,
     differing_by_trait: [u8; Trait::ALL.len()],
-    /// When what differs is forgotten, in seconds.
+    /// When the differing values are forgotten, in seconds.
     differing_until: u32,
     depends: TraitSet,
     pub(crate) keyed: TraitSet,
@@ -231,7 +231,7 @@ impl PageRecord {
         unknown.fold(TraitSet::NONE, TraitSet::with)
     }
 
-    /// A request that left nothing out was answered with what may be stored.
+    /// A request that left nothing out got an answer that may be stored.
     pub(crate) fn note_shared(&mut self, now: u32) {
         self.begin(now);
         self.is_refused = false;
@@ -305,8 +305,8 @@ impl PageRecord {
         (is_second || is_awaited) && now >= self.session_from
     }
 
-    /// Does the page leave a session as it was, as far as was seen? `answer`: what a visitor's answer showed, once it is
-    /// there.
+    /// Does the page leave a session as it was, by the evidence so far? `answer`: the outline of a visitor's answer,
+    /// once it is there.
     pub(crate) fn leaves_session(&self, answer: Option<AnswerOutline>, now: u32) -> bool {
         match answer {
             // A page that begins no session may write into one all the same.

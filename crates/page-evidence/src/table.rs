@@ -184,9 +184,9 @@ struct Active {
     shared_since: Option<u64>,
     /// The answers of visitors' own that wait for the shared one.
     waiting: Vec<(LeftOut, u64)>,
-    /// Since when a trial is under way, and of what.
+    /// The start of a trial under way, and the traits that it tries.
     trial: Option<(u64, LeftOut)>,
-    /// Visitors wait for what is found out.
+    /// Visitors wait for the result.
     is_awaited: bool,
     /// Until when no trial begins, because there was no room for one: nobody waits for one either.
     untried_until: u64,
@@ -481,9 +481,9 @@ impl Evidence {
             .is_some_and(|under_way| !under_way.waiting.is_empty())
     }
 
-    /// The shared request has ended with an answer of this digest; `None`: it could not be stored, and that
-    /// is due to the page. An answer of a visitor's own that differs is forgotten: the next one is compared
-    /// with what is stored now.
+    /// The shared request has ended with an answer of this digest; `None`: it could not be stored, and that is
+    /// due to the page. An answer of a visitor's own that differs is forgotten: the next one is compared with
+    /// the response stored now.
     pub fn shared_ended(&self, page: PageName, end: Option<u64>, now: u64) {
         let mut shard = self.shard(page).lock();
         let Shard { records, active } = &mut *shard;
@@ -534,8 +534,8 @@ impl Evidence {
         }
     }
 
-    /// Does the page leave a visitor's session as it was, as far as was seen? `answer`: what the visitor's answer showed,
-    /// once it is there.
+    /// Does the page leave a visitor's session as it was, by the evidence so far? `answer`: the outline of the
+    /// visitor's answer, once it is there.
     #[must_use]
     pub fn leaves_session(&self, page: PageName, answer: Option<AnswerOutline>, now: u64) -> bool {
         let shard = self.shard(page).lock();

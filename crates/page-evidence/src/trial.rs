@@ -5,7 +5,7 @@
 //! shared, all ── the same ──────────────────► Agree         the difference was one of the moment
 //!   └ shared again ── steady ─► each alone ─► Depends       those whose page differs
 //!        │                        └ none ─► all again ──► Agree, or Depends on all together
-//!        └ differs each time ─► all again ── alike in what stays ──► Agree
+//!        └ differs each time ─► all again ── alike in the lasting parts ──► Agree
 //!                                  └ each alone, twice ────────────► Depends
 //! ```
 //!
@@ -27,7 +27,7 @@ const SURE: usize = 4;
 /// Why a visitor's answer differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialVerdict {
-    /// Nothing of what was left out matters. `each_time`: the page differs each time it is made.
+    /// No trait that was left out matters. `each_time`: the page differs each time it is made.
     Agree { each_time: bool },
     /// These matter.
     Depends(TraitSet),
@@ -58,7 +58,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// A trial of what differs between a visitor's request and the shared one.
+    /// Creates a trial of the traits in which a visitor's request and the shared one differ.
     #[must_use]
     pub fn new(traits: TraitSet) -> Trial {
         Trial {
@@ -183,7 +183,7 @@ impl Trial {
     }
 }
 
-/// The traits of a verdict that a key can hold, for which the shared request then sends what the key has.
+/// Is it a trait of a verdict that a key can hold, and that the shared request then copies from the key?
 #[must_use]
 pub fn may_be_keyed(it: Trait) -> bool {
     matches!(it, Trait::Language | Trait::Cookies | Trait::Agent)
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use crate::render::Renderer;
 
-    /// Runs a trial against an application: what it answers to these traits at the n-th request.
+    /// Runs a trial against an application: its answer to these traits at the n-th request.
     fn tried(
         traits: &[Trait],
         application: impl Fn(TraitSet, usize) -> Option<String>,

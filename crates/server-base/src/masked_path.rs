@@ -1,5 +1,5 @@
-//! Paths as lists of pages show them: what looks like a token is `*`. A reader of the list must not be able to
-//! follow the link of another person's mail (`/reset/8c9f...`), and a thousand such links are one page.
+//! Paths as lists of pages show them: a part that looks like a token is `*`. A reader of the list must not be able
+//! to follow the link of another person's mail (`/reset/8c9f...`), and a thousand such links are one page.
 //!
 //! A piece of a path is between `/`, `.` and other punctuation. It looks like a token if it is a UUID, many
 //! hexadecimal digits, or long and changes between digits, small and capital letters more often than words do:

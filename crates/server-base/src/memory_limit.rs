@@ -1,6 +1,6 @@
-//! How much memory this process may use: what the machine has, or less where its own control
-//! group, or one that the group is in, has a limit (`MemoryMax=` of a service, `--memory` of a
-//! container; cgroup v2 and v1).
+//! How much memory this process may use: the machine's memory, or less if its own control group, or
+//! one that the group is in, has a limit (`MemoryMax=` of a service, `--memory` of a container;
+//! cgroup v2 and v1).
 
 use std::fmt;
 use std::path::{Path, PathBuf};

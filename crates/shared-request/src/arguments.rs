@@ -90,8 +90,8 @@ pub fn put_counted(args: &[u8], removed: &NameSet, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a target without the arguments that `removed` names, and without `?` where none
-/// is left. Its arguments end at `#`, as those of the request do: what stands behind is no
+/// Appends a target without the arguments that `removed` names, and without `?` where none is
+/// left. Its arguments end at `#`, as those of the request do: the part behind it is no
 /// argument, and may not become one when those before it are removed.
 #[inline]
 pub fn put_target(target: &[u8], removed: &NameSet, out: &mut Vec<u8>) {

@@ -100,7 +100,7 @@ impl Class {
     }
 }
 
-/// Words by which other programs say what they are. Lower case.
+/// Words by which other programs name their kind. Lower case.
 const OTHER_CRAWLERS: [&str; 4] = ["bot/", "crawler", "spider", "scrapy"];
 
 /// The crawler that a User-Agent names; `"other crawler"` for one that is not known by its name.

@@ -1,5 +1,5 @@
-//! Reads what the fields of a request say: who its sender claims to be, and whether it asks for
-//! something that cannot be a shared page.
+//! Reads the fields of a request: who its sender claims to be, and whether it asks for something that
+//! cannot be a shared page.
 //!
 //! The lists here let known kinds of requests past the cache, so that they work. Nothing is
 //! safe because a field is in a list: a field that is in none is not sent to the application
@@ -10,7 +10,7 @@ use http_semantics::RequestView;
 use crate::left_out::{self, LeftOut, Trait};
 use crate::{Bypass, Class, media, varied};
 
-/// Reads each field once: the class of its sender, and what the shared request would leave out.
+/// Reads each field once: the class of its sender, and the parts that the shared request leaves out.
 ///
 /// # Errors
 /// Why the request goes past the cache.
@@ -218,7 +218,7 @@ fn is_hint(name: &[u8]) -> bool {
 /// Whole names, lower case.
 fn named(name: &[u8]) -> Option<Bypass> {
     Some(match name {
-        // RFC 9110 §11.6.2, RFC 9440, and what services and frameworks use in their place.
+        // RFC 9110 §11.6.2, RFC 9440, and fields that services and frameworks use in their place.
         b"authorization"
         | b"proxy-authorization"
         | b"authentication"

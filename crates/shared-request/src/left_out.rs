@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::net::IpAddr;
 use std::sync::LazyLock;
 
-/// A kind of what is left out.
+/// A kind of part that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trait {
     /// The languages of `Accept-Language`, in their one form.
@@ -104,7 +104,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// The class of what is left out; 0: nothing.
+    /// Returns the class of the part left out; 0: none.
     #[must_use]
     pub fn value(&self, of: Trait) -> u32 {
         self.values[of as usize]

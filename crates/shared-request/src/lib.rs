@@ -1,5 +1,5 @@
-//! Writes requests whose answers may be shared: which parts of a visitor's request reach the
-//! application, and what is left out of it.
+//! Writes requests whose answers may be shared: which parts of a visitor's request reach the application,
+//! and which are left out of it.
 //!
 //! The rule of a shared cache: an answer may go to another visitor only if everything of the
 //! request that could have shaped it is in the cache key, was removed before the application
@@ -10,7 +10,7 @@
 //!                    ┌─ personal ─► Bypass: forwarded whole, never stored
 //!   ReceivedRequest ─┤
 //!                    └─ shared ───► put_key    (the parts that separate answers)
-//!                                   write_head (what the application is sent)
+//!                                   write_head (the request that the application is sent)
 //! ```
 //!
 //! The answer to such a request may be shown to a visitor once it has been seen that the parts left out of
@@ -84,8 +84,8 @@ pub enum UnknownCookies {
     Remove,
 }
 
-/// A request as it was received, with what the server knows of it. The time is not here: a page is shown
-/// for its lifetime.
+/// A request as it was received, with the server's facts about it. The time is not here: a page is shown for
+/// its lifetime.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedRequest<'a> {
     pub head: RequestView<'a>,
@@ -156,7 +156,7 @@ const MAX_KEY_COOKIE_BYTES: usize = 1024;
 /// count), then all other parts that separate answers.
 ///
 /// # Errors
-/// Why the request is personal; the caller discards what was appended.
+/// The reason why the request is personal; the caller discards the appended bytes.
 pub fn put_key(
     received: &ReceivedRequest<'_>,
     rules: &Rules,
@@ -196,8 +196,8 @@ pub fn without_varied(
     fields::without_varied(received.head, names, left_out)
 }
 
-/// Appends to a key what of the traits in `keyed` the application is sent: languages in their one form, cookies, and the
-/// kind of browser. Others are in no key.
+/// Appends the values of the traits in `keyed` that the application is sent to a key: languages in their one
+/// form, cookies, and the kind of browser. Others are in no key.
 pub fn put_keyed(
     received: &ReceivedRequest<'_>,
     rules: &Rules,
@@ -230,7 +230,7 @@ pub fn put_keyed(
 /// decides who may get the page stored under it.
 ///
 /// # Errors
-/// Why the request is personal for another reason; the caller discards what was appended.
+/// Why the request is personal for another reason; the caller discards the appended bytes.
 pub fn put_visitors_key(
     received: &ReceivedRequest<'_>,
     rules: &Rules,
@@ -268,7 +268,7 @@ fn put_key_of(
     }
 }
 
-/// Appends what stands before the cookies.
+/// Appends the part of a key before the cookies.
 fn put_start(received: &ReceivedRequest<'_>, rules: &Rules, letter: u8, key: &mut Vec<u8>) {
     put_url(received, rules, key);
     key.push(letter);
@@ -282,8 +282,8 @@ fn put_start(received: &ReceivedRequest<'_>, rules: &Rules, letter: u8, key: &mu
     key.push(SEPARATOR);
 }
 
-/// Appends what the keys of all answers for one URL begin with: for any visitor's class and
-/// cookies. It ends with a byte that no URL holds.
+/// Appends the beginning of the keys of all answers for one URL: for any visitor's class and cookies. It
+/// ends with a byte that no URL holds.
 fn put_url(received: &ReceivedRequest<'_>, rules: &Rules, key: &mut Vec<u8>) {
     key.extend_from_slice(received.scheme.as_bytes());
     key.extend_from_slice(b"://");
@@ -565,7 +565,7 @@ mod tests {
         assert_eq!(key, b"\0lde-at,de;q=0.9\0cconsent=1; theme=dark");
     }
 
-    /// The keys of a request with this Cookie field, and what is sent of it with all cookies.
+    /// Returns the keys of a request with this Cookie field, and the cookies sent with all of them.
     fn visitor(cookies: &str) -> (Option<Vec<u8>>, Vec<u8>, String) {
         let set = |names: &[&str]| NameSet::new(names.iter().map(|name| name.as_bytes()));
         let rules = Rules {

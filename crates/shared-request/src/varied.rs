@@ -127,7 +127,7 @@ fn one_form(value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(32);
     put_languages(value, &mut out);
     match out.is_empty() {
-        // The application is the judge of what is no list.
+        // The application is the judge of a value that is no list.
         true => value.get(..MAX_VALUE_BYTES).unwrap_or(value).to_vec(),
         false => out,
     }

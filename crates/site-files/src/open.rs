@@ -1,5 +1,5 @@
-//! Opening files, and `open_file_cache`: what was found at a path, kept for a
-//! while by each thread with or without the open file
+//! Opening files, and `open_file_cache`: the file found at a path, kept for a while by
+//! each thread with or without the open file
 //! (<https://nginx.org/en/docs/http/ngx_http_core_module.html#open_file_cache>).
 
 use std::cell::RefCell;
@@ -269,7 +269,7 @@ impl Cache {
     }
 
     fn drop_idle(&mut self, rules: &OpenFileCache, now: u64) {
-        // One or two at a time are enough to keep up with what comes in.
+        // One or two at a time are enough to keep up with new files.
         for _ in 0..2 {
             let is_idle =
                 |kept: &KeptFile| now.saturating_sub(kept.used_at) > millis(rules.inactive);
@@ -281,7 +281,7 @@ impl Cache {
 }
 
 impl KeptFile {
-    /// Looked at lately, or still what it was.
+    /// Checked lately, or unchanged.
     fn is_valid(&mut self, path: &[u8], rules: &OpenFileCache, now: u64) -> bool {
         if now.saturating_sub(self.checked_at) < millis(rules.valid) {
             return true;

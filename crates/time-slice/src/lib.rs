@@ -37,8 +37,8 @@ const _: () = assert!(SIZE == 48);
 const ORDINARY: u32 = 0;
 
 /// Asks for turns of `slice` for the calling thread, and for the threads it starts from now on. The
-/// kernel takes 0.1 to 100 ms and cuts what is beyond. Threads with another policy than
-/// the ordinary one are left alone.
+/// kernel takes 0.1 to 100 ms and clamps others to that. Threads with another policy than the
+/// ordinary one are left alone.
 ///
 /// # Errors
 /// The error of the system call, if a sandbox forbids it for instance.
@@ -61,8 +61,8 @@ pub fn set(slice: Duration) -> io::Result<()> {
 /// The calling thread's attributes.
 fn get() -> io::Result<Attributes> {
     let mut attributes = Attributes::default();
-    // SAFETY: the kernel writes at most `SIZE` bytes, which is what there is, while the call
-    // lasts; any bytes are a valid `Attributes`. Arguments as above.
+    // SAFETY: the kernel writes at most `SIZE` bytes, the size of `attributes`, while the call lasts; any
+    // bytes are a valid `Attributes`. Arguments as above.
     let done = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, SIZE, 0) };
     match done {
         0 => Ok(attributes),

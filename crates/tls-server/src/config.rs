@@ -64,7 +64,7 @@ impl TlsServer {
     ///
     /// # Errors
     ///
-    /// [`SettingsError`]: what the operator should correct.
+    /// [`SettingsError`]: the settings that the operator should correct.
     pub fn new(settings: &Settings, resumption: Resumption) -> Result<TlsServer, SettingsError> {
         let provider = Arc::new(provider_of(settings));
         let certificates = Arc::new(Certificates::new(settings, provider.clone())?);
@@ -132,7 +132,7 @@ impl TlsServer {
     ///
     /// # Errors
     ///
-    /// [`SettingsError`]: what the operator should correct. Former ones are kept.
+    /// [`SettingsError`]: the settings that the operator should correct. Former ones are kept.
     pub fn put(
         &self,
         name: &str,
@@ -180,7 +180,7 @@ impl TlsServer {
     }
 }
 
-/// `ssl_certificate_compression on` (RFC 8879). rustls keeps what comes out.
+/// `ssl_certificate_compression on` (RFC 8879). rustls keeps the compressed certificate.
 #[derive(Debug)]
 struct Zlib;
 

@@ -281,7 +281,7 @@ mod tests {
         ticketer.encrypt_at(2 * HOUR, b"third").unwrap();
         assert!(ticketer.decrypt_at(2 * HOUR, &first).is_none());
         assert!(ticketer.decrypt_at(2 * HOUR, &second).is_some());
-        // The keys have not been used for a long time: what is left is too old.
+        // The keys have not been used for a long time: the remaining ones are too old.
         ticketer.encrypt_at(50 * HOUR, b"fourth").unwrap();
         assert_eq!(keys.secrets.read().all.len(), 1);
     }

@@ -1,17 +1,16 @@
 //! Files that root opens, makes and removes by paths in which accounts with fewer rights
 //! may have a hand: a log in a folder of the site, a pid file beside it.
 //!
-//! An account that may write a folder can put a link, a FIFO or another file in the place of what
-//! root means to open. So the path is walked one name at a time, each relative to the open folder
-//! before it:
+//! An account that may write a folder can put a link, a FIFO or another file in the place of the file that
+//! root means to open. So the path is walked one name at a time, each relative to the open folder before it:
 //!
 //! - A link is followed only where root made it.
 //! - A folder that is passed through is never opened by its path a second time.
 //! - The file itself is a regular file with one name, or one that root made. It is opened
 //!   without waiting, so that a FIFO without a reader is an error instead of a hang.
 //!
-//! A path is *trusted* when only root can change what the path leads to. There, whatever root put
-//! is used as it is, FIFOs with a reader and devices included.
+//! A path is *trusted* when only root can change its target. There, files of root are used as they are,
+//! FIFOs with a reader and devices included.
 //!
 //! For other accounts than root, this crate does the same as the standard library: there is no
 //! account with fewer rights to be wary of, and links made by others are usual.
@@ -68,8 +67,8 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Opens what is at a path as it is, without ever waiting: a file to read, a folder with `PATH` and `DIRECTORY` among
-/// the flags.
+/// Opens the file or folder at a path as it is, without ever waiting: a file to read, a folder with `PATH`
+/// and `DIRECTORY` among the flags.
 ///
 /// # Errors
 /// An error of the system, or a link on the way is not root's.
@@ -104,7 +103,7 @@ pub fn read_small(path: &Path) -> io::Result<(String, u32)> {
     Ok((text, stat.st_uid))
 }
 
-/// Removes a file or a link, never what a link points to.
+/// Removes a file or a link, never the target of a link.
 ///
 /// # Errors
 /// An error of the system.
@@ -246,7 +245,7 @@ pub fn make_open_folder(path: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = match rustix::fs::openat(&entry.folder, &entry.name, flags, Mode::empty()) {
         Ok(folder) => folder,
-        // A link to a folder: what is done in it looks at the link again.
+        // A link to a folder: operations in it check the link again.
         Err(_) if made.is_err() && path.is_dir() => return Ok(()),
         Err(error) => return Err(error.into()),
     };
@@ -289,7 +288,7 @@ pub fn replace_for(
     let mut file = File::from(file);
     let written = file
         .write_all(bytes)
-        // By the descriptor: another account may be able to change what the name leads to.
+        // By the descriptor: another account may be able to change the target of the name.
         .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?))
         .and_then(|()| match owner {
             Some((uid, gid)) => Ok(rustix::fs::fchown(
@@ -349,8 +348,8 @@ pub fn set_socket_mode(path: &Path, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::chmod(itself, Mode::from_raw_mode(mode))?)
 }
 
-/// Whether what root puts into a folder stays there under its name: a folder of root's, or
-/// one for everybody where each may remove only what is theirs.
+/// Whether root's files in a folder stay there under their names: a folder of root's, or one for everybody
+/// in which each account may remove only its own files.
 pub fn keeps_roots_files(folder: &Path) -> bool {
     walk(&folder.join("any"), MissingFolder::Fail).is_ok_and(|entry| entry.keeps_roots)
 }
@@ -473,7 +472,7 @@ fn plain(mode: u32) -> std::fs::OpenOptions {
     options
 }
 
-/// Opens without waiting, and looks at what was opened before anything is written.
+/// Opens without waiting, and checks the opened file before anything is written.
 fn open_to_write(entry: &FolderEntry, flags: OFlags, mode: u32) -> io::Result<File> {
     let mut flags = flags
         | OFlags::WRONLY

@@ -82,7 +82,7 @@ impl WalkedFolder {
         })
     }
 
-    /// Whether only root can change what stands under a name here, given what stands there.
+    /// Whether only root can change the file under a name here, given that file.
     fn holds_fast(&self, found: Option<&Stat>) -> bool {
         match found {
             Some(found) => self.keeps(found.st_uid),
@@ -90,8 +90,8 @@ impl WalkedFolder {
         }
     }
 
-    /// Can only root exchange what is here and belongs to `owner`? In a folder that all accounts
-    /// may write, the sticky bit protects the files of each account.
+    /// Can only root exchange a file here that belongs to `owner`? In a folder that all accounts may
+    /// write, the sticky bit protects the files of each account.
     fn keeps(&self, owner: u32) -> bool {
         let is_sticky = self.stat.st_mode & 0o1000 != 0;
         self.is_trusted && self.stat.st_uid == 0 && (!self.is_open() || is_sticky && owner == 0)
@@ -156,7 +156,7 @@ fn step_through(path: &Path, missing: MissingFolder, last: LastLink) -> io::Resu
             if links > LINKS_MAX {
                 return Err(Errno::LOOP.into());
             }
-            // Read from the link that was looked at, not from what has its name by now.
+            // Read from the link that was looked at, not from the file that has its name by now.
             let target = rustix::fs::readlinkat(&found, "", Vec::new())?;
             let target = OsString::from_vec(target.into_bytes());
             if Path::new(&target).is_absolute() {
