@@ -56,7 +56,7 @@ const ABSENT: u8 = b'-';
 const PRESENT: u8 = b'+';
 const END: u8 = 0;
 
-/// Whatever `regex` finds.
+/// A pattern for the texts that `regex` finds.
 pub fn matching(regex: Regex) -> Pattern {
     let written = [&[ONE], regex.as_str().as_bytes()].concat();
     Pattern::matching(&written, move |text: &[u8]| regex.is_match(text))

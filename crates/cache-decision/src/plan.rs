@@ -116,7 +116,7 @@ impl<'a> Plan<'a> {
         let past = self.past.as_ref()?;
         match past.reason {
             Some(Reason::NoLease) => Some(PastCache::NoLease),
-            // The shared request that is made for such a visitor is everybody's.
+            // The shared request that is made for such a visitor is for all.
             _ if matches!(past.action, Action::Prove) && self.role == FetchRole::Shared => None,
             _ => Some(PastCache::OwnRequest),
         }

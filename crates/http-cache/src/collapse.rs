@@ -60,7 +60,7 @@ pub struct JoinRequest<'a> {
 /// The part a request plays.
 #[derive(Debug)]
 pub enum Join {
-    /// Fetch, for everybody.
+    /// Fetch, for all.
     Lead(Leader),
     /// Wait for the one who fetches.
     Follow(Follower),

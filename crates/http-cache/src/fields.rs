@@ -15,7 +15,7 @@ use http_semantics::has_member;
 /// One field of a message: name and value, as received.
 pub type Field = (Bytes, Bytes);
 
-/// A request's fields, asked by name. Implemented by the server over whatever its codec gives.
+/// A request's fields, looked up by name. The server implements it over the heads of its codecs.
 pub trait RequestFields {
     /// Calls `visit` with each value of the fields called `name` (lower case; names compare
     /// case-insensitively), in the order received.

@@ -357,7 +357,7 @@ impl Flight {
         std::mem::take(&mut self.state.lock().reserved_bytes)
     }
 
-    /// Ends the flight and wakes everybody. Gives the bytes to release.
+    /// Ends the flight and wakes all tasks that wait. Returns the bytes to release.
     pub(crate) fn end(&self, ending: impl FnOnce(&mut State)) -> u64 {
         let mut state = self.state.lock();
         ending(&mut state);

@@ -210,7 +210,7 @@ fn write(chunks: &[Bytes]) -> io::Result<File> {
         Err(Errno::INVAL) => memfd_create(c"body", flags),
         made => made,
     }?;
-    // It would be everybody's otherwise, for who finds a path to it.
+    // Otherwise every account that finds a path to it could read it.
     fchmod(&file, Mode::RUSR | Mode::WUSR)?;
     let mut file = File::from(file);
     for chunk in chunks {

@@ -36,9 +36,8 @@ pub struct Policy {
     pub valid: Vec<ValidRule>,
     /// The longest that a response is fresh here, whatever gives its lifetime. Default: no bound.
     pub max_fresh: Option<Duration>,
-    /// How long answers that say that there is no such page (404, 410) are fresh, whatever their
-    /// fields and `max_fresh` say. Only for requests without an identity in their key. Default: as
-    /// other answers.
+    /// How long answers about missing pages (404, 410) are fresh, in place of their fields and of
+    /// `max_fresh`. Only for requests without an identity in their key. Default: as other answers.
     pub not_found: Option<Duration>,
     /// Store answers to requests with `Authorization` although the response does not allow it.
     pub store_authorized: bool,

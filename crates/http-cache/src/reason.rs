@@ -39,7 +39,7 @@ macro_rules! reasons {
 /// The part of a request's life that decides a [`Reason`], and so when it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecidedBy {
-    /// The request and the configuration: known before anybody is asked.
+    /// The request and the configuration: known before an upstream is asked.
     Request,
     /// The cache's content and the other requests at this moment.
     Moment,

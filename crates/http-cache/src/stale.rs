@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// How long a failure counts: within this time of one, a stale response is served at once, for as
 /// long as it may be served at all, instead of waiting for an upstream that has just failed. Short,
-/// since an upstream that is back is not asked for so long.
+/// since an upstream that is back is not asked meanwhile.
 const FAILURE_COUNTS_FOR: Duration = Duration::from_secs(10);
 
 /// The facts of [`crate::Zone::find`] about a stale response.
@@ -118,8 +118,8 @@ pub struct UseStale {
     pub statuses: Vec<u16>,
     /// Serve stale even a response with `must-revalidate`.
     pub override_must_revalidate: bool,
-    /// For how long past its lifetime a response of [`StaleRule::Unsaid`] is served where the upstream
-    /// cannot be reached (RFC 9111 §4.2.4), whatever the flags say.
+    /// For how long past its lifetime a response of [`StaleRule::Unsaid`] is served where the
+    /// upstream cannot be reached (RFC 9111 §4.2.4), whatever the flags are.
     pub when_disconnected: Duration,
     /// None: for as long as the response is kept, or itself allows.
     pub bounds: Option<StaleBounds>,

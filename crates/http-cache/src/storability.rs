@@ -59,7 +59,7 @@ pub struct Storable {
     pub share_only: Option<Reason>,
 }
 
-/// Most specific reason first: a response gets the same word whatever else is wrong with it.
+/// Most specific reason first: a response gets the same word whatever other reasons there are.
 ///
 /// # Errors
 /// The named reason why the response may not be stored or shared.

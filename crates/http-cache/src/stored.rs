@@ -232,7 +232,8 @@ impl StoredHead {
     }
 }
 
-/// A `Last-Modified` that is so much earlier than `Date` is beyond doubt, though two clocks have written them.
+/// A `Last-Modified` this much earlier than `Date` is beyond doubt, though two clocks have written
+/// them.
 const SURE_MODIFIED_SECONDS: i64 = 60;
 
 /// Bodies up to this lie behind their fields. The server copies as many behind the head anyway, and

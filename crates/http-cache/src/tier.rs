@@ -69,7 +69,7 @@ pub trait Tier: fmt::Debug + Send + Sync {
     /// A stored response is asked for again and again, and has not left memory.
     fn note_wanted(&self, key: &[u8], response: &Arc<StoredResponse>, now: Millis);
 
-    /// Itself, for whoever made it.
+    /// Returns itself, for its maker.
     fn as_any(&self) -> &dyn std::any::Any;
 }
 

@@ -62,16 +62,16 @@ enum Earning {
     Nothing,
 }
 
-/// So much body brings back one frame of each kind that is in relation to it: clients send
-/// a WINDOW_UPDATE for stream and connection each 4 KB at most, and a PING for each
+/// The bytes of bodies that bring back one frame of each kind that is in relation to them: clients
+/// send a WINDOW_UPDATE for stream and connection each 4 KB at most, and a PING for each
 /// round-trip while data come.
 const EARNING_BYTES: u64 = 1024;
 
 /// In the order of [`Flood`], which [`bound`] checks. The rates cost well below a hundredth of a
 /// core.
 static BOUNDS: [Bound; 11] = [
-    // A browser that leaves a page takes back all that is open (128 by default); twice that much at
-    // once. Then as many as are answered.
+    // A browser that leaves a page takes back all that is open (128 by default); twice that much
+    // at once. Then one for each answered request.
     bound(0, Flood::Resets, 256, 16, Earning::Requests),
     // Honest clients make next to none; a broken one shall see its 400s.
     bound(1, Flood::StreamErrors, 100, 1, Earning::Nothing),
@@ -142,8 +142,8 @@ pub(crate) const CONNECTION_QUEUE_BYTES: usize = 256 * 1024;
 /// ([`crate::Connection::reset_stalled`]): a byte now and then does not keep a stream.
 pub(crate) const LEAST_PROGRESS_BYTES: usize = 4096;
 
-/// No more bytes are put into the output at once: the next turn may bring more urgent
-/// ones. A system call for so much costs little for each byte.
+/// No more bytes are put into the output at once: the next turn may bring more urgent ones. A
+/// system call for this number costs little for each byte.
 pub(crate) const OUTPUT_BYTES: usize = 256 * 1024;
 /// While this number of bytes of heads and answers waits for the socket, nothing more should be
 /// read: a client that does not read shall not have us write.
@@ -182,7 +182,7 @@ impl Allowances {
         });
     }
 
-    /// So much body went either way.
+    /// Notes that this many bytes of bodies went either way.
     #[inline]
     pub(crate) fn earn_by_bytes(&mut self, bytes: usize) {
         self.unearned_bytes += bytes as u64;

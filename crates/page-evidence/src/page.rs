@@ -46,8 +46,8 @@ impl AnswerOutline {
     }
 }
 
-/// So many answers to one visitor, over more than so many seconds, count as those to two: it is no double click, and no
-/// link that works once.
+/// This many answers to one visitor, over more than this many seconds, count like those to two: it is no double click,
+/// and no link that works once.
 const SAME_VISITOR_ANSWERS: u8 = 3;
 const SAME_VISITOR_SECONDS: u32 = 1;
 /// After a trial that found a page to depend on its session, another one is made no sooner than this, in seconds; twice as
@@ -59,7 +59,7 @@ const MOST_SESSION_PAUSE: u32 = 1800;
 const MAX_AGREED: usize = 32;
 /// Values that were seen to matter.
 const MAX_DIFFERING: usize = 6;
-/// So many values of one trait that matter stand for all of them.
+/// This many values of one trait that matter stand for all of them.
 const DIFFERING_STAND_FOR_ALL: u8 = 3;
 /// For how long it is remembered that something matters, in seconds; then it is tried again.
 const DIFFERING_SECONDS: u32 = 1800;

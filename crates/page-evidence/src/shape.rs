@@ -86,7 +86,7 @@ impl Shape {
         *count = count.saturating_add(1);
     }
 
-    /// Do so many pages depend on the trait that those which are not known yet are taken to as well?
+    /// Do enough pages depend on the trait to assume it of pages that are not known yet?
     pub(crate) fn is_keyed(&self, it: Trait) -> bool {
         self.keyed[it as usize] >= LEAST_PAGES
     }

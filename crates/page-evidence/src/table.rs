@@ -28,11 +28,12 @@ const MAX_ZONES: usize = 64;
 const MAX_OWN_RUNS: usize = 4;
 /// Pages with own requests under way, in a shard.
 const MAX_ACTIVE: usize = 256;
-/// After so many milliseconds a request under way no longer counts: its end was lost.
+/// After these milliseconds a request under way no longer counts: its end was lost.
 const LOST_AFTER: u64 = 60_000;
-/// A visitor's own answer that begins a session pays for so many requests of a trial, which spares all who come next.
+/// Requests of a trial that a visitor's own answer pays for if it begins a session: the trial spares all later
+/// visitors.
 const SESSION_WORTH: u32 = 8;
-/// For so many milliseconds no trial of a page begins after one for which there was no room.
+/// For these milliseconds no trial of a page begins after one for which there was no room.
 const UNTRIED_MILLIS: u64 = 500;
 
 /// The name of a page: numbers that stand for it, its shape and its zone.
@@ -188,7 +189,7 @@ struct Active {
     trial: Option<(u64, LeftOut)>,
     /// Visitors wait for the result.
     is_awaited: bool,
-    /// Until when no trial begins, because there was no room for one: nobody waits for one either.
+    /// Until this time no trial begins, because there was no room for one: visitors do not wait for one either.
     untried_until: u64,
     touched: u64,
 }
@@ -342,7 +343,7 @@ impl Evidence {
         if begins_shared {
             under_way.shared_since = Some(now);
         }
-        // An answer may wait for a copy of another variant, for which nobody asks.
+        // An answer may wait for a copy of another variant, which no visitor asks for.
         let is_coming = !under_way.own.is_empty() || under_way.is_shared_under_way(now);
         under_way.is_awaited |= !is_first && is_other;
         if is_covered && is_coming || under_way.own.len() >= MAX_OWN_RUNS {
@@ -427,7 +428,7 @@ impl Evidence {
                     under_way.waiting.push((run.left_out, own));
                 }
             }
-            // It may be this visitor alone who is refused: whoever is shown the copy goes on being shown it.
+            // It may be this visitor alone who is refused: visitors who are shown the copy go on being shown it.
             (OwnEnd::NotStorable | OwnEnd::Personal, Some(_)) => {
                 let of_session = record.session == SessionStanding::Indifferent;
                 order = self.order((run.page, &run.left_out), of_session, under_way, now);
@@ -462,7 +463,7 @@ impl Evidence {
         order
     }
 
-    /// The shared request begins, for whatever reason.
+    /// The shared request begins, for any reason.
     pub fn shared_began(&self, page: PageName, now: u64) {
         let mut shard = self.shard(page).lock();
         if let Some(under_way) = shard.active.get_mut(&page.page) {

@@ -21,7 +21,7 @@ use shared_request::{Trait, TraitSet};
 use crate::page::AnswerOutline;
 use crate::render::{Rendering, differ_in_what_stays};
 
-/// So many answers make sure that a difference is none of chance.
+/// This many answers make sure that a difference is not one of chance.
 const SURE: usize = 4;
 
 /// Why a visitor's answer differs.
@@ -159,8 +159,9 @@ impl Trial {
         }
     }
 
-    /// The traits of which `differs` is true where each is sent alone: at least so many times, and at most so many
-    /// while it differs; or what is missing.
+    /// Returns the traits for which `differs` is true if each is sent alone: with at least the smaller number of
+    /// answers, and while it is true, at most the larger one. An error is the step that is missing. while it
+    /// differs; or what is missing.
     fn singles(
         &self,
         times: RangeInclusive<usize>,

@@ -15,7 +15,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Links on a path, as many as the kernel follows.
+/// The number of links on a path that the kernel follows.
 const MAX_LINKS: usize = 40;
 
 /// Are symbolic links followed?

@@ -21,7 +21,7 @@ use upstream_fetch::{health, naming};
 /// How often pools are asked for their messages.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs the tasks of whatever configuration is in force. Never ends.
+/// Runs the tasks of the configuration in force. Never ends.
 pub async fn run(shared: Arc<WorkersState>) {
     let mut changes = shared.changes();
     let mut of: Weak<ActiveConfiguration> = Weak::new();

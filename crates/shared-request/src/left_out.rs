@@ -98,8 +98,8 @@ impl TraitSet {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     values: [u32; Trait::ALL.len()],
-    /// A number for the network of the client; 0 if the address does not show it: a unix socket, or a
-    /// private address, behind which there may be anybody.
+    /// A number for the network of the client; 0 if the address does not show it: a unix socket, or a private
+    /// address, which any network may have.
     network_group: u32,
 }
 
@@ -177,8 +177,8 @@ impl LeftOut {
 /// has.
 pub const DUMMY: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 0, 8);
 
-/// A number for a text, never 0. Another one in each process: a visitor who could compute it would choose
-/// a text with the number of somebody else's.
+/// A number for a text, never 0. Another one in each process: a visitor who could compute it would choose a
+/// text with the number of another visitor's.
 #[must_use]
 pub fn class_of(text: &[u8]) -> u32 {
     chained(0, text)

@@ -1,8 +1,8 @@
 //! The content of a folder, and pages that list it in nginx's layouts
 //! (<https://nginx.org/en/docs/http/ngx_http_autoindex_module.html>).
 //!
-//! Names are bytes that anybody with a write permission chose: each format
-//! escapes them.
+//! Names are bytes that any account with a write permission chose: each format escapes
+//! them.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};

@@ -24,7 +24,7 @@ const NAME_BYTES: usize = 16;
 const SALT_BYTES: usize = 32;
 /// The files of nginx: a name and two keys of 32 or of 16 bytes.
 const FILE_BYTES: [usize; 2] = [80, 48];
-/// Random secrets are used for so long at least.
+/// Random secrets are used for this time at least.
 const MIN_PERIOD: Duration = Duration::from_secs(60 * 60);
 /// The longest lifetime that may be sent to a client (RFC 8446 §4.6.1).
 const MAX_HINT_SECONDS: u64 = 7 * 24 * 60 * 60;

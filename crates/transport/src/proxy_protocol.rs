@@ -17,7 +17,7 @@ const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 const MAX_LINE_BYTES: usize = 107;
 /// Shortest one: `PROXY UNKNOWN` and its line end.
 const MIN_LINE_BYTES: usize = 15;
-/// Version 2 headers beyond this carry more TLVs than anybody sends.
+/// Version 2 headers beyond this carry more TLVs than any proxy sends.
 const MAX_BINARY_BYTES: usize = 4096;
 
 /// The state of a header in the first bytes.
@@ -318,7 +318,7 @@ mod tests {
             );
         }
         for cut in 0..all.len() {
-            // Whatever is missing, nothing is read beyond the end.
+            // With any part missing, nothing is read beyond the end.
             write_extra(&all[..cut], ProxyExtra::TlsVerify, &mut Vec::new());
             write_extra(&all[..cut], ProxyExtra::Of(0xae), &mut Vec::new());
         }

@@ -105,7 +105,7 @@ impl TrackedConnection for ClientStream {
 pub struct ClientStream {
     socket: Socket,
     phase: AtomicU8,
-    /// Goes ahead of whatever is written next.
+    /// Goes ahead of the next bytes written.
     gathered: Mutex<GatheredResponses>,
     has_gathered: AtomicBool,
     /// On a connection that is encrypted.
@@ -319,7 +319,7 @@ impl ClientStream {
         }
     }
 
-    /// The bytes that came first, without taking them: as many as are there, and fit.
+    /// Returns the first bytes without taking them: those that have arrived and fit.
     pub async fn peek_first(&self, bytes: &mut [u8]) -> io::Result<usize> {
         poll_fn(|cx| self.poll_socket(cx, |socket| socket.peek(bytes))).await
     }

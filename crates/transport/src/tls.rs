@@ -1,4 +1,4 @@
-//! TLS on a client's connection, below whatever is spoken on it: bytes that are read were
+//! TLS on a client's connection, below the protocol spoken on it: bytes that are read were
 //! decrypted, bytes that are written are encrypted first (RFC 8446, by rustls).
 //!
 //! Bytes count as written once their records are with the kernel: until then they are offered

@@ -41,7 +41,7 @@ pub struct FarSide {
     pub stream: Box<dyn Duplex>,
     /// Bytes received behind the 101.
     pub received: Bytes,
-    /// The tunnel ends when nothing has moved for so long.
+    /// The tunnel ends when nothing has moved for this time.
     pub idle: Duration,
     /// Called when the tunnel has ended.
     pub end: Box<dyn FnOnce(MovedBytes) + Send>,

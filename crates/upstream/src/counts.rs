@@ -42,12 +42,12 @@ impl Counts {
         self.refused[at].fetch_add(1, Relaxed);
     }
 
-    /// A request got a server after so long.
+    /// Notes how long a request waited for a server.
     pub(crate) fn waited(&self, time: Duration) {
         self.waits.note(time);
     }
 
-    /// A server took so long until the head of its response was there.
+    /// Notes how long a server took until the head of its response was there.
     pub(crate) fn note_head(&self, took: Duration) {
         self.heads.note(took);
     }

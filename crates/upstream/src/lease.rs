@@ -83,7 +83,7 @@ impl Lease {
         }
     }
 
-    /// The head of the response came after so long.
+    /// Notes how long the head of the response took.
     pub fn note_head(&mut self, took: Duration) {
         self.group.counts().note_head(took);
         if let Some(turn) = &mut self.turn {

@@ -88,7 +88,7 @@ impl Follower {
         }
     }
 
-    /// Waits until the fetch is over, whatever it brings. Bound it with a timer.
+    /// Waits until the fetch is over, with any result. Bound it with a timer.
     pub async fn ended(&self) -> FlightEnd {
         self.flight.note_follower(self.urgency);
         loop {

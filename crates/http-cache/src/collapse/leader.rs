@@ -95,7 +95,7 @@ struct Duty {
 }
 
 impl Duty {
-    /// Takes the flight from the table, then sets its result, and wakes everybody.
+    /// Takes the flight from the table, then sets its result, and wakes all tasks that wait.
     fn end(&mut self, ending: impl FnOnce(&mut State)) {
         self.ended = true;
         self.zone.flights.remove(&self.flight);
@@ -324,8 +324,8 @@ impl Progress {
 }
 
 impl ArrivingResponse {
-    /// A reader from the beginning: the leader's own client reads like everybody else. Make it
-    /// before the first push.
+    /// A reader from the beginning: the leader's own client reads like the others. Make it before the
+    /// first push.
     #[must_use]
     pub fn reader(&self) -> Reader {
         Reader::from_beginning(&self.duty.flight, &self.head)

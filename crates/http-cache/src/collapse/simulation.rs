@@ -530,7 +530,7 @@ fn run(seed: u64, left_out: Option<Rule>) -> (u64, u64, u64) {
         {
             drop(tasks.swap_remove(at));
         } else if world.below(200) == 0 {
-            // A client is gone, whatever it was doing; with it a leader, perhaps.
+            // A client leaves at any point; with it a leader, perhaps.
             drop(tasks.swap_remove(at));
         }
         if world.below(10) == 0 {

@@ -142,7 +142,7 @@ pub enum Pattern {
     Matching {
         /// Says whether a text is named.
         matches: Arc<Matches>,
-        /// From this whoever made the function can make it again, see [`written`].
+        /// The bytes from which the function's maker can make it again, see [`written`].
         written: Arc<[u8]>,
     },
 }

@@ -273,7 +273,7 @@ fn who_comes_after_a_purge_of_a_tag_waits_until_the_tags_of_a_fetch_are_known() 
                     wait(&mut follower),
                     Some(FollowerOutcome::LeftOut)
                 ));
-                // The next fetch begins after it came: whatever is purged now, it is good enough.
+                // The next fetch begins after it came: whatever is purged now, its response is good enough.
                 let next = Visitor::of(&zone).lead();
                 zone.purge(PurgeTarget::Tag(b"news:5"), PurgeMode::Hard, T0);
                 let _filling = publish(next);

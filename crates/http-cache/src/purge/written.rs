@@ -95,7 +95,7 @@ fn written_pattern(kind: u8, pattern: &Pattern) -> Option<Vec<u8>> {
     };
     let written = [&[kind, form], text].concat();
     match form {
-        // It may match whatever there is.
+        // It may match any text.
         MATCHING if written.len() > MAX_TARGET_BYTES => Some(vec![EVERYTHING]),
         MATCHING => Some(written),
         _ => (text.len() <= MAX_NAME_BYTES).then_some(written),

@@ -406,7 +406,7 @@ impl Connection {
         Some(priority)
     }
 
-    /// Lets the client send more of a request's body: so much of it was consumed.
+    /// Lets the client send more of a request's body: this many bytes of it were consumed.
     pub fn release(&mut self, stream: StreamId, bytes: usize) {
         let Some(found) = self.streams.get_mut(&stream) else {
             return; // Given back when it was closed.
@@ -489,8 +489,8 @@ impl Connection {
         can_send || !self.pending.is_empty()
     }
 
-    /// Whether so much waits to be written that nothing should be read: else a client
-    /// that does not read makes us keep answers without bound.
+    /// Whether nothing should be read, because too many bytes wait to be written: else a
+    /// client that does not read makes us keep answers without bound.
     pub fn is_congested(&self) -> bool {
         self.pending.len() >= CONGESTED_BYTES
     }
@@ -505,8 +505,8 @@ impl Connection {
         progress.min()
     }
 
-    /// Resets the streams that have something to send and made no progress for so long,
-    /// and answers which.
+    /// Resets the streams that have something to send and made no progress for this time, and
+    /// returns them.
     pub fn reset_stalled(&mut self, timeout: Duration, now: Instant) -> Vec<StreamId> {
         self.now = now;
         let is_stalled = |stream: &Stream| {

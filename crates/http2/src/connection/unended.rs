@@ -35,8 +35,8 @@ impl UnendedRequests {
 }
 
 impl Connection {
-    /// The response of a valid request has ended, and the request has not. False where the client
-    /// has used up so much of its window that it would wait for more of it.
+    /// The response of a valid request has ended, and the request has not. False if the client has
+    /// used up its window so far that it would wait for more.
     pub(super) fn leave_unended(&mut self, id: StreamId) -> bool {
         let Some(stream) = self.streams.get_mut(&id) else {
             return false;
@@ -71,7 +71,7 @@ impl Connection {
         self.unended.0.front().map(|(_, since)| *since)
     }
 
-    /// Asks the client to send no more of the requests whose response has ended so long ago.
+    /// Asks the client to send no more of requests whose response ended at least this long ago.
     pub fn abort_unended(&mut self, timeout: Duration, now: Instant) {
         self.now = now;
         while let Some((id, since)) = self.unended.0.front().copied()

@@ -115,7 +115,7 @@ fn different_answers_lead_to_a_trial_within_the_budget() {
         .own_ended(&run, OwnEnd::Storable(1), Some(2), 1)
         .unwrap();
     assert_eq!(order.traits.iter().count(), 2);
-    // Whoever is like the visitor of the trial waits for it, and others have their own answers.
+    // A visitor like that of the trial waits for it, and others have their own answers.
     let part = evidence.begin(page("/a"), &german, (1, true), 2);
     assert!(matches!(part, Part::Wait { shared: false }), "{part:?}");
     let french = from(ONE, &[(Trait::Language, 4)]);

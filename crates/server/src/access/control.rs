@@ -24,7 +24,7 @@ enum Verdict {
     Agreed,
     /// 401 or 403, and the fields that go along.
     Refused(u16, Fields),
-    /// The check itself failed: that ends the request whatever others say.
+    /// The check itself failed: that ends the request whatever the other checks decide.
     Failed(StageEnd),
 }
 

@@ -29,7 +29,7 @@ const MAX_KEY_BYTES: usize = 65_535;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Pass,
-    /// Go on after so long.
+    /// Go on after this delay.
     Delay(Duration),
     Reject(u16),
 }

@@ -363,7 +363,7 @@ fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Optio
         })
 }
 
-/// The file in `coding`. Without `varies` everybody gets it.
+/// The file in `coding`. Without `varies` every client gets it.
 fn precompressed_in(
     request: &mut Request,
     path: &[u8],

@@ -1,5 +1,5 @@
-//! Requests that the cache has a say in: answer from memory, lead a fetch that
-//! everybody reads, follow one, or go alone.
+//! Requests that the cache has a say in: answer from memory, lead a fetch that all read, follow
+//! one, or go alone.
 //!
 //! ```text
 //! look_up ── fresh ────────────────────────────────► stored response

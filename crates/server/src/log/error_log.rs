@@ -110,7 +110,7 @@ pub fn broken_connection(
     }
 }
 
-/// May a line be written about something that anybody can cause? See [`refusal`].
+/// May a line be written about an event that any client can cause? See [`refusal`].
 pub fn may_tell_refusal(configuration: &ActiveConfiguration) -> bool {
     configuration
         .live

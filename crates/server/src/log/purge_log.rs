@@ -5,7 +5,7 @@
 //! 2026-11-23T10:00:00+00:00 api 127.0.0.1 hard 3 responses 0.412 ms url="https://example.org/" tag="post-5"
 //! ```
 //!
-//! Whatever comes from outside is escaped, so that a line is a line.
+//! Data from outside is escaped, so that a line is a line.
 
 use control::PurgeReport;
 use site::{PurgeLog, PurgeLogFormat};

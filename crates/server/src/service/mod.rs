@@ -35,7 +35,7 @@ use crate::worker::WorkersState;
 
 pub use listener::Memory;
 
-/// A client of HTTP/3 is given up that shows no sign of life for so long, however soon
+/// A client of HTTP/3 is given up after this time without a sign of life, however soon
 /// `keepalive_timeout` would end its connection: packets get lost.
 const SILENCE_AT_LEAST: Duration = Duration::from_secs(30);
 
@@ -183,7 +183,7 @@ impl Service for WorkersState {
         configuration.live.stats.handshakes[1].fetch_add(1, Relaxed);
         let server = &configuration.site.http.servers[terms.server.0];
         let logs = &server.settings(Server::ROOT).error_logs;
-        // Like in nginx: the client is to blame, and anybody can be one.
+        // Like in nginx: the client is to blame, and any client can cause it.
         if error_log::are_told(logs, LogLevel::Info) {
             configuration.live.error_logs.write(
                 logs,

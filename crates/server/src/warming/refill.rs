@@ -27,8 +27,8 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::own_visit::Purpose;
 use crate::service::own_visit::request;
 
-/// Pages that are asked for at the same time: as many as keep PHP's workers busy, and half of those
-/// that may stand in the line of refreshes.
+/// Pages fetched at the same time: enough to keep PHP's workers busy, and half of those that may stand
+/// in the line of refreshes.
 const AT_ONCE: usize = 8;
 /// How long after a purge its pages are fetched; the rest is left to visitors.
 const TIME: Duration = Duration::from_secs(60);

@@ -23,8 +23,8 @@ use super::loads::{AcceptedConnection, ConnectionSlot};
 use super::shared::{Listening, Registration, WorkersState};
 use crate::log::error_log;
 
-/// How long accepting pauses when the process has no more file descriptors: at first so long
-/// that connections that have ended can be closed, then longer each time.
+/// How long accepting pauses when the process has no more file descriptors: at first just long
+/// enough for ended connections to be closed, then longer each time.
 const ACCEPT_PAUSE_FIRST: Duration = Duration::from_millis(10);
 const ACCEPT_PAUSE_LAST: Duration = Duration::from_millis(500);
 /// The worker that takes the packets of QUIC.

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 /// The longest that are kept (`tcache_max`), and how many sizes there are up to it.
 const OBJECT_BYTES: usize = 4096;
 const SIZES: usize = 29;
-/// After so many bytes the allocator looks at the next size.
+/// After this many bytes the allocator looks at the next size.
 const BETWEEN_LOOKS_BYTES: usize = 64 << 10;
 /// The first round only notes how many there are; of 128, the next ones leave 32, 8, 2 and none.
 const ROUNDS: usize = 6;
@@ -24,7 +24,7 @@ pub fn give_back() {
     }
 }
 
-/// Blocks of this size are asked for, as many as stores have held.
+/// The size of blocks that are asked for; the blocks together have the size of the stores' former content.
 const BLOCK_BYTES: usize = 4 << 20;
 /// Then blocks that fit between those. The allocator keeps a note of 128 bytes for each: so not more than are usual.
 const SMALL_BLOCKS: [(usize, usize); 2] = [(256 << 10, 128), (32 << 10, 256)];

@@ -276,7 +276,7 @@ impl<'t, 'a> Block<'t, 'a> {
         is_pattern && self.matches(path) && self.has("fastcgi_pass") && !is_closed && !is_fixed
     }
 
-    /// Does it run whatever script a request names, and not just the one of a front controller?
+    /// Does it run any script that a request names, and not just the one of a front controller?
     pub(super) fn runs_any_script(self) -> bool {
         self.runs("/x/x.php")
     }

@@ -49,7 +49,7 @@ impl Lowering<'_> {
         rules.bypass = conditions;
     }
 
-    /// Is the value of a condition the same whoever asks?
+    /// Is the value of a condition the same for all visitors?
     fn is_anybodys(&self, condition: &Template, depth: usize) -> bool {
         condition.parts.iter().all(|part| match part {
             Part::Literal(_) | Part::Variable(Variable::Argument(_)) => true,

@@ -7,7 +7,7 @@
 //! Inheritance is two questions to a [`level::Level`]: the nearest level that
 //! has a directive, and the nearest that has any line of a list. Every file
 //! below lowers one subject by asking them. All mistakes are collected;
-//! whatever is wrong is replaced by its default so that the rest is read too.
+//! a wrong value is replaced by its default so that the rest is read too.
 
 mod access;
 mod acme;

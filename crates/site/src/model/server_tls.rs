@@ -61,9 +61,9 @@ pub struct ServerTls {
 pub struct CertificateCache {
     /// Certificates and keys, each counted.
     pub max: usize,
-    /// One that was not used for so long is forgotten.
+    /// A certificate that was not used for this time is forgotten.
     pub inactive: Duration,
-    /// One that was read so long ago is read again.
+    /// A certificate that was read longer ago than this is read again.
     pub valid: Duration,
 }
 

@@ -89,7 +89,7 @@ pub struct Http {
     pub shown_arguments: NameSet,
     /// `cache_nodes`
     pub cache_nodes: Option<CacheNodes>,
-    /// `cache_nodes_lost stale=TIME`: for so long stored responses are used without a lease.
+    /// `cache_nodes_lost stale=TIME`: how long stored responses are used without a lease.
     pub cache_nodes_lost: Option<Duration>,
     /// `cache_purge_again`: each purge is repeated after this time.
     pub purge_again: Option<Duration>,

@@ -32,7 +32,7 @@ const TURN_BYTES: usize = 1024 * 1024;
 /// its way; reading the rest of a flood would be the most expensive part of it.
 const FAILED_LINGER: Duration = Duration::from_secs(1);
 const FAILED_LINGER_BYTES: usize = 256 * 1024;
-/// Read in one turn of the task, beyond which others have theirs: the frames of so much may cost
+/// Bytes read in one turn of the task, before others have theirs: the frames in them may cost
 /// milliseconds.
 const TURN_READ_BYTES: usize = 64 * 1024;
 /// How long a client may take to learn that the connection ends, before a second GOAWAY names the
@@ -375,7 +375,7 @@ impl<S: Service> Connection<S> {
         let is_in_head = self.answering.shared.lock().codec.is_in_head();
         // A body has its own time (`client_body_timeout`).
         let is_partial = is_in_head || (!input.is_empty() && input.get(3) != Some(&0));
-        // Whatever comes of it does not prolong it.
+        // Further bytes of the head do not prolong its time.
         let goes_on = is_in_head || consumed == 0;
         let since = self.times.partial_since.filter(|_| goes_on);
         self.times.partial_since = is_partial.then(|| since.unwrap_or_else(Instant::now));

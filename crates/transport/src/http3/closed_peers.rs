@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-/// At most so many are remembered; the oldest are forgotten, and are then answered each time.
+/// The most addresses that are remembered; the oldest are forgotten, and are then answered each time.
 const MOST_CLOSED: usize = 4096;
 const LONG_HEADER: u8 = 0x80;
 

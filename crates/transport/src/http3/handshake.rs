@@ -38,8 +38,7 @@ const MAX_HELLO_BYTES: usize = 16 * 1024;
 #[derive(Clone)]
 pub struct InitialCrypto {
     suite: Suite,
-    /// Has the keys that everybody knows: those of Initial and Retry packets (RFC 9001 §5.2,
-    /// §5.8).
+    /// Has the keys that are public: those of Initial and Retry packets (RFC 9001 §5.2, §5.8).
     known: Arc<QuicServerConfig>,
 }
 

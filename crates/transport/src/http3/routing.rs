@@ -42,7 +42,7 @@ const ID_BYTES: usize = 8;
 const RANDOM_BYTES: usize = 5;
 /// Connections that began in the last moment before another process reads.
 const MOST_BEGUN: usize = 256;
-/// A connection id is at most so long (RFC 9000 §17.2).
+/// The longest connection id (RFC 9000 §17.2).
 const LONGEST_ID: usize = 20;
 /// The longest packet that is handed on, with its addresses.
 const HANDED_ON_BYTES: usize = 66_000;

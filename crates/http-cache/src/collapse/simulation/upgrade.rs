@@ -226,7 +226,7 @@ impl Drop for UpgradeGuard<'_> {
     }
 }
 
-/// An upgrade from its begin to its end, whatever that is.
+/// Runs an upgrade from its begin to any of its ends.
 pub(super) async fn upgrade(world: &World) {
     let upgrade = Upgrade::begin(world);
     let _guard = UpgradeGuard {

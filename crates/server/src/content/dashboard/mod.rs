@@ -12,10 +12,10 @@
 //! The first five are of crates/numbers, the others are the terms of the control socket (crates/control), with
 //! the same code behind them.
 //!
-//! With `cache_purge_token` in force, the page itself, which has no data in it, is for everybody whom
-//! `allow`, `deny` and `auth_request` let through. Its data are for who would see them without tokens, and for
-//! who has one. To purge takes a token, always: no page of another site, no form and no cookie can send its
-//! field.
+//! With `cache_purge_token` in force, the page itself, which has no data in it, is for every client that
+//! `allow`, `deny` and `auth_request` let through. Its data are for clients that would see them without tokens,
+//! and for holders of a token. Purging always needs a token: no page of another site, no form and no cookie can
+//! send its field.
 
 mod page;
 

@@ -1,4 +1,4 @@
-//! A request that `*_cache_purge` lets purge: PURGE, or whatever the directive names.
+//! A request that `*_cache_purge` lets purge: PURGE, or the method that the directive names.
 
 use std::sync::Arc;
 

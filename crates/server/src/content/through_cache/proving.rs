@@ -1,10 +1,10 @@
-//! A visitor of whom it was not seen yet that the shared answer is theirs: the visitor's own request is made and
-//! compared, or the visitor waits until others' answers were.
+//! A visitor for whom the shared answer is not proven yet: the visitor's own request is made and compared, or the
+//! visitor waits until other visitors' answers were.
 //!
 //! ```text
 //! begin ─ own ──────────────────────────────► the visitor's own request (leading)
 //!   ├ wait ─ something was seen ─► begin      at most for the lock timeout, then alone
-//!   └ shared ───────────────────────────────► look again, as everybody does
+//!   └ shared ───────────────────────────────► look again, like all for whom it is shared
 //! ```
 
 use std::hash::{BuildHasher, Hasher};
@@ -60,7 +60,7 @@ pub async fn prove(
     let deadline = Instant::now() + plan.rules.lock_timeout;
     let mut began_shared = false;
     loop {
-        // Whatever is seen from here on wakes this request.
+        // Any evidence from here on wakes this request.
         let mut change = pin!(seen.change(page.name));
         change.as_mut().enable();
         request.now = clock::now();
@@ -134,7 +134,7 @@ fn own(plan: &mut Plan<'_>, run: OwnRun) -> Step {
     Step::Own
 }
 
-/// Goes on as everybody does with whom the page is shared.
+/// Goes on like every visitor with whom the page is shared.
 fn share(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
     plan.past = None;
     look_again(request, pass, plan)

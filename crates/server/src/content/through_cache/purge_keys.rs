@@ -17,8 +17,8 @@ use purge_order::Target;
 pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
     match &rules.shared {
         _ if rules.purges_everything => vec![Target::everything()],
-        // Whatever the visitor's class, cookies and scheme: an application knows one scheme, and
-        // the proxy in front of it may speak another.
+        // The visitor's class, cookies and scheme do not count: an application knows one scheme,
+        // and the proxy in front of it may speak another.
         Some(_) => vec![Target::address(address_of(&request.received, rules))],
         None => {
             let mut keys = vec![key_of_get(request, rules), key_of(request, rules, "HEAD")];
@@ -62,7 +62,7 @@ pub enum InvalidatedPage {
     /// The pages that are stored for this address, under all keys.
     Shared {
         address: Vec<u8>,
-        /// How often anybody's write may remove it.
+        /// How often writes of any client may remove it.
         pause: Duration,
         /// Answers that there is no such page go as well: the write may have made one.
         drops_not_found: bool,
@@ -72,8 +72,8 @@ pub enum InvalidatedPage {
 /// Writes remove a page no more often than this, even if it is fresh for longer.
 const LONGEST_INVALIDATION_PAUSE: Duration = Duration::from_secs(10);
 
-/// Returns the page that a write invalidates: the response that GET has stored for its target.
-/// If anybody may write and pages are shared (`cache_shared`), a page is removed at most once in
+/// Returns the page that a write invalidates: the response that GET has stored for its target. If
+/// any client may write and pages are shared (`cache_shared`), a page is removed at most once in
 /// its lifetime: a flood of writes would otherwise keep it out of the cache.
 pub fn invalidation<'a>(
     request: &mut Request,

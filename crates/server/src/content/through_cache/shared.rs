@@ -275,7 +275,7 @@ pub fn without_what_does_not_count(request: &Request, rules: &CacheRules) -> Opt
     head.push(b' ');
     let removed = &rules.ignored_arguments;
     shared_request::arguments::put_target(request.received.target(), removed, &mut head);
-    // Written as HTTP/1 has it, whatever the request came by.
+    // Written in the form of HTTP/1, whatever version the request came by.
     let version = request.received.head().version().min(Version::Http11);
     head.extend_from_slice(b" ");
     head.extend_from_slice(version.as_str().as_bytes());

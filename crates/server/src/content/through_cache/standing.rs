@@ -117,7 +117,7 @@ thread_local! {
 
 /// Stands for a visitor of a page.
 fn mark_of(zone: &Arc<Zone>, key: &[u8], left_out: &LeftOut) -> u64 {
-    // Another one in each process: a visitor who could compute it would choose the mark of somebody else.
+    // Another one in each process: a visitor who could compute it would choose the mark of another visitor.
     static SECRET: LazyLock<foldhash::fast::RandomState> = LazyLock::new(Default::default);
     let mut hasher = SECRET.build_hasher();
     hasher.write(key);

@@ -2,7 +2,7 @@
 //! (`content/litespeed`).
 //!
 //! ```text
-//! request ─ no cookie that counts ──────► as with cache_shared: one page for everybody
+//! request ─ no cookie that counts ──────► as with cache_shared: one page for all visitors
 //!    └ cookies ─ nothing is noted ──────► sent as it came, not stored; the response's policy is noted
 //!         ├ noted: public ──────────────► written anew with all cookies; shared by those for whom
 //!         │                               `_lscache_vary*` and the cookies of X-LiteSpeed-Vary are the same

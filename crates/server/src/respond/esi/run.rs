@@ -105,7 +105,7 @@ struct State {
 enum Open {
     /// Its content is shown.
     Shown(Element),
-    /// Its content is not, whatever is in it.
+    /// Its content is not shown.
     Hidden(Element),
     /// `<esi:choose>`: only its branches are shown, and at most one.
     Choose { is_settled: bool },
