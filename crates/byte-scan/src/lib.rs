@@ -45,7 +45,7 @@ fn find_in(word: [u8; 8], mut marks: impl FnMut(u64) -> u64) -> Option<usize> {
     (found != 0).then(|| first_of(found))
 }
 
-/// Which byte of a word is the first that is marked; 8 where none is.
+/// Returns the position of the first marked byte of a word; 8 if none is.
 #[inline(always)]
 fn first_of(marked: u64) -> usize {
     marked.trailing_zeros() as usize / 8

@@ -6,7 +6,7 @@ use shared_request::Class;
 
 use crate::with_cookies::WithCookies;
 
-/// Who may be shown the response to a request.
+/// The visitors who may be shown the response to a request.
 #[derive(Clone)]
 pub enum Audience {
     /// All whose requests have the same key.

@@ -77,7 +77,7 @@ impl LitespeedFields {
         said
     }
 
-    /// Who may share the response; `None`: it is not to be kept.
+    /// Returns who may share the response; `None`: it is not to be kept.
     pub fn sharing(&self) -> Option<Sharing> {
         let control = self.control?;
         (!control.no_cache && !control.no_store).then_some(match self.is_private {

@@ -41,9 +41,9 @@ pub struct Plan<'a> {
     pub came_at: Stamp,
     /// Whether a visitor waits for a page, or for a part of one.
     pub urgency: Urgency,
-    /// With `cache_shared`.
+    /// The page, with `cache_shared`.
     pub shared: Option<Box<SharedPage>>,
-    /// Which request the upstream is asked with `cache_shared`.
+    /// The request that the upstream is asked with, with `cache_shared`.
     pub role: FetchRole,
     /// Traits that the shared request copies from this visitor's.
     pub tried: TraitSet,
@@ -51,7 +51,7 @@ pub struct Plan<'a> {
     pub tried_session: Option<Arc<[u8]>>,
 }
 
-/// Which request the upstream is asked where answers may be shared.
+/// The request that the upstream is asked with if answers may be shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FetchRole {
     /// The shared one, whose answer is stored.

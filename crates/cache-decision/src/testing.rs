@@ -202,7 +202,8 @@ pub(crate) struct TestZone {
 }
 
 impl TestZone {
-    /// With a response for the key, fresh for 5 seconds from [`T0`], where `vary` is given.
+    /// Creates a zone with a response for the key, fresh for 5 seconds from [`T0`], that varies on
+    /// `vary` if given.
     pub(crate) fn new(fields: &[(&'static str, &'static str)]) -> TestZone {
         let zone = Zone::new(ZoneConfig {
             max_variants: 1,

@@ -20,11 +20,11 @@ pub const CONTROL_WITH_COOKIES: &str = "private, no-cache";
 pub struct WithCookies {
     /// The sharing rule in the note.
     pub sharing: Sharing,
-    /// Under which it is noted.
+    /// The key of the note.
     pub note: CacheKey,
-    /// By which private copies are purged.
+    /// The identities by which private copies are purged.
     pub ids: Vec<VisitorId>,
-    /// For the bound of one visitor's copies.
+    /// The group for the bound of one visitor's copies.
     pub group: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ pub struct RequestMemory {
     pub vary_value: Option<&'static str>,
 }
 
-/// Who may share a response. One that sets a cookie of the visitor's own is not kept.
+/// Returns who may share a response. One that sets a cookie of the visitor's own is not kept.
 pub fn sharing_said(fields: &[Field]) -> Option<Sharing> {
     let mut others = fields.to_vec();
     drop_cookies_for_all(&mut others);

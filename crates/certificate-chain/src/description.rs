@@ -17,7 +17,7 @@ pub struct Description {
     /// The old form: `/O=where/CN=who`.
     pub subject_legacy: String,
     pub issuer_legacy: String,
-    /// In hexadecimal.
+    /// The number in hexadecimal.
     pub serial: String,
     pub not_before: Moment,
     pub not_after: Moment,
@@ -26,7 +26,7 @@ pub struct Description {
 /// A time that a certificate names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Since 1970.
+    /// Seconds since 1970.
     pub seconds: u64,
     /// `Jan  2 03:04:05 2026 GMT`
     pub text: String,

@@ -30,7 +30,7 @@ pub struct Trust<'a> {
     pub purpose: Purpose,
 }
 
-/// Whose certificate it is.
+/// The owner of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Client,

@@ -43,7 +43,7 @@ fn origin() -> &'static Origin {
     })
 }
 
-/// Since the machine started, while it slept as well.
+/// Returns the time since the machine started, including its sleep.
 fn elapsed_ms() -> u64 {
     let time = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
@@ -68,7 +68,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// By how many milliseconds the wall clock is ahead of the steady count.
+/// The milliseconds by which the wall clock is ahead of the steady count.
 static WALL_AHEAD_MS: AtomicI64 = AtomicI64::new(0);
 
 /// Less than this is the time between two looks at two clocks, and no step. Slow corrections

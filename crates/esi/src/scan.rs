@@ -106,7 +106,7 @@ fn tag_at(bytes: &[u8], inside: &mut MarkupState) -> TagStart {
     }
 }
 
-/// Behind the `>` that stands outside of quotes.
+/// Returns the position behind the `>` that stands outside of quotes.
 fn end_of_tag(bytes: &[u8]) -> Option<usize> {
     let mut quote = None;
     for (at, &byte) in bytes.iter().enumerate().take(MAX_TAG_BYTES) {

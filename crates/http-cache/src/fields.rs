@@ -162,7 +162,7 @@ struct Span {
     start: u32,
     value_len: u32,
     name_len: u16,
-    /// Which it is, if that is known.
+    /// The known field that it is, if it is one.
     known: KnownSet,
 }
 

@@ -131,7 +131,7 @@ pub(crate) trait FileOwner: fmt::Debug + Send + Sync {
     fn count_file(self: Arc<Self>, bytes: u64, put: &mut dyn FnMut(bool));
 }
 
-/// Beside a body: how often it was asked for, and the file once there is one.
+/// The file of a body: how often the body was asked for, and the file once there is one.
 #[derive(Debug, Default)]
 pub(crate) struct FileSlot {
     asked: AtomicU32,

@@ -112,8 +112,8 @@ pub enum StatusSet {
 /// A lifetime for responses whose fields say nothing (as `fastcgi_cache_valid`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidRule {
-    /// For which statuses. The first rule that matches counts.
+    /// The statuses of the rule. The first rule that matches counts.
     pub statuses: StatusSet,
-    /// For how long; zero: not stored.
+    /// The lifetime; zero: not stored.
     pub lifetime: Duration,
 }

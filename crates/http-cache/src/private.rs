@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 /// How much one group may keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupLimits {
-    /// At most this many stored responses per group.
+    /// The most stored responses per group.
     pub max_responses: usize,
-    /// At most this many bytes per group.
+    /// The most bytes per group.
     pub max_bytes: u64,
 }
 

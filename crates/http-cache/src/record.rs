@@ -56,7 +56,7 @@ const SOURCES: [LifetimeSource; 8] = [
 pub struct PageRecord {
     /// The head as it was stored.
     pub head: Arc<StoredHead>,
-    /// By which it is purged.
+    /// The address by which it is purged.
     pub address: Bytes,
     /// The tags by which it is purged.
     pub tags: Tags,

@@ -67,7 +67,7 @@ impl StaleInfo {
     }
 }
 
-/// For how long past its freshness lifetime a response is served at most, by whichever rule.
+/// The longest times past its freshness lifetime that a response is served, by rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleBounds {
     /// While it is renewed, and the upstream can keep up.
@@ -118,8 +118,8 @@ pub struct UseStale {
     pub statuses: Vec<u16>,
     /// Serve stale even a response with `must-revalidate`.
     pub override_must_revalidate: bool,
-    /// For how long past its lifetime a response of [`StaleRule::Unsaid`] is served where the
-    /// upstream cannot be reached (RFC 9111 §4.2.4), whatever the flags are.
+    /// How long past its lifetime a response of [`StaleRule::Unsaid`] is served if the upstream
+    /// cannot be reached (RFC 9111 §4.2.4), whatever the flags are.
     pub when_disconnected: Duration,
     /// None: for as long as the response is kept, or itself allows.
     pub bounds: Option<StaleBounds>,

@@ -78,7 +78,7 @@ pub struct StoredHead {
     pub stored_at: Millis,
     /// How old it was already (RFC 9111 §4.2.3: corrected initial age).
     pub age_at_receipt: Span,
-    /// From then on it is stale.
+    /// The time from which it is stale.
     pub expires_at: Millis,
     /// The source of the lifetime.
     pub lifetime_source: LifetimeSource,
@@ -202,7 +202,7 @@ impl StoredHead {
         }
     }
 
-    /// For how long past its lifetime it may be shown at most, on its own account.
+    /// Returns how long past its lifetime it may be shown at most, on its own account.
     #[must_use]
     pub fn stale_windows(&self) -> Duration {
         let refreshed = self.stale_while_revalidate.duration();
@@ -249,7 +249,7 @@ pub struct StoredResponse {
     pub body: Body,
     /// The purge clock when the fetch began: a purge with a later stamp beats this response.
     pub stamp: Stamp,
-    /// Who else has a say in showing it.
+    /// The group or guard that also decides whether it is shown.
     pub(crate) bond: Bond,
     /// The body in content codings, see [`crate::encoded`].
     pub encoded_forms: Arc<EncodedForms>,
@@ -257,7 +257,7 @@ pub struct StoredResponse {
     pub(crate) last_failure: LastFailure,
     /// The labels by which it is purged; the zone sets them when it is stored.
     pub(crate) labels: Labels,
-    /// Up to which stamp purges were compared with it and found to concern others.
+    /// The stamp up to which purges were compared with it and found to concern others.
     compared_until: NotedNumber,
 }
 
@@ -353,7 +353,7 @@ impl StoredResponse {
         self.labels.tags()
     }
 
-    /// Up to which stamp no purge has concerned it.
+    /// Returns the stamp up to which no purge has concerned it.
     #[inline]
     pub(crate) fn compared_until(&self) -> u64 {
         // Relaxed: a late value only costs another comparison, and nothing is read that depends on it.

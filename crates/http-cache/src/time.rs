@@ -90,7 +90,7 @@ impl RoughSpan {
         RoughSpan(bits)
     }
 
-    /// In microseconds.
+    /// Returns the span in microseconds.
     #[must_use]
     #[inline]
     pub fn micros(self) -> u64 {

@@ -115,7 +115,7 @@ fn matches_list(list: &[u8], etag: Option<&[u8]>, comparison: Comparison) -> boo
 
 struct EntityTag<'a> {
     weak: bool,
-    /// With its quotes.
+    /// The tag with its quotes.
     opaque: &'a [u8],
 }
 

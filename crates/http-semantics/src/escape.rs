@@ -14,8 +14,8 @@ pub fn hex_digits(bytes: &[u8]) -> impl Iterator<Item = u8> {
         .flat_map(move |byte| [digit(byte >> 4), digit(*byte)])
 }
 
-/// Which bytes are written as `%XX`. Control characters, space and bytes from
-/// 0x7F always are, except that memcached keys may have the latter.
+/// The bytes that are written as `%XX`. Control characters, space and bytes from 0x7F
+/// always are, except that memcached keys may have the latter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {
     /// A path (proxying, redirects): `"#%<>?\^` and `` `{|} ``.

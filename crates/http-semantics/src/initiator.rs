@@ -9,7 +9,7 @@
 use crate::host::{Host, parse_host};
 use crate::request::RequestView;
 
-/// On whose behalf a client sent a request.
+/// The party on whose behalf a client sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initiator {
     /// No field shows a browser.

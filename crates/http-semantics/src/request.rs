@@ -57,7 +57,7 @@ pub struct RequestLine {
     pub version: Version,
     /// Field lines left out because of their names (`ignore_invalid_headers`).
     pub ignored_fields: usize,
-    /// Which fields follow it, roughly.
+    /// The fields that follow it, roughly.
     pub presence: Presence,
 }
 

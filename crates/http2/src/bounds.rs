@@ -67,8 +67,8 @@ enum Earning {
 /// round-trip while data come.
 const EARNING_BYTES: u64 = 1024;
 
-/// In the order of [`Flood`], which [`bound`] checks. The rates cost well below a hundredth of a
-/// core.
+/// The bounds in the order of [`Flood`], which [`bound`] checks. The rates cost well below a
+/// hundredth of a core.
 static BOUNDS: [Bound; 11] = [
     // A browser that leaves a page takes back all that is open (128 by default); twice that much
     // at once. Then one for each answered request.

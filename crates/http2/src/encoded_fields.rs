@@ -53,7 +53,7 @@ impl Slot {
 }
 
 impl EncodedFields {
-    /// Without memory yet.
+    /// Creates a cache without memory yet.
     pub const fn new() -> Self {
         EncodedFields { slots: Vec::new() }
     }

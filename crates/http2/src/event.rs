@@ -64,7 +64,7 @@ pub enum Event<'a> {
     Reset {
         /// The stream.
         stream: StreamId,
-        /// Whose wish that was.
+        /// The side that wanted the reset.
         cause: ResetCause,
         /// Bytes of frames that its response had so far.
         sent_bytes: u64,

@@ -39,7 +39,7 @@ impl std::error::Error for FieldError {}
 const NAME_BYTES: usize = 64;
 
 impl FieldBlock {
-    /// Without fields.
+    /// Creates a block without fields.
     pub const fn new() -> Self {
         FieldBlock { bytes: Vec::new() }
     }

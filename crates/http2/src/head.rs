@@ -48,7 +48,7 @@ impl Default for HeadBuffer {
 }
 
 impl HeadBuffer {
-    /// Without memory yet.
+    /// Creates a buffer without memory yet.
     pub fn new() -> Self {
         HeadBuffer::default()
     }

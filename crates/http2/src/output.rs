@@ -31,7 +31,7 @@ enum Piece {
 }
 
 impl Output {
-    /// With nothing to write.
+    /// Creates an output with nothing to write.
     pub fn new() -> Self {
         Output::default()
     }

@@ -4,7 +4,7 @@
 /// The value of a `priority` field or a PRIORITY_UPDATE frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {
-    /// From 0, the most urgent, to 7.
+    /// The urgency from 0, the most urgent, to 7.
     pub urgency: u8,
     /// Whether responses of one urgency may be sent in pieces, by turns.
     pub incremental: bool,

@@ -124,8 +124,8 @@ impl Default for PeerSettings {
 }
 
 impl PeerSettings {
-    /// These settings after a SETTINGS frame; nothing has effect when one is wrong. Settings
-    /// that we do not know or need are ignored (§6.5.2).
+    /// Returns these settings after a SETTINGS frame; nothing has effect when one is wrong.
+    /// Settings that we do not know or need are ignored (§6.5.2).
     pub(crate) fn updated(mut self, pairs: &[[u8; 6]]) -> Result<Self, ConnectionError> {
         for &[i1, i0, v3, v2, v1, v0] in pairs {
             let identifier = u16::from_be_bytes([i1, i0]);

@@ -105,7 +105,7 @@ pub(crate) struct Stream {
     pub(crate) chunk_bytes: usize,
     /// Bytes of frames for this stream so far.
     pub(crate) sent_bytes: u64,
-    /// Since it last had nothing to send.
+    /// The progress since it last had nothing to send.
     pub(crate) progress: Progress,
 }
 

@@ -29,7 +29,7 @@ impl Word {
     }
 }
 
-/// From now on without huge pages, until they are permitted.
+/// Runs without huge pages from now on, until they are permitted.
 pub fn begin_without() {
     let mut word = WORD.lock();
     let given = rustix::thread::transparent_huge_pages_are_disabled();

@@ -61,9 +61,9 @@ const MAX_AGREED: usize = 32;
 const MAX_DIFFERING: usize = 6;
 /// This many values of one trait that matter stand for all of them.
 const DIFFERING_STAND_FOR_ALL: u8 = 3;
-/// For how long it is remembered that something matters, in seconds; then it is tried again.
+/// How long it is remembered that something matters, in seconds; then it is tried again.
 const DIFFERING_SECONDS: u32 = 1800;
-/// For how long it is remembered that a page that is not shared leaves a session as it was, in seconds.
+/// How long it is remembered that a page that is not shared leaves a session as it was, in seconds.
 const LEFT_SECONDS: u32 = 1800;
 /// How long after a comparison the answer of a visitor of another network is compared, in seconds. It
 /// doubles each time.
@@ -73,7 +73,7 @@ const MOST_AUDIT_SECONDS: u32 = 3600;
 /// The record of one page.
 #[derive(Debug, Default)]
 pub(crate) struct PageRecord {
-    /// Since when, in seconds; 0: nothing is known.
+    /// The start of the evidence, in seconds; 0: nothing is known.
     since: u32,
     /// A visitor's own answer and the shared one were the same, or the shared request was the visitor's own.
     is_agreed: bool,
@@ -85,11 +85,11 @@ pub(crate) struct PageRecord {
     /// When that was, in seconds, and how many answers there were since.
     begun_at: u32,
     begun_again: u8,
-    /// From when on a trial of the session is made, in seconds, and how long the next pause is.
+    /// The time from which a trial of the session is made, in seconds, and the length of the next pause.
     session_from: u32,
     session_pause: u32,
-    /// Until when, in seconds, a page that is not shared is known to leave a session as it was, if its answer has the
-    /// outline of this one.
+    /// The time, in seconds, until which a page that is not shared is known to leave a session as it was, if its answer
+    /// has the outline of this one.
     left_until: u32,
     left: AnswerOutline,
     /// The page differs each time it is made.
@@ -166,7 +166,7 @@ fn place_of(left_out: &LeftOut) -> u32 {
 /// The findings about a page, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageFindings {
-    /// Since when something is known, in seconds of the clock that the table is given.
+    /// The start of the evidence, in seconds of the clock that the table is given.
     pub since: u32,
     pub is_shared: bool,
     pub is_refused: bool,

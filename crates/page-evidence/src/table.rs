@@ -181,7 +181,7 @@ struct Shard {
 #[derive(Debug, Default)]
 struct Active {
     own: Vec<(OwnRun, u64, u64)>,
-    /// Since when the shared request is under way.
+    /// The start of the shared request under way.
     shared_since: Option<u64>,
     /// The answers of visitors' own that wait for the shared one.
     waiting: Vec<(LeftOut, u64)>,

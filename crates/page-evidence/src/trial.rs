@@ -160,8 +160,7 @@ impl Trial {
     }
 
     /// Returns the traits for which `differs` is true if each is sent alone: with at least the smaller number of
-    /// answers, and while it is true, at most the larger one. An error is the step that is missing. while it
-    /// differs; or what is missing.
+    /// answers, and at most the larger one while it is true. An error is the step that is missing.
     fn singles(
         &self,
         times: RangeInclusive<usize>,

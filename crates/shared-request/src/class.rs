@@ -196,7 +196,7 @@ struct RememberedUserAgent {
 }
 
 thread_local! {
-    /// By hash; empty until the first question.
+    /// Remembered fields by hash; empty until the first question.
     static KNOWN: RefCell<Vec<RememberedUserAgent>> = const { RefCell::new(Vec::new()) };
 }
 

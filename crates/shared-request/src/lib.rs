@@ -113,7 +113,7 @@ impl ReceivedRequest<'_> {
     }
 }
 
-/// Who asks for a page that may be shared.
+/// The visitor who asks for a page that may be shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visitor {
     pub class: Class,

@@ -99,7 +99,7 @@ fn put_list(value: &[u8], out: &mut Vec<u8>) {
 const REMEMBERED: usize = 256;
 
 thread_local! {
-    /// By hash: the value as it was received, and its class.
+    /// Values by hash: the value as it was received, and its class.
     static KNOWN: RefCell<Vec<(Box<[u8]>, u32)>> = const { RefCell::new(Vec::new()) };
 }
 

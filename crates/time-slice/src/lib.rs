@@ -74,7 +74,7 @@ fn get() -> io::Result<Attributes> {
 mod tests {
     use super::*;
 
-    /// In a thread of its own, since the attributes stay.
+    /// Runs the test in a thread of its own, since the attributes stay.
     fn apart<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
         std::thread::spawn(test).join().expect("no panic")
     }

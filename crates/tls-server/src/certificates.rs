@@ -22,7 +22,7 @@ use crate::settings::{Identity, NamedCache, Settings};
 /// RSA costs ten times as much.
 pub(crate) struct Certificates {
     keys: Vec<Arc<CertifiedKey>>,
-    /// For clients that ask for one of these names.
+    /// Certificates for clients that ask for one of these names.
     named: Option<Mutex<NamedCertificates>>,
     passwords: Vec<u8>,
     provider: Arc<CryptoProvider>,

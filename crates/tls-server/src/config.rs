@@ -32,7 +32,7 @@ const MAX_RECORD_BYTES: usize = 16 << 10;
 const MIN_RECORD_BYTES: usize = 32;
 /// The size of one record: a request without a body fits.
 const MAX_EARLY_DATA_BYTES: u32 = 16 << 10;
-/// With `ssl_early_data on` and no `ssl_session_cache`.
+/// The sessions kept with `ssl_early_data on` and no `ssl_session_cache`.
 const SESSIONS_FOR_EARLY_DATA: u64 = 20 * 1024;
 
 /// A digest that makes a session of one server worthless to another: of its certificates and of its
@@ -147,7 +147,7 @@ impl TlsServer {
         self.certificates.forget(name);
     }
 
-    /// For a handshake in which a client may choose HTTP/2, or may not.
+    /// Returns the configuration for a handshake in which a client may choose HTTP/2, or may not.
     pub fn config(&self, with_http2: bool) -> &Arc<ServerConfig> {
         match with_http2 {
             true => &self.with_http2,
@@ -155,7 +155,8 @@ impl TlsServer {
         }
     }
 
-    /// For a handshake of QUIC. Without TLS 1.3 among the settings it cannot be made.
+    /// Returns the configuration for a handshake of QUIC. Without TLS 1.3 among the settings it
+    /// cannot be made.
     pub fn http3_config(&self) -> &Arc<ServerConfig> {
         &self.for_http3
     }

@@ -35,7 +35,7 @@ struct Part {
 
 struct Session {
     value: Vec<u8>,
-    /// In seconds since 1970.
+    /// The time in seconds since 1970.
     made_at: u64,
 }
 

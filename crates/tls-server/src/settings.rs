@@ -56,9 +56,9 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedCache {
     pub names: usize,
-    /// Since they were read.
+    /// The time since they were read.
     pub valid: Duration,
-    /// Since they were used.
+    /// The time since they were used.
     pub inactive: Duration,
 }
 

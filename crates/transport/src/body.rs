@@ -266,7 +266,8 @@ impl Spool {
         Ok(Spool(SpooledBody::unnamed(file)))
     }
 
-    /// With a name that cannot be guessed: all accounts may write to the folder.
+    /// Creates a file with a name that cannot be guessed: all accounts may write to the
+    /// folder.
     fn create_elsewhere() -> io::Result<Spool> {
         let made = tempfile::Builder::new()
             .prefix("mayfly-body-")

@@ -72,7 +72,7 @@ impl TlsFacts {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientOffer {
     pub cipher_suites: Box<[u16]>,
-    /// For the key exchange.
+    /// Groups for the key exchange.
     pub groups: Box<[u16]>,
 }
 

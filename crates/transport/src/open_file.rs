@@ -23,7 +23,7 @@ use bytes::Bytes;
 use rustix::fs::Stat;
 use rustix::io::{ReadWriteFlags, preadv2};
 
-/// Up to here a file is read, beyond it `sendfile` is cheaper.
+/// The size up to which a file is read; beyond it `sendfile` is cheaper.
 pub const SMALL_BYTES: u64 = 16 * 1024;
 /// Bytes of files that the whole process keeps. A small file that finds no room
 /// is read for each request; room is made as files leave `open_file_cache`.

@@ -47,7 +47,7 @@ pub struct Opening<'a> {
     /// Reason phrase of the upstream; otherwise the usual one is sent.
     pub reason: Option<&'a [u8]>,
     pub server: ServerField<'a>,
-    /// For `Date`, in Unix milliseconds; `None` where it is among the fields, if anywhere.
+    /// The value of `Date` in Unix milliseconds; `None` if it is among the fields, if anywhere.
     pub date: Option<u64>,
 }
 

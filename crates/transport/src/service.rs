@@ -35,7 +35,7 @@ pub trait Service: Send + Sync + 'static {
     /// State of a connection that is remembered from one of its requests to the next.
     type Memory: Send + 'static;
 
-    /// For a connection that came by the socket of `address`.
+    /// Creates the memory of a connection that came by the socket of `address`.
     fn memory(&self, address: ListenAddress) -> Self::Memory;
 
     /// Returns the terms for the next request of a connection; `None` if a reload has removed

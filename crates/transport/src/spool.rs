@@ -19,7 +19,7 @@ const READ_BYTES: u64 = 64 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpoolLimits {
     pub memory_bytes: u64,
-    /// In a file, once memory is full.
+    /// The bytes in a file, once memory is full.
     pub file_bytes: u64,
 }
 

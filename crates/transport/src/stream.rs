@@ -108,7 +108,7 @@ pub struct ClientStream {
     /// Goes ahead of the next bytes written.
     gathered: Mutex<GatheredResponses>,
     has_gathered: AtomicBool,
-    /// On a connection that is encrypted.
+    /// The session of an encrypted connection.
     tls: OnceLock<Mutex<Session>>,
     /// The handshake may not be over.
     is_early: AtomicBool,

@@ -72,7 +72,7 @@ struct State {
     temporary_files: usize,
 }
 
-/// Since when a stream has waited, and a number that no other has.
+/// The start of a stream's wait, and a number that no other stream has.
 type WaitPosition = (Instant, u64);
 
 struct WaitingStream {
@@ -227,7 +227,7 @@ mod tests {
         start + Duration::from_secs(seconds)
     }
 
-    /// Which of these streams must give way.
+    /// Returns which of these streams must give way.
     fn giving_way(waits: &[Wait<'_>]) -> Vec<usize> {
         let mut numbers = Vec::new();
         for (nth, wait) in waits.iter().enumerate() {

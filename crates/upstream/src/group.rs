@@ -35,12 +35,12 @@ use crate::{Millis, TriedSet};
 /// The facts that the method may choose by.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PickKey<'a> {
-    /// For `ip_hash`; `None` for a client on a unix socket.
+    /// The client's address for `ip_hash`; `None` for a client on a unix socket.
     pub client_addr: Option<IpAddr>,
-    /// For `hash`: the key's value for this request.
+    /// The key's value of this request for `hash`.
     pub hash_key: Option<&'a [u8]>,
-    /// For `keepalive ... local`: a number of the location. Connections are
-    /// shared within one location only.
+    /// A number of the location for `keepalive ... local`. Connections are shared within one
+    /// location only.
     pub location: u64,
     /// A number of the TLS settings a connection is made with; zero: none. A
     /// kept connection serves only those who would have made one like it.

@@ -23,7 +23,7 @@ pub struct ParkedConnection<T> {
     pub born: Millis,
     /// When its last request ended.
     pub parked_at: Millis,
-    /// By whom it may be used again.
+    /// The scope of requests that may use it again.
     pub scope: ConnectionScope,
 }
 

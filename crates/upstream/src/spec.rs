@@ -17,7 +17,7 @@ pub struct GroupSpec {
     /// The name after `upstream`; `$upstream_addr` shows it when no server could be
     /// chosen.
     pub name: String,
-    /// In the order of the configuration, backups among them.
+    /// Servers in the order of the configuration, backups among them.
     pub servers: Vec<ServerSpec>,
     /// How a server is chosen.
     pub method: Method,

@@ -13,7 +13,7 @@ use crate::peer::Peer;
 use crate::queue::Waiter;
 use crate::spec::TurnsSpec;
 
-/// Who waits in which order, and how many may be under way.
+/// The order of waiting requests, and the bound of those under way.
 #[derive(Debug)]
 pub(crate) struct Turns {
     pub queue: FairQueue<Waiter>,
@@ -111,14 +111,14 @@ pub struct TurnsSnapshot {
     pub limit: Option<(usize, LimitReason)>,
     /// Requests that the servers take at once.
     pub workers: Option<usize>,
-    /// By line: requests that wait, requests under way, milliseconds of PHP used.
+    /// For each line: requests that wait, requests under way, milliseconds of PHP used.
     pub lines: [(usize, usize, u64); LINES],
     /// The clients that have used most in the last minute.
     pub top: Vec<TurnUse>,
 }
 
 impl Group {
-    /// Who uses the servers, and who waits; `most` of the clients.
+    /// Returns the use of the servers and the waiting requests; `most` of the clients.
     pub fn turns(&self, most: usize, now: Millis) -> TurnsSnapshot {
         let state = self.state.lock();
         let now = now.max(state.now);

@@ -59,7 +59,7 @@ struct World {
     upgrade: RefCell<Option<Rc<Upgrade>>>,
     /// Purges sent from one process to the other, and takeovers of the disk.
     told: Cell<u64>,
-    /// By zone, key and variant: leaders under way since the last purge of the key.
+    /// Leaders under way since the last purge of the key, by zone, key and variant.
     leaders: RefCell<HashMap<LeaderKey, usize>>,
     fetches: Cell<u64>,
     answers: Cell<u64>,

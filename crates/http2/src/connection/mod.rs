@@ -522,8 +522,8 @@ impl Connection {
         stalled
     }
 
-    /// Since when a stream waits that has something to send. One that waits for its turn
-    /// makes progress while others do.
+    /// Returns since when a stream with something to send has waited. One that waits for its
+    /// turn makes progress while others do.
     fn waits_since(&self, stream: &Stream) -> Option<Instant> {
         if stream.body.is_empty() {
             return None;

@@ -65,8 +65,7 @@ impl Connection {
         }
     }
 
-    /// Since when the client could have ended a request whose response has ended, of all such
-    /// requests.
+    /// Returns since when the client could have ended the oldest request whose response has ended.
     pub fn unended_since(&self) -> Option<Instant> {
         self.unended.0.front().map(|(_, since)| *since)
     }

@@ -40,7 +40,7 @@ impl ErrorPage {
         }
     }
 
-    /// From here on the answer carries the status that it comes with.
+    /// Lets the answer carry its own status from here on.
     pub fn stop_forcing(&mut self) {
         if let ErrorPage::Tried { forced, .. } = self {
             *forced = None;

@@ -8,7 +8,7 @@ use site::ServerId;
 /// Dereferences to the name without port, in lower case.
 #[derive(Debug, Clone, Default)]
 pub struct HostName {
-    /// In lower case; empty where the client named none.
+    /// The received text in lower case; empty if the client named no host.
     received: Vec<u8>,
     name_len: usize,
     port: Option<u16>,
@@ -39,8 +39,8 @@ impl HostName {
         self.port
     }
 
-    /// For the next request of the connection; nothing that is longer than names are, so
-    /// that a connection at rest stays small.
+    /// Hands the name on to the next request of the connection; a text longer than names is
+    /// dropped, so that a connection at rest stays small.
     pub fn hand_on(&mut self) -> HostName {
         match self.received.capacity() <= MOST_KEPT_HOST_BYTES {
             true => std::mem::take(self),

@@ -99,7 +99,7 @@ pub fn pages(configuration: &ActiveConfiguration) -> Pages {
     pages
 }
 
-/// Who uses the upstreams that tell turns apart.
+/// Returns the clients of upstreams that serve clients in turn.
 fn clients(configuration: &ActiveConfiguration) -> Vec<TopEntry> {
     let now = clock::now();
     let mut clients = Vec::new();

@@ -45,7 +45,7 @@ impl Request {
             }
     }
 
-    /// On whose behalf the client sent it, by its fields.
+    /// Returns on whose behalf the client sent it, by its fields.
     pub fn initiator(&self) -> Initiator {
         Initiator::of(
             self.received.head().view(),

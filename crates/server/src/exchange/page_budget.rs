@@ -159,7 +159,7 @@ impl PageBudget {
         }
     }
 
-    /// Until when the page waits for its fragments, if it waits from here on.
+    /// Returns the time until which the page waits for its fragments, if it waits from here on.
     pub fn deadline(&self) -> Instant {
         let spent = self.spent.lock();
         let since = spent.waiting_since.unwrap_or_else(Instant::now);

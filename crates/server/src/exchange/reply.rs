@@ -72,7 +72,7 @@ pub struct AddedLines {
     pub vary: bool,
 }
 
-/// In which form the body is sent.
+/// The form in which the body is sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BodyForm {
     /// In this coding: `Content-Encoding` names it, the entity tag is sent as a weak one,

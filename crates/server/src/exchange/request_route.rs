@@ -56,7 +56,7 @@ pub struct RequestRoute {
 }
 
 impl RequestRoute {
-    /// At the level of `server`; the buffers are empty.
+    /// Creates the route of a request at the level of `server`; the buffers are empty.
     #[inline(always)]
     pub fn new(
         locations: &CompiledLocations,

@@ -17,7 +17,7 @@ const MAX_TARGETS: usize = 100;
 /// Bytes of a target that a line shows.
 const MAX_TEXT_BYTES: usize = 1024;
 
-/// By which way a purge came.
+/// The interface by which a purge came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PurgeInterface {
     /// `cache_purge_api`
@@ -47,7 +47,7 @@ impl PurgeInterface {
     }
 }
 
-/// Who asked for a purge, and how.
+/// The client that asked for a purge, and the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     pub door: PurgeInterface,

@@ -98,7 +98,7 @@ pub fn local_redirect(request: &mut Request, target: Vec<u8>, code: u16) -> Stag
     redirect(request, code, target)
 }
 
-/// To the same path with a slash.
+/// Redirects to the same path with a slash.
 pub fn add_slash(request: &mut Request) -> StageEnd {
     let mut target = http_semantics::escape::escape_uri(&request.route.path).into_owned();
     target.push(b'/');

@@ -46,7 +46,7 @@ struct Refill {
     /// The number of its task.
     id: u64,
     zone: Weak<Zone>,
-    /// Under which configuration; that of the last purge.
+    /// The configuration of the last purge.
     configuration: Weak<ActiveConfiguration>,
     /// There were purges since the task last looked. Some have removed these.
     purged: Option<MostWanted>,

@@ -109,7 +109,7 @@ impl WorkerLoads {
         self.accepting.load(Ordering::Relaxed)
     }
 
-    /// From now on the first `count` accept.
+    /// Lets the first `count` workers accept from now on.
     pub fn set_accepting(&self, count: usize) {
         self.accepting.store(count, Ordering::Relaxed);
     }

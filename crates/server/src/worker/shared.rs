@@ -18,9 +18,9 @@ use super::loads::ConnectionSlot;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 
-/// Between two rounds of housekeeping while there are requests.
+/// The pause between two rounds of housekeeping while there are requests.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-/// Between two rounds of housekeeping after a minute without requests.
+/// The pause between two rounds of housekeeping after a minute without requests.
 const REST_INTERVAL: Duration = Duration::from_secs(60);
 /// A server that has had no requests for some seconds gives memory back when it looks again.
 const GIVES_BACK_FROM: Duration = Duration::from_secs(4);

@@ -168,7 +168,7 @@ const THIRD_PARTY: &[(&str, &str)] = &[
     ("upsync*", "write the servers into the `upstream` block"),
 ];
 
-/// Whose a directive is that Mayfly does not have.
+/// The origin of a directive that Mayfly does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     Nginx,
@@ -176,7 +176,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// For the line under the place.
+    /// Returns the text for the line under the place.
     pub fn label(self) -> &'static str {
         match self {
             Origin::Nginx => "nginx has it, Mayfly does not yet",

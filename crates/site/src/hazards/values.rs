@@ -143,7 +143,7 @@ pub(super) fn host_part(url: &str) -> &str {
     rest.get(..end.unwrap_or(rest.len())).unwrap_or(rest)
 }
 
-/// In double quotes.
+/// Puts a text in double quotes.
 pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

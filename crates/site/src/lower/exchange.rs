@@ -244,7 +244,7 @@ impl Lowering<'_> {
     }
 }
 
-/// By these a response asks for a purge, or for requests.
+/// Fields by which a response asks for a purge, or for requests.
 const PURGE_FIELDS: [&str; 5] = [
     "x-cache-purge-tags",
     "x-litespeed-purge",

@@ -94,7 +94,7 @@ pub struct LowerOptions {
 }
 
 impl LowerOptions {
-    /// For this machine, user and system resolver.
+    /// Creates options with this machine's user and system resolver.
     pub fn new(prefix: &Path, conf_folder: &Path) -> Self {
         let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Self {
@@ -153,7 +153,7 @@ pub(crate) struct Lowering<'a> {
     /// Sizes of `ssl_session_cache shared:NAME:SIZE` by name.
     tls_session_caches: HashMap<String, u64>,
     resolvers: Vec<ResolverSettings>,
-    /// By the span of the line.
+    /// Resolvers by the span of their line.
     resolver_lines: HashMap<Span, Option<ResolverId>>,
     health_checks: Vec<HealthCheck>,
     matches: Vec<MatchRules>,

@@ -52,7 +52,7 @@ struct PassUrl {
 }
 
 impl PassUrl {
-    /// For a location that asks no upstream.
+    /// The URL of a location that asks no upstream.
     fn nowhere() -> PassUrl {
         PassUrl {
             is_tls: false,

@@ -15,9 +15,9 @@ use crate::model::*;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HostName {
     Exact(String),
-    /// With its leading dot.
+    /// A name with its leading dot.
     Leading(String),
-    /// With its trailing dot.
+    /// A name with its trailing dot.
     Trailing(String),
     /// `.example.org`, with its dot: the name itself and all names that end in it.
     Both(String),

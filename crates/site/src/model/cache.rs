@@ -41,7 +41,8 @@ pub struct CacheDisk {
     pub timeout: Duration,
 }
 
-/// Which stale responses are validated, instead of being fetched as a whole (`*_cache_revalidate`).
+/// The stale responses that are validated, instead of being fetched as a whole
+/// (`*_cache_revalidate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revalidation {
     Off,
@@ -185,7 +186,7 @@ pub struct TagRules {
 /// A field that names tags.
 #[derive(Debug, Clone)]
 pub struct TagField {
-    /// In lower case.
+    /// The name in lower case.
     pub name: Box<str>,
     pub separator: TagSeparator,
 }

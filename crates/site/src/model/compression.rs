@@ -29,8 +29,8 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// In the order in which the server prefers them if a client accepts several equally: the
-    /// smallest first.
+    /// The codings in the order in which the server prefers them if a client accepts several
+    /// equally: the smallest first.
     pub const ALL: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 
     /// Returns its name in `Accept-Encoding` and `Content-Encoding` (RFC 9110 §8.4.1, RFC 7932,

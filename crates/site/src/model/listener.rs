@@ -49,7 +49,7 @@ pub struct ServerNames {
     pub leading_wildcard: Vec<(Box<[u8]>, ServerId)>,
     /// Prefix with its trailing dot (`www.example.`), longest first.
     pub trailing_wildcard: Vec<(Box<[u8]>, ServerId)>,
-    /// In order of appearance.
+    /// Patterns in order of appearance.
     pub patterns: Vec<(Arc<Pattern>, ServerId)>,
 }
 

@@ -15,7 +15,7 @@ pub struct Map {
     pub volatile: bool,
     /// Keys in lower case.
     pub exact: ByteMap<Template>,
-    /// With `hostnames`: as in `ServerNames`, longest first.
+    /// With `hostnames`: like in `ServerNames`, longest first.
     pub leading_wildcard: Vec<(Box<[u8]>, Template)>,
     pub trailing_wildcard: Vec<(Box<[u8]>, Template)>,
     pub hostnames: bool,

@@ -25,11 +25,11 @@ pub struct OtelExporter {
 /// `endpoint`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtelEndpoint {
-    /// Without the brackets of an IPv6 address.
+    /// The host without the brackets of an IPv6 address.
     pub host: String,
     pub port: u16,
     pub is_tls: bool,
-    /// With one it is OTLP/HTTP, without one OTLP/gRPC.
+    /// The path: with one it is OTLP/HTTP, without one OTLP/gRPC.
     pub path: Option<String>,
 }
 

@@ -49,7 +49,7 @@ impl Pattern {
         }
     }
 
-    /// For callers that treat a match that gives up as the unsafe answer.
+    /// Returns the expression, for callers that treat a match that gives up as the unsafe answer.
     pub(crate) fn regex(&self) -> &Regex {
         self.machine_code.get_or_init(|| {
             self.builder()

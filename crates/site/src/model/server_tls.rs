@@ -68,8 +68,8 @@ pub struct CertificateCache {
 }
 
 impl CertificateCache {
-    /// Without `ssl_certificate_cache`: clients choose names as they like, and reading costs more
-    /// than a handshake.
+    /// The cache without `ssl_certificate_cache`: clients choose names as they like, and reading
+    /// costs more than a handshake.
     pub const DEFAULT: CertificateCache = CertificateCache {
         max: 2000,
         inactive: Duration::from_secs(60),

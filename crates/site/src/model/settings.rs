@@ -101,7 +101,7 @@ pub enum OwnCredentials {
     PasswordAsked,
 }
 
-/// Who makes the response.
+/// The source of a response.
 #[derive(Debug, Clone)]
 pub enum Content {
     /// Files below `root` or `alias`, index files, listings.
@@ -263,7 +263,7 @@ pub struct HeaderSettings {
 /// The cookie of `userid`.
 #[derive(Debug, Clone)]
 pub struct UserIdSettings {
-    /// Which identifiers are given out; `None`: none, and those of clients are logged.
+    /// The kind of identifiers that are given out; `None`: none, and those of clients are logged.
     pub version: Option<UserIdVersion>,
     pub name: Box<[u8]>,
     pub expires: UserIdExpires,
@@ -323,7 +323,7 @@ pub enum FieldChange {
     RemoveFamily,
 }
 
-/// Without `constant`, which repeats the value.
+/// Leaves out `constant`, which repeats the value.
 impl std::fmt::Debug for AddHeader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AddHeader")
@@ -462,7 +462,7 @@ impl EsiSettings {
     }
 }
 
-/// Which responses are pages with Edge Side Includes.
+/// The choice of responses that are pages with Edge Side Includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EsiMode {
     Off,

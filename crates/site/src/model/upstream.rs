@@ -18,7 +18,7 @@ pub struct UpstreamGroup {
     pub queue: Option<Queue>,
     /// `None`: not configured.
     pub turns: Option<Turns>,
-    /// For its servers marked `resolve`.
+    /// Name resolution for its servers marked `resolve`.
     pub names: NameResolution,
 }
 
@@ -95,7 +95,7 @@ pub struct Queue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turns {
     pub concurrency: PhpConcurrency,
-    /// In percent.
+    /// The share in percent.
     pub crawler_share: usize,
 }
 

@@ -167,7 +167,7 @@ fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<Writte
 }
 
 impl<'a> Sender<'a> {
-    /// By the settings of `exchange` and at its pace, from `head` on.
+    /// Creates a sender by the settings of `exchange` and at its pace, from `head` on.
     pub fn new<X: Exchange>(
         stream: &'a ClientStream,
         exchange: &mut X,

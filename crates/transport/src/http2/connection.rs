@@ -94,7 +94,7 @@ pub async fn serve<S: Service>(
     drop(guard);
 }
 
-/// Who ended a connection.
+/// The side that ended a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EndedBy {
     /// The client may still be sending: a reset would discard bytes that it has not read.
@@ -168,9 +168,9 @@ struct Patience {
 struct ConnectionTimes {
     /// When a stream was last begun or ended.
     quiet_since: Instant,
-    /// Since when a part of a frame or of a head is there.
+    /// The time since which a part of a frame or of a head is there.
     partial_since: Option<Instant>,
-    /// Since when the socket takes nothing.
+    /// The time since which the socket takes nothing.
     blocked_since: Option<Instant>,
     /// When the GOAWAY was sent that announces the end of the connection.
     shutdown_at: Option<Instant>,

@@ -138,7 +138,8 @@ impl<X> State<X> {
         wake(&mut self.writer);
     }
 
-    /// Who is polled by `cx` writes. Says whether there is something to write already.
+    /// Makes the task polled by `cx` the writer. Returns whether there is something to write
+    /// already.
     pub fn set_writer(&mut self, cx: &Context<'_>) -> bool {
         self.writer = Some(cx.waker().clone());
         self.codec.has_output()

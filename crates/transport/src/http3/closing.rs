@@ -10,7 +10,7 @@ use quinn::Endpoint;
 /// A closed connection stays for three times the duration of a client's answer. Clients far away do not hold up an end
 /// for longer than this.
 const LINGER_MAX: Duration = Duration::from_secs(1);
-/// Between two looks.
+/// The pause between two looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 thread_local! {

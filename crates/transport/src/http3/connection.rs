@@ -27,8 +27,8 @@ use crate::stream::Phase;
 const SHUTDOWN_PAUSE: Duration = Duration::from_secs(1);
 /// Read from a stream at once that carries no request.
 const READ_BYTES: usize = 4096;
-/// At most these streams may hold a long piece of a body each (64 KB): as much again as is written in one turn.
-/// The others read short ones.
+/// The most streams that may hold a long piece of a body each (64 KB): as much again as is
+/// written in one turn. The others read short ones.
 const LONG_PIECES: usize = 4;
 /// The number of types of streams: the low bits of a stream's number name its initiator and
 /// direction (RFC 9000 §2.1).

@@ -143,8 +143,8 @@ impl AsyncUdpSocket for FirstPackets {
     }
 }
 
-/// Which of the two allowances a first packet needs. A client that answers a Retry packet does not
-/// compete with those who have not been asked yet.
+/// The allowance that a first packet needs. A client that answers a Retry packet does not compete with
+/// those who have not been asked yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     WithoutToken,

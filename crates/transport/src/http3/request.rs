@@ -37,7 +37,7 @@ pub struct RequestContext<S: Service> {
     pub requests: AtomicU64,
     /// Bytes of heads that are not whole yet.
     pub unfinished_heads: Arc<AtomicUsize>,
-    /// Who may hold a long piece of a body.
+    /// Permits for streams to hold a long piece of a body.
     pub long_pieces: Arc<Semaphore>,
     /// Streams that are being served, or whose last bytes the client has not acknowledged.
     pub open: AtomicUsize,

@@ -101,7 +101,7 @@ async fn send_at_hand<X: Exchange>(
 struct StreamOutlet {
     outgoing: OwnedMutexGuard<Outgoing>,
     client: Arc<StreamClient>,
-    /// For a long piece that was given and has not left.
+    /// The permit for a long piece that was given and has not left.
     permit: Option<OwnedSemaphorePermit>,
     /// The head leaves with the first piece of the body.
     head_waits: bool,

@@ -144,7 +144,7 @@ pub async fn until_other_reads() {
     let _ = tokio::time::timeout(READS_WITHIN, reads).await;
 }
 
-/// Who reads the packets of an address.
+/// The process that reads the packets of an address.
 struct Route {
     reading: Mutex<Reading>,
     /// Counts changes.

@@ -127,7 +127,7 @@ fn gone_for(error: &WriteError) -> io::Error {
 /// A stream: the client as the stages know it that answer its request.
 pub struct StreamClient {
     pub outgoing: Arc<tokio::sync::Mutex<Outgoing>>,
-    /// Who may hold a long piece of a body, of all streams of the connection.
+    /// Permits for all streams of the connection to hold a long piece of a body.
     pub long_pieces: Arc<Semaphore>,
     presence: Mutex<Presence>,
 }

@@ -14,14 +14,14 @@ use parking_lot::Mutex;
 
 /// How many bytes may be sent for each that came.
 const FACTOR: u64 = 3;
-/// At most this many addresses are known. A client with any other must show its address by a Retry packet: there
+/// The most addresses that are known. A client with any other must show its address by a Retry packet: there
 /// are four times as many as handshakes that may be under way without one.
 const MOST_ADDRESSES: usize = 1024;
 /// An address is known for this time, which is longer than a handshake and the packets after its failure.
 const KNOWN_FOR: Duration = Duration::from_secs(120);
 /// Bytes of a connection id of ours.
 const ID_BYTES: usize = 8;
-/// At most this many such ids are kept for an address: those of a Retry packet and of some connections.
+/// The most ids kept for an address: those of a Retry packet and of some connections.
 const MOST_IDS: usize = 8;
 
 const LONG_HEADER: u8 = 0x80;

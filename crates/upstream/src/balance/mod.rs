@@ -148,7 +148,7 @@ impl Balancer {
         Ok(())
     }
 
-    /// For the servers as they are now.
+    /// Creates a balancer for the servers as they are now.
     pub fn new(method: Method, peers: &[Peer]) -> Self {
         let primary = Tier::new(peers, false);
         let backup = Tier::new(peers, true);

@@ -12,7 +12,7 @@ use crate::exchange::tracing::TraceFields;
 /// The purpose of a fetch, which decides the fields that are sent.
 #[derive(Default)]
 pub struct FetchPurpose<'a> {
-    /// For the cache: the client's conditions and ranges stay away.
+    /// The response is for the cache: the client's conditions and ranges are not sent.
     pub for_cache: bool,
     /// HEAD becomes GET, so that there is a body to store.
     pub as_get: bool,

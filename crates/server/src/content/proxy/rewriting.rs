@@ -66,7 +66,8 @@ fn redirect(request: &mut Request, proxy: &Proxy, url: &[u8]) -> Option<Vec<u8>>
         .find_map(|rule| replace_start(request, rule, url))
 }
 
-/// With a text, the beginning is replaced; with a pattern, the whole.
+/// Replaces a value's beginning if the rule has a text, and the whole value if it has a
+/// pattern.
 fn replace_start(request: &mut Request, rule: &Replacement, value: &[u8]) -> Option<Vec<u8>> {
     match &rule.matching {
         Matching::Text(text) => {
@@ -81,7 +82,8 @@ fn replace_start(request: &mut Request, rule: &Replacement, value: &[u8]) -> Opt
     }
 }
 
-/// With a text, all of a domain must be it, but for case and a dot before it.
+/// Replaces a domain. If the rule has a text, the whole domain must match it, but for
+/// case and a dot before it.
 fn replace_domain(request: &mut Request, rule: &Replacement, value: &[u8]) -> Option<Vec<u8>> {
     match &rule.matching {
         Matching::Text(text) => {

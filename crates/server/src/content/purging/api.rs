@@ -58,7 +58,8 @@ async fn try_answer(
     Ok(purge(configuration, asked, Scope::All, source).await?)
 }
 
-/// Who asks, if they may. `allow`, `deny` and passwords have been looked at before.
+/// Returns the client's name, if it may purge. `allow`, `deny` and passwords have been
+/// checked before.
 fn authorize(request: &Request, api: &PurgeApi) -> Result<String, Refusal> {
     let address = doors::client_name(&request.received);
     let Some(file) = &api.tokens else {

@@ -60,7 +60,7 @@ pub struct ByResponse {
     /// The port that the client has named, if the listener has it: a visitor may name any.
     port: Option<u16>,
     is_unsafe: bool,
-    /// Who private copies are those of.
+    /// The identities of the visitor whose private copies may be purged.
     visitor: Vec<VisitorId>,
     /// `cache_repeat`
     repeat: Option<RepeatedRequest>,
@@ -85,7 +85,7 @@ pub fn is_asked(fields: &[(Bytes, Bytes)], exchange: &Exchange) -> bool {
 }
 
 impl ByResponse {
-    /// For the response to `request`; `None` where the upstream is not trusted to purge.
+    /// Creates the purge by the response to `request`; `None` if the upstream is not trusted to purge.
     pub fn of(request: &Request, pass: &Pass, is_own_pool: bool) -> Option<ByResponse> {
         let is_trusted = pass.exchange.purge_fields.unwrap_or(is_own_pool);
         let has_zones = !request.configuration.site.http.cache_zones.is_empty();

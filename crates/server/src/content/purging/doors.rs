@@ -15,7 +15,7 @@ use purge_order::{Order, Target, order};
 
 /// One kind of request.
 struct PurgeDialect {
-    /// Who sends it, and where that is written.
+    /// The software that sends it, and the place in its source.
     #[allow(dead_code, reason = "for readers of the table, and for a test")]
     sent_by: &'static str,
     methods: &'static [&'static str],
@@ -177,7 +177,7 @@ fn page(request: &Request, target: &[u8]) -> Order {
     }
 }
 
-/// Who a request comes from, for the log.
+/// Returns the client of a request, for the log.
 pub fn client_name(received: &ReceivedRequest) -> String {
     match received.client_ip() {
         Some(address) => address.to_string(),

@@ -37,7 +37,7 @@ pub struct Lookup {
     /// Not the whole key where a personal request goes past the cache.
     pub key: Vec<u8>,
     pub address: Vec<u8>,
-    /// With `cache_shared`.
+    /// The class of the visitor, with `cache_shared`.
     pub class: Option<Class>,
     /// The stored response for the request, whether or not it is looked up.
     pub stored: Option<Arc<StoredResponse>>,

@@ -111,7 +111,8 @@ pub fn name_of(request: &Request, zone: &Zone, key: &[u8]) -> PageName {
 const REMEMBERED: usize = 1024;
 
 thread_local! {
-    /// By mark: the mark, and the epoch in which it was found that the visitor shares the page.
+    /// The latest visitors, by mark: the mark, and the epoch in which it was found that the visitor shares the
+    /// page.
     static KNOWN: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
 }
 

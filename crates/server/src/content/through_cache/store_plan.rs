@@ -50,7 +50,7 @@ pub struct StorePlan {
     pub policy: Policy,
     pub sent: SentRequest,
     pub privacy: ResponsePrivacy,
-    /// With `cache_litespeed`.
+    /// The facts of the request for LiteSpeed's fields, with `cache_litespeed`.
     pub expected: RequestMemory,
     pub uses: u32,
     pub pass: Arc<Pass>,
@@ -60,12 +60,12 @@ pub struct StorePlan {
     pub form: StoredForm,
     /// The purge by response fields, if the upstream is trusted with it.
     pub purges: Option<ByResponse>,
-    /// For conditions that are read once the response is there.
+    /// The request, for conditions that are read once the response is there.
     pub request: Option<Box<Request>>,
     pub links: FetchLinks,
 }
 
-/// In which form a body is stored.
+/// The form in which a body is stored.
 pub struct StoredForm {
     /// The slice that a 206 must be to be stored.
     pub slice: Option<WantedSlice>,
@@ -81,7 +81,7 @@ pub struct FetchLinks {
     pub trace: Option<Box<FetchTrace>>,
     /// With `cache_shared`: the evidence about the page.
     pub evidence: Option<EvidenceLink>,
-    /// With `cache_guest_sessions`.
+    /// The pages that guests share, with `cache_guest_sessions`.
     pub guests: Option<Arc<SeenPages>>,
     /// For a page that is not stored: PHP's report of it is received until the fetch is over.
     pub visit: Option<learning::Fetch>,
@@ -165,7 +165,7 @@ impl StorePlan {
         fields.to_mut().push((Bytes::from_static(b"vary"), names));
     }
 
-    /// Whose the tags are: the origin of the request, and the visitor whom the response is for alone.
+    /// Returns the scope of the tags: the origin of the request, and the visitor if the response is for one alone.
     pub fn tag_scope(&self) -> (&[u8], &[VisitorId]) {
         let ids = self
             .expected

@@ -77,7 +77,7 @@ impl Report {
     }
 }
 
-/// Who waits for a fetch that no client leads.
+/// Whether visitors wait for a fetch that no client leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
     /// A stale copy is shown meanwhile.

@@ -24,7 +24,8 @@ pub struct GatheredLines {
     /// The configuration whose addresses are the keys of `by_directive`; they mean
     /// nothing in another.
     configuration: Weak<ActiveConfiguration>,
-    /// By the address of the directive in that configuration: which buffer it fills.
+    /// The index of the buffer that a directive fills, by the directive's address in that
+    /// configuration.
     by_directive: HashMap<usize, usize, foldhash::fast::RandomState>,
     /// The last of them that was asked for.
     last: Option<(usize, usize)>,
@@ -105,7 +106,7 @@ impl Drop for Pending {
     }
 }
 
-/// Between two looks at a buffer: the clock is read in milliseconds.
+/// The pause between two looks at a buffer: the clock is read in milliseconds.
 const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 thread_local! {

@@ -183,7 +183,7 @@ fn put_addresses(received: &ReceivedRequest, found: &mut Vec<Attribute>) {
     }
 }
 
-/// In the words of `$upstream_cache_status` and `$cache_reason`.
+/// Adds the cache's attributes, in the words of `$upstream_cache_status` and `$cache_reason`.
 fn put_cache(request: &Request, found: &mut Vec<Attribute>) {
     let Some(outcome) = &request.cache.outcome else {
         return;

@@ -163,7 +163,7 @@ pub(super) fn php_path_info(block: Block<'_, '_>, sink: &mut HazardSink<'_>) {
     );
 }
 
-/// By its address, or by those of the upstream of this name.
+/// Is it PHP on this machine, by its address, or by those of the upstream of this name?
 fn is_php_of_this_machine(block: Block<'_, '_>, to: &str) -> bool {
     let is_local = |address: &str| address.starts_with("unix:") || address_is_local(address);
     let of_group = |line: &Directive| {
