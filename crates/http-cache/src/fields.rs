@@ -1,11 +1,11 @@
 //! The fields that the cache reads: those of a request, looked up by name, and those of a stored
 //! response.
 //!
-//! A stored response keeps its fields once, as the block of `Name: value\r
-//! ` lines that goes to the client in one copy; name and value are looked up as spans of that block,
-//! the usual ones ([`KnownField`]) without comparing names. Fields that must not be stored (RFC 9111
-//! §3.1) are left out when the block is made, and so are those that the server writes anew for each
-//! answer (`Age`, `Content-Length`).
+//! A stored response keeps its fields once, as the block of `Name: value\r\n` lines that goes to
+//! the client in one copy; name and value are looked up as spans of that block, the usual ones
+//! ([`KnownField`]) without comparing names. Fields that must not be stored (RFC 9111 §3.1) are
+//! left out when the block is made, and so are those that the server writes anew for each answer
+//! (`Age`, `Content-Length`).
 
 use std::ops::Range;
 

@@ -26,8 +26,8 @@ pub struct InheritedFiles(Vec<RawFd>);
 /// `main`: files open by then count as inherited.
 #[must_use]
 pub fn keep_from_others() -> InheritedFiles {
-    // Also covers descriptors that /proc does not list, in one step. Linux 5.11. SAFETY: the call takes
-    // three numbers, sets a flag of descriptors and touches no memory.
+    // Also covers descriptors that /proc does not list, in one step. Linux 5.11.
+    // SAFETY: the call takes three numbers, sets a flag of descriptors and touches no memory.
     let is_marked = unsafe {
         libc::syscall(
             libc::SYS_close_range,

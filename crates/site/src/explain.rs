@@ -35,7 +35,7 @@ pub enum Verdict {
     Ignored(&'static str),
     /// Accepted without the effect that the operator may rely on, and why.
     Missing(&'static str),
-    /// Nginx has it and Mayfly does not; the advice for a replacement.
+    /// A directive that nginx has and Mayfly does not; the advice for a replacement.
     Unsupported(&'static str),
     /// It exists, but not here.
     Misplaced,

@@ -3,8 +3,9 @@
 //! One [`IdlePool`] per group, as with nginx's `keepalive`: the newest connection to the
 //! chosen server is taken first, the least recently used one goes when there are too
 //! many. The pool closes nothing itself: removed connections are returned, so that
-//! sockets are closed after the group's lock is released. Invariant: sorted by
-//! `parked_at`, never longer than `connections`.
+//! sockets are closed after the group's lock is released.
+//!
+//! Invariant: sorted by `parked_at`, never longer than `connections`.
 
 use std::collections::VecDeque;
 

@@ -107,7 +107,7 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
     write_sent(request, None, variable, out)
 }
 
-/// Like [`write`], with a response.
+/// Like [`write()`], with a response.
 #[inline]
 pub fn write_sent(
     request: &mut Request,

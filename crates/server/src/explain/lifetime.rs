@@ -46,7 +46,7 @@ pub fn given_by(stored: &StoredResponse, lookup: &Lookup) -> String {
 }
 
 /// Describes the origin of a lifetime from a stored response alone. The configuration's line that gave
-/// the lifetime is known
+/// the lifetime is known only where the zone has one that could have.
 pub fn probably_given_by(
     stored: &StoredResponse,
     configuration: &ActiveConfiguration,

@@ -93,7 +93,7 @@ pub(super) struct Connection<S: Service> {
     pub(super) requests: u64,
     /// How long the next request may let us wait.
     pub(super) idle: Duration,
-    /// How long of it a graceful stop leaves the connection open (`keepalive_min_timeout`).
+    /// How much of that time a graceful stop leaves the connection open (`keepalive_min_timeout`).
     pub(super) protected: Duration,
     pub(super) deadline: Deadline,
 }

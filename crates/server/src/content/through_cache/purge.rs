@@ -1,5 +1,5 @@
-//! Removes the pages that `purge_keys` has found out of date after a write from a zone. (Purges by
-//! order are in `content/purging`.)
+//! Removes from a zone the pages that a write has made out of date, as `purge_keys` finds them.
+//! (Purges by order are in `content/purging`.)
 
 use std::time::Duration;
 

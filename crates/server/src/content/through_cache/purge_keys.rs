@@ -1,5 +1,5 @@
 //! The keys to remove from a zone: those that a request to purge names, and those that a write
-//! makes out of date (RFC 9111 §4.4). `purge` removes it.
+//! makes out of date (RFC 9111 §4.4). `purge` removes them.
 
 use std::sync::Arc;
 use std::time::Duration;

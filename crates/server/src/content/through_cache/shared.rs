@@ -4,7 +4,7 @@
 //! With `cache_shared` it is written anew (how and why: [`shared_request`]); everything that the
 //! configuration makes of a request (params, fields, the URL of a `proxy_pass`) is then evaluated over the
 //! request made here, so that nothing of the visitor's own can get in between. The parts of the visitor's
-//! request that this file takes over are listed in [`request_for`], and all of it is in the key that
+//! request that this file takes over are listed in [`request_for`], and all of them are in the key that
 //! [`put_key`] makes.
 //!
 //! Without `cache_shared` fields go as nginx sends them, less the arguments and cookies that
@@ -208,7 +208,7 @@ pub fn copy_of(request: &Request) -> Box<Request> {
     copy
 }
 
-/// A request of the server's own with another head. Creates it with the visitor's host, server, location and
+/// Creates a request of the server's own with another head, and with the visitor's host, server, location and
 /// path (all made from host and target), the values of variables, the slice that is wanted.
 fn made_for_cache(
     request: &Request,

@@ -231,7 +231,7 @@ pub fn prepare(
     let is_shared = plan.audience.class().is_some() && *role == FetchRole::Shared;
     let validating = leader
         .stale()
-        // LiteSpeed's response fields are not stored, so a 304 could not repeat them.
+        // LiteSpeed's response fields are not stored, so they would be missing after a 304.
         .filter(|_| !plan.rules.speaks_litespeed())
         .filter(|stored| matches!(stored.head.status, 200 | 206))
         .filter(|stored| match plan.rules.revalidation {
