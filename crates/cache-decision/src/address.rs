@@ -24,7 +24,7 @@ fn removed_arguments(rules: &CacheRules) -> &NameSet {
 }
 
 /// The address of a host and a target (path and arguments as they stand in a request), less the
-/// arguments that `removed` names; none where it is no target.
+/// arguments that `removed` names; none if it is no target.
 pub fn of_target(host: &[u8], target: &[u8], removed: &NameSet) -> Option<Vec<u8>> {
     let target = Target::parse(target, true).ok()?;
     let query = target.query.unwrap_or_default();

@@ -62,7 +62,7 @@ pub fn matching(regex: Regex) -> Pattern {
     Pattern::matching(&written, move |text: &[u8]| regex.is_match(text))
 }
 
-/// The pattern that was written down as `written`; `None` where it cannot be read.
+/// The pattern that was written down as `written`; `None` if it cannot be read.
 pub fn read_written(written: &[u8]) -> Option<Pattern> {
     let (form, text) = written.split_first()?;
     match *form {

@@ -47,7 +47,7 @@ pub fn group_tag(origin: &[u8], group: &[u8]) -> Vec<u8> {
     [origin, b"\0", group].concat()
 }
 
-/// The strings of a list (RFC 9651 §3.1); none where it is no list of strings. Parameters say
+/// The strings of a list (RFC 9651 §3.1); none if it is no list of strings. Parameters say
 /// nothing (RFC 9875 §2).
 pub fn groups(value: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut rest = value.trim_ascii();

@@ -64,7 +64,7 @@ const SHORT_NAMES: &[(&str, &str)] = &[
 ];
 
 impl Description {
-    /// Reads a DER certificate; `None` where it does not parse.
+    /// Reads a DER certificate; `None` if it does not parse.
     pub fn of(certificate: &[u8]) -> Option<Description> {
         let certificate = Certificate::from_der(certificate).ok()?;
         let fields = certificate.tbs_certificate();
@@ -87,7 +87,7 @@ impl Description {
 }
 
 /// Is this key, a `SubjectPublicKeyInfo` in DER (RFC 5280 §4.1.2.7), that of a DER certificate of
-/// any version? `None` where it is no certificate.
+/// any version? `None` if it is no certificate.
 ///
 /// rustls' own comparison reads certificates of version 3 alone. OpenSSL makes version 1 with the
 /// shortest of configurations.

@@ -8,7 +8,7 @@ const MAX_VARIABLE_BYTES: usize = 1024;
 
 /// The values of variables.
 pub trait Values {
-    /// The value of `NAME` or of `NAME{KEY}` as the visitor sent it; `None` where the visitor sent
+    /// The value of `NAME` or of `NAME{KEY}` as the visitor sent it; `None` if the visitor sent
     /// no value.
     fn value(&self, name: &str, key: Option<&str>) -> Option<Vec<u8>>;
 }

@@ -252,7 +252,7 @@ impl Zone {
         }
     }
 
-    /// Leads the refresh of a stale response; `None` where one is under way or the response is
+    /// Leads the refresh of a stale response; `None` if one is under way or the response is
     /// fresh by now.
     pub fn refresh(
         self: &Arc<Zone>,

@@ -33,7 +33,7 @@ pub struct StaleInfo {
     /// A purge of it may have been missed ([`crate::Zone::void`]): it stands in for a fetch that
     /// failed, if the operator allows that, and is not used otherwise.
     pub is_void: bool,
-    /// How long ago it last stood in for a fetch that failed; none where it never has.
+    /// How long ago it last stood in for a fetch that failed; none if it never has.
     pub last_failure: Option<Duration>,
 }
 

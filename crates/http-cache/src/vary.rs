@@ -115,7 +115,7 @@ impl VaryKey {
     }
 
     /// The fields of a request that selects it, where it is chosen by content negotiation alone
-    /// (RFC 9110 §12.5); none where another field has a value: that one is of one visitor.
+    /// (RFC 9110 §12.5); none if another field has a value: that one is of one visitor.
     #[must_use]
     pub fn negotiated(&self) -> Option<Vec<(String, Vec<u8>)>> {
         let mut fields = Vec::new();

@@ -22,7 +22,7 @@ pub fn value_accepts(value: &[u8], coding: &[u8]) -> bool {
 pub const MOST: u16 = 1000;
 
 /// The weight that a field value gives to `coding` (RFC 9110 §12.4.2), in
-/// thousandths; 0 where it is not taken.
+/// thousandths; 0 if it is not taken.
 pub fn value_weight(value: &[u8], coding: &[u8]) -> u16 {
     value
         .split(|&byte| byte == b',')

@@ -29,13 +29,13 @@ impl Presence {
         self.once |= bit;
     }
 
-    /// False where no field of this name was noted, in whatever case.
+    /// False if no field of this name was noted, in whatever case.
     #[inline]
     pub fn may_have(self, name: &[u8]) -> bool {
         self.once & bit(name) != 0
     }
 
-    /// False where each field of `other` was noted once at most.
+    /// False if each field of `other` was noted once at most.
     #[inline]
     pub fn may_repeat(self, other: Presence) -> bool {
         self.again & other.once != 0

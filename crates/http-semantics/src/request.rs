@@ -277,7 +277,7 @@ impl<'a> RequestView<'a> {
             .map(move |field| field.value.of(self.bytes))
     }
 
-    /// False where there is surely no field `name` (any case).
+    /// False if there is surely no field `name` (any case).
     #[inline]
     pub fn may_have(self, name: &[u8]) -> bool {
         self.line.presence.may_have(name)

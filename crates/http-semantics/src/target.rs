@@ -179,7 +179,7 @@ fn split_scheme(target: &[u8]) -> Option<&[u8]> {
 
 /// Path and query of a target that the server itself was given (`try_files`,
 /// `error_page`, `X-Accel-Redirect` and the like), cut at the first `?` and as
-/// they are; `None` where there is no `?`.
+/// they are; `None` if there is no `?`.
 pub fn split_query(target: &[u8]) -> (&[u8], Option<&[u8]>) {
     let mark = memchr::memchr(b'?', target).unwrap_or(target.len());
     let (path, query) = target.split_at(mark);
@@ -233,7 +233,7 @@ enum Segment {
     DotDot,
 }
 
-/// Decodes and resolves path and query; `None` where nginx answers 400.
+/// Decodes and resolves path and query; `None` if nginx answers 400.
 ///
 /// An encoded `/` or `.` counts like a plain one (so `%2e%2e` climbs), an
 /// encoded `%`, `#` or `?` is an ordinary byte.

@@ -21,7 +21,7 @@ const MAX_PART_BYTES: usize = 4096;
 pub struct Rendering {
     pub status: u16,
     pub digest: u64,
-    /// Hashes of the parts, sorted, each once; empty where they were not asked for.
+    /// Hashes of the parts, sorted, each once; empty if they were not asked for.
     parts: Vec<u64>,
 }
 

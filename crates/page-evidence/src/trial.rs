@@ -75,7 +75,7 @@ impl Trial {
         4 + 2 * traits.iter().count() as u32
     }
 
-    /// Takes an answer; `None` where it could not have been stored.
+    /// Takes an answer; `None` if it could not have been stored.
     pub fn note(&mut self, with: TraitSet, answer: Option<Rendering>) {
         match answer {
             Some(answer) => self.answers.push((with, answer)),

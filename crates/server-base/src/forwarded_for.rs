@@ -26,7 +26,7 @@ pub fn is_trusted(address: Option<IpAddr>, trusted: &[Network]) -> bool {
 }
 
 /// Goes back through the chain while the sender of each step is trusted;
-/// `None` where not a single step can be taken.
+/// `None` if not a single step can be taken.
 pub fn walk(
     peer: Option<SocketAddr>,
     chain: &[&[u8]],

@@ -6,7 +6,7 @@
 //! distance is drawn by chance, so that a regular pattern of requests does not choose, and its mean is
 //! set before: sums of these weights are right on average, whatever comes. How far off they are: of a
 //! page that `k` requests of a minute were for, the standard deviation of its estimate is at most
-//! `sqrt((m - 1) / k)` of it. That is nothing where a thread has 127 requests a minute; 36 % for a page
+//! `sqrt((m - 1) / k)` of it. That is nothing if a thread has 127 requests a minute; 36 % for a page
 //! that has 60 of 600 (m is 9), 8 % for one that has 10,000 of 100,000 (m is 64); and over half an hour a
 //! fifth of that.
 

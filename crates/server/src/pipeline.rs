@@ -120,7 +120,7 @@ pub fn serve<'a>(
     }
 }
 
-/// The reply to a request that the server makes itself; `None` where the request ends without a
+/// The reply to a request that the server makes itself; `None` if the request ends without a
 /// reply.
 pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
     let configuration = request.configuration.clone();
@@ -134,7 +134,7 @@ pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
 }
 
 /// Takes a request that the server makes itself through all stages but the content, unless that is
-/// a file: no upstream is asked. Gives the reply of the stage that answers; `None` where the
+/// a file: no upstream is asked. Gives the reply of the stage that answers; `None` if the
 /// content was not made, which is noted ([`NotAsked::Dry`]), or where the request ends without a
 /// reply.
 pub async fn serve_dry(request: &mut Request) -> Option<Box<Reply>> {

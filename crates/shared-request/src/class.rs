@@ -65,7 +65,7 @@ impl Class {
     }
 
     /// The class of who sends this User-Agent, and the family of programs that it names
-    /// ([`Trait::Agent`](crate::left_out::Trait::Agent)): 0 where the shared request names the same, or
+    /// ([`Trait::Agent`](crate::left_out::Trait::Agent)): 0 if the shared request names the same, or
     /// where there is none.
     #[must_use]
     pub(crate) fn and_family(user_agent: Option<&[u8]>) -> (Class, u32) {

@@ -91,7 +91,7 @@ pub struct ReceivedRequest<'a> {
     pub head: RequestView<'a>,
     /// `http` or `https`.
     pub scheme: &'a str,
-    /// Lower case, without port and trailing dot; empty where the client named none.
+    /// Lower case, without port and trailing dot; empty if the client named none.
     pub host: &'a [u8],
     /// The port that the client named.
     pub port: Option<u16>,
@@ -419,7 +419,7 @@ fn put_cookies(
     }
 }
 
-/// Appends the received fields whose names are wanted; false where there is none.
+/// Appends the received fields whose names are wanted; false if there is none.
 fn put_received(
     received: &ReceivedRequest<'_>,
     is_wanted: impl Fn(&[u8]) -> bool,

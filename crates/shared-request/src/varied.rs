@@ -35,7 +35,7 @@ pub fn may_be_sent(name: &str) -> bool {
     ) || name.starts_with("sec-ch-")
 }
 
-/// Appends the value of the field `name` (lower case) as it is sent; false where it is not.
+/// Appends the value of the field `name` (lower case) as it is sent; false if it is not.
 /// Accept is always sent: a client without it takes pages like browsers.
 pub fn put_value(head: RequestView<'_>, name: &str, out: &mut Vec<u8>) -> bool {
     if !may_be_sent(name) {

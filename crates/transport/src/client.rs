@@ -18,7 +18,7 @@ use crate::request_body::{BodyError, RequestBody};
 /// The sender of a request, as far as the server can send something ahead of the response or see
 /// that the sender has gone.
 pub trait Client: Send + Sync {
-    /// Ready with `true` once the client has gone; with `false` where that cannot be seen any
+    /// Ready with `true` once the client has gone; with `false` if that cannot be seen any
     /// more, since bytes that belong to something else are in the way.
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<bool>;
 
@@ -80,7 +80,7 @@ impl ClientSide {
         }
     }
 
-    /// The request's body goes back to the transport; `None` where the request has no body, or an
+    /// The request's body goes back to the transport; `None` if the request has no body, or an
     /// upstream still has it.
     pub fn take_body(&mut self) -> Option<Box<dyn IncomingBody>> {
         self.input()?;

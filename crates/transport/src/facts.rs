@@ -88,7 +88,7 @@ impl ClientOffer {
 }
 
 /// The identifier of a session: in TLS 1.2 the one that the server names (RFC 5246 §7.4.1.3), which
-/// stays the same when the session is resumed, and is empty where the client keeps the session in
+/// stays the same when the session is resumed, and is empty if the client keeps the session in
 /// a ticket. TLS 1.3 has none: there it is a value that only the two ends can know, and that no
 /// other connection has (RFC 8446 §7.5).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub struct SessionId {
 impl SessionId {
     pub const MAX_BYTES: usize = 32;
 
-    /// `None` where there are more bytes than an identifier has.
+    /// `None` if there are more bytes than an identifier has.
     pub fn new(id: &[u8]) -> Option<SessionId> {
         let mut bytes = [0; SessionId::MAX_BYTES];
         bytes.get_mut(..id.len())?.copy_from_slice(id);

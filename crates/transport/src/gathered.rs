@@ -24,7 +24,7 @@ pub struct GatheredResponses {
 }
 
 impl GatheredResponses {
-    /// Takes a response in; false where it is too large, or there is no room.
+    /// Takes a response in; false if it is too large, or there is no room.
     pub fn take(&mut self, head: &[u8], chunks: &[Bytes]) -> bool {
         let length = head.len() + chunks.iter().map(Bytes::len).sum::<usize>();
         if length > RESPONSE_BYTES

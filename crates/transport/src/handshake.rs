@@ -195,7 +195,7 @@ impl ServerHello {
         self.0.extend_from_slice(noted.unwrap_or_default());
     }
 
-    /// The identifier in it; `None` where the message is not one of TLS 1.2.
+    /// The identifier in it; `None` if the message is not one of TLS 1.2.
     fn session_id(&self) -> Option<SessionId> {
         let (length, rest) = self.0.get(SESSION_ID_AT..)?.split_first()?;
         SessionId::new(rest.get(..usize::from(*length))?)

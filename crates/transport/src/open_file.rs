@@ -198,7 +198,7 @@ impl OpenFile {
         self.file.read_exact_at(buffer, offset)
     }
 
-    /// A part that is small, from memory or read now; `None` where it is larger, or
+    /// A part that is small, from memory or read now; `None` if it is larger, or
     /// the file has become shorter.
     pub fn small_part(&self, offset: u64, length: u64) -> io::Result<Option<Bytes>> {
         if length > SMALL_BYTES {
@@ -235,7 +235,7 @@ impl OpenFile {
         Some(&self.kept.get_or_init(|| kept).0)
     }
 
-    /// `length` bytes from `offset` on; `None` where there are fewer.
+    /// `length` bytes from `offset` on; `None` if there are fewer.
     fn read(&self, offset: u64, length: usize) -> io::Result<Option<Bytes>> {
         let mut bytes = Vec::with_capacity(length);
         while bytes.len() < length {

@@ -268,7 +268,7 @@ pub trait ArrivingBody<X>: Send + Sync {
         None
     }
 
-    /// Gives from now on only the bytes from `start` to `end`; false where it cannot do better
+    /// Gives from now on only the bytes from `start` to `end`; false if it cannot do better
     /// than give them all.
     fn cut(&mut self, _start: u64, _end: u64) -> bool {
         false

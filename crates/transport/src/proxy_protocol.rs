@@ -234,7 +234,7 @@ fn parse_binary(bytes: &[u8]) -> Result<HeaderProgress, String> {
 const TLS_EXTRA: u8 = 0x20;
 const TLS_HEAD_BYTES: usize = 5;
 
-/// Appends the extra that `$proxy_protocol_tlv_*` asks for; false where the
+/// Appends the extra that `$proxy_protocol_tlv_*` asks for; false if the
 /// proxy sent none.
 pub fn write_extra(extras: &[u8], wanted: ProxyExtra, out: &mut Vec<u8>) -> bool {
     let tls = || extra(extras, TLS_EXTRA);

@@ -43,7 +43,7 @@ pub trait Service: Send + Sync + 'static {
     fn terms(&self, connection: &ConnectionFacts, memory: &mut Self::Memory)
     -> Option<Self::Terms>;
 
-    /// The rules for a client that asks for this; `None` where its handshake is refused.
+    /// The rules for a client that asks for this; `None` if its handshake is refused.
     fn tls(
         &self,
         terms: &Self::Terms,

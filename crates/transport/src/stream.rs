@@ -400,7 +400,7 @@ impl ClientStream {
         self.try_io(Interest::WRITABLE, send)
     }
 
-    /// Leaves a whole response to go ahead of the next write; false where it has
+    /// Leaves a whole response to go ahead of the next write; false if it has
     /// to be written now.
     pub fn gather(&self, head: &[u8], chunks: &[Bytes]) -> bool {
         let taken = self.gathered.lock().take(head, chunks);
@@ -569,7 +569,7 @@ impl ClientStream {
         };
     }
 
-    /// The connection closes: gathered bytes leave, and TLS is ended. `false` where the socket
+    /// The connection closes: gathered bytes leave, and TLS is ended. `false` if the socket
     /// has no room for that, see [`ClientStream::wait_for_end`].
     pub fn end(&self) -> bool {
         let _ = self.try_flush();
@@ -590,7 +590,7 @@ impl ClientStream {
         let _ = tokio::time::timeout(END_TIMEOUT, closed).await;
     }
 
-    /// `false` where that must be tried again.
+    /// `false` if that must be tried again.
     fn close_tls(&self) -> bool {
         let Some(session) = self.tls.get() else {
             return true;

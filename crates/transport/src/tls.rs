@@ -52,7 +52,7 @@ impl Session {
     /// Hands on decrypted bytes: how many, none at the end of the stream.
     ///
     /// # Errors
-    /// `WouldBlock` where no bytes are there, see [`Session::receive`].
+    /// `WouldBlock` if no bytes are there, see [`Session::receive`].
     pub fn take_decrypted(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
         if self.may_have_early_data {
             self.may_have_early_data = self.connection.is_handshaking();
@@ -81,7 +81,7 @@ impl Session {
     /// Takes the bytes from the socket, and decrypts them. Returns whether those were all.
     ///
     /// # Errors
-    /// `WouldBlock` where nothing is there; `InvalidData` where the client broke the protocol.
+    /// `WouldBlock` if nothing is there; `InvalidData` if the client broke the protocol.
     pub fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<bool> {
         let mut socket = Socket::new(socket);
         let received = self.connection.read_tls(&mut socket)?;
@@ -102,7 +102,7 @@ impl Session {
     /// Encrypts and writes as much as the socket takes now.
     ///
     /// # Errors
-    /// `WouldBlock` where it takes nothing more: the caller offers the same bytes again.
+    /// `WouldBlock` if it takes nothing more: the caller offers the same bytes again.
     pub fn write(&mut self, socket: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let offered = slices.iter().map(|slice| slice.len()).sum::<usize>();
         if self.unreported == 0 && offered > 0 {

@@ -32,7 +32,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
 
 /// The upstream that has agreed to switch protocols. Dropped unopened, it is given up.
 pub trait UpgradedConnection: Send + Sync {
-    /// The connection as it is behind the 101; `None` where it has broken meanwhile.
+    /// The connection as it is behind the 101; `None` if it has broken meanwhile.
     fn open(self: Box<Self>) -> Option<FarSide>;
 }
 

@@ -157,7 +157,7 @@ impl Reader {
         }
     }
 
-    /// Why the response is not stored; known at its end, and none where it is.
+    /// Why the response is not stored; known at its end, and none if it is.
     #[must_use]
     pub fn why_not_stored(&self) -> Option<Reason> {
         self.flight.why_not_stored()

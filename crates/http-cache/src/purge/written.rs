@@ -68,7 +68,7 @@ fn pattern(bytes: &[u8], read_pattern: &ReadPattern) -> Option<Pattern> {
 }
 
 impl PurgeTarget<'_> {
-    /// The target in bytes; `None` where it names nothing that may be kept elsewhere.
+    /// The target in bytes; `None` if it names nothing that may be kept elsewhere.
     #[must_use]
     pub fn written(&self) -> Option<Vec<u8>> {
         let named = |kind: u8, text: &[u8]| {

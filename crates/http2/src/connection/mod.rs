@@ -261,7 +261,7 @@ impl Connection {
         }
     }
 
-    /// Reads one frame, or the preface: how many bytes it had, none where it is not whole.
+    /// Reads one frame, or the preface: how many bytes it had, none if it is not whole.
     fn receive_one<'a>(
         &mut self,
         input: &'a [u8],

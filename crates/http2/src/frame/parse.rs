@@ -18,7 +18,7 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// Reads the header at the start of `bytes`; `None` where there is no whole one.
+    /// Reads the header at the start of `bytes`; `None` if there is no whole one.
     #[inline]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let [l2, l1, l0, kind, flags, s3, s2, s1, s0] = *bytes.first_chunk::<HEADER_BYTES>()?;

@@ -50,7 +50,7 @@ fn prefers_open_metrics(accept: &[u8]) -> bool {
     newer > 0 && newer >= weight(accept, b"text/plain")
 }
 
-/// The weight that `accept` gives this media type, in thousandths; 0 where it does not name it.
+/// The weight that `accept` gives this media type, in thousandths; 0 if it does not name it.
 fn weight(accept: &[u8], media_type: &[u8]) -> u16 {
     let ranges = accept.split(|&byte| byte == b',').filter_map(|range| {
         let mut parts = range.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);

@@ -15,7 +15,7 @@ use crate::exchange::request::Request;
 /// The end of a request for which no upstream is asked: it is dropped, without an error page.
 pub const NOT_ASKED: StageEnd = StageEnd::ClientGone;
 
-/// Is no upstream to be asked? Then it is noted why. `miss` is `None` where nothing is looked up.
+/// Is no upstream to be asked? Then it is noted why. `miss` is `None` if nothing is looked up.
 pub fn declines(request: &mut Request, miss: Option<&CacheMiss<'_>>) -> bool {
     let Some(visit) = &request.extras.own_visit else {
         return false;

@@ -24,7 +24,7 @@ pub struct CompiledLocation {
     pub is_paced: bool,
     pub server_line: ServerLine,
     /// With `cache_shared`: the part of cache keys that separates this location from others that the
-    /// same URL may lead to. Empty where the URL alone leads to it.
+    /// same URL may lead to. Empty if the URL alone leads to it.
     pub name_in_key: Box<[u8]>,
 }
 

@@ -152,7 +152,7 @@ impl SsiValues {
         self.variables.get(name)
     }
 
-    /// Sets a variable; false where there is no room for it.
+    /// Sets a variable; false if there is no room for it.
     pub fn set(&mut self, name: &[u8], value: Vec<u8>) -> bool {
         let before = self
             .variables

@@ -52,7 +52,7 @@ pub struct StoredIdentity {
     /// The name of its zone.
     pub zone: String,
     pub key: Box<[u8]>,
-    /// Host, path and arguments, as they are; `None` where it has none.
+    /// Host, path and arguments, as they are; `None` if it has none.
     pub address: Option<Vec<u8>>,
     /// Host, path and arguments, as people are shown them.
     pub shown: String,

@@ -63,7 +63,7 @@ impl HtaccessSite {
     }
 }
 
-/// The folder that a prefix stands for; `None` where variables say so.
+/// The folder that a prefix stands for; `None` if variables say so.
 fn mount(prefix: &[u8], root: &Root) -> Option<Mount> {
     let trimmed = |path: &[u8]| path.strip_suffix(b"/").unwrap_or(path).to_vec();
     let folder = match root {

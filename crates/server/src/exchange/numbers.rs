@@ -332,7 +332,7 @@ fn word(standing: Standing) -> &'static str {
     }
 }
 
-/// Memory of this process; 0 where the system does not tell.
+/// Memory of this process; 0 if the system does not tell.
 fn resident_bytes() -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("VmRSS:"));

@@ -18,7 +18,7 @@ use server_base::sampling::Sample;
 pub struct ReceivedRequest {
     connection: Arc<ConnectionFacts>,
     head: RequestHead,
-    /// Host without port, lower case; empty where the client named none.
+    /// Host without port, lower case; empty if the client named none.
     host: HostName,
     /// `http` or `https`: the scheme of the connection, or the one that a trusted proxy sends.
     scheme: &'static str,

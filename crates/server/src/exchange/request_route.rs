@@ -40,7 +40,7 @@ pub struct RequestRoute {
     /// The index of the location among those of all servers.
     compiled: CompiledLocationId,
     pub method: Method,
-    /// `Some` where an internal redirect or `convert_head` changed it.
+    /// `Some` if an internal redirect or `convert_head` changed it.
     pub method_override: Option<&'static str>,
     /// Current path, decoded and normalised: `$uri`.
     pub path: Vec<u8>,

@@ -59,7 +59,7 @@ fn writer_cookie(lifetime: Duration) -> String {
     format!("{name}={until}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax")
 }
 
-/// Appends `$sent_http_NAME` of the response `head`; false where no such field is sent.
+/// Appends `$sent_http_NAME` of the response `head`; false if no such field is sent.
 pub fn write(request: &Request, head: &ReplyHead, name: &[u8], out: &mut Vec<u8>) -> bool {
     match (&request.delivery.sent_head, head.content_length) {
         // How the body will be framed is not known yet.

@@ -24,7 +24,7 @@ pub fn to(request: &mut Request, target: &SubrequestTarget, args: &[u8]) -> Box<
     made
 }
 
-/// The response of a request that the server makes itself; `None` where the request ends without a
+/// The response of a request that the server makes itself; `None` if the request ends without a
 /// response.
 pub async fn serve(request: &mut Request) -> Option<Box<Reply>> {
     let serve = functions::table().serve;

@@ -42,7 +42,7 @@ pub fn evaluate_sent(
     out
 }
 
-/// The value of the variable called `name`; `None` where the name is unknown or the variable has no
+/// The value of the variable called `name`; `None` if the name is unknown or the variable has no
 /// value.
 pub fn named(request: &mut Request, name: &str) -> Option<Vec<u8>> {
     let variable = request.configuration.site.http.variable(name)?;
@@ -101,7 +101,7 @@ pub fn is_any_true(request: &mut Request, conditions: &[Template]) -> bool {
         .any(|condition| is_true(request, condition))
 }
 
-/// Appends the value of `variable`; false where it has none.
+/// Appends the value of `variable`; false if it has none.
 #[inline]
 pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
     write_sent(request, None, variable, out)

@@ -25,7 +25,7 @@ impl Memory {
         }
     }
 
-    /// The listener; `None` where a reload has taken it away.
+    /// The listener; `None` if a reload has taken it away.
     #[inline]
     pub fn listener(
         &mut self,

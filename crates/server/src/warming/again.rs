@@ -160,7 +160,7 @@ fn encoded(target: &[u8]) -> String {
     out
 }
 
-/// The fields that the variant was chosen by, each with the value to send, or none where it was not
+/// The fields that the variant was chosen by, each with the value to send, or none if it was not
 /// sent. `None`: it was chosen by something that only its visitor has.
 fn negotiated(wanted: &WantedResponse) -> Option<Vec<(String, Option<Vec<u8>>)>> {
     let Some(vary) = &wanted.vary else {

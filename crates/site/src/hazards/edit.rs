@@ -43,7 +43,7 @@ pub(super) fn before(span: Span) -> Span {
     }
 }
 
-/// Adds a text to a word; nothing where escapes hide the place.
+/// Adds a text to a word; nothing if escapes hide the place.
 pub(super) fn insertion(word: &Word, at: usize, text: &str) -> Vec<HazardEdit> {
     let span = word.part(at..at);
     let edit = HazardEdit {

@@ -126,7 +126,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Adds a line of server `id`; false where the server has this address already.
+    /// Adds a line of server `id`; false if the server has this address already.
     fn join(
         &mut self,
         draft: &mut ListenerDraft,
@@ -294,7 +294,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// The addresses of a line with `quic`, which is over UDP; false where that cannot be.
+    /// The addresses of a line with `quic`, which is over UDP; false if that cannot be.
     fn make_udp(
         &mut self,
         node: &Node<'_>,

@@ -205,7 +205,7 @@ impl Lowering<'_> {
         !is_acme(node) && (has_others || word.starts_with("data:"))
     }
 
-    /// A file whose name has variables; `None` where they are not those that it may have.
+    /// A file whose name has variables; `None` if they are not those that it may have.
     fn named_file(&self, word: &str) -> Option<NamedFile> {
         named_file(&self.path_beside_main_file(word))
     }

@@ -156,7 +156,7 @@ impl Lowering<'_> {
         None
     }
 
-    /// A template, or nothing where no level has one.
+    /// A template, or nothing if no level has one.
     pub fn optional_template(&mut self, level: &Level<'_>, name: &str) -> Option<Template> {
         let node = level.find(name)?;
         Some(self.template(node.arg(0)))

@@ -108,7 +108,7 @@ pub struct NamedCertificateFiles {
 pub struct NamedFile(Vec<String>);
 
 impl NamedFile {
-    /// A path in which `$ssl_server_name` or `${ssl_server_name}` may stand; `None` where
+    /// A path in which `$ssl_server_name` or `${ssl_server_name}` may stand; `None` if
     /// another variable does.
     pub fn new(path: &str) -> Option<NamedFile> {
         const VARIABLE: &str = "${ssl_server_name}";

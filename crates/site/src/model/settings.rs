@@ -60,7 +60,7 @@ pub struct Settings {
     pub log_subrequests: bool,
     pub compression: CompressionSettings,
     pub addition: AdditionSettings,
-    /// `sub_filter`; `None` where not given.
+    /// `sub_filter`; `None` if not given.
     pub sub_filter: Option<Arc<SubFilter>>,
     pub esi: EsiSettings,
     pub ssi: SsiSettings,
@@ -75,9 +75,9 @@ pub struct Settings {
     pub names: NameResolution,
     /// `slice` in bytes; 0: off.
     pub slice_bytes: u64,
-    /// `valid_referers`; `None` where not given.
+    /// `valid_referers`; `None` if not given.
     pub valid_referers: Option<ValidReferers>,
-    /// `secure_link`, `secure_link_md5`, `secure_link_secret`; `None` where not given in full.
+    /// `secure_link`, `secure_link_md5`, `secure_link_secret`; `None` if not given in full.
     pub secure_link: Option<Box<SecureLink>>,
 }
 
@@ -393,7 +393,7 @@ pub struct RedirectSettings {
 /// `add_before_body`, `add_after_body` and `addition_types`.
 #[derive(Debug, Clone)]
 pub struct AdditionSettings {
-    /// Paths of this site; `None` where nothing is added.
+    /// Paths of this site; `None` if nothing is added.
     pub before: Option<Template>,
     pub after: Option<Template>,
     pub types: Arc<MediaTypes>,

@@ -44,7 +44,7 @@ impl Input {
         }
     }
 
-    /// Begins the body of the next request; false where the request has no body.
+    /// Begins the body of the next request; false if the request has no body.
     #[inline]
     pub fn begin(&mut self, framing: Framing) -> bool {
         self.wire_bytes = 0;

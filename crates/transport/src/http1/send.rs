@@ -153,7 +153,7 @@ fn taken(written: io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// Leaves a response to go with the next; `None` where it has to go now. Apart
+/// Leaves a response to go with the next; `None` if it has to go now. Apart
 /// from the way of those who wait for their answer.
 #[cold]
 fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<WrittenBytes> {

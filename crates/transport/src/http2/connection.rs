@@ -106,7 +106,7 @@ enum EndedBy {
 
 /// How long the client's remaining bytes are read when the connection is over.
 struct Linger {
-    /// `lingering_time`; zero where it is off.
+    /// `lingering_time`; zero if it is off.
     time: Duration,
     /// `lingering_timeout`
     timeout: Duration,
@@ -442,7 +442,7 @@ impl<S: Service> Connection<S> {
     }
 
     /// The body of a request turned out malformed. Its reader answers with an error,
-    /// behind which the codec resets the stream (RFC 9113 §8.1.1). False where no request was
+    /// behind which the codec resets the stream (RFC 9113 §8.1.1). False if no request was
     /// begun.
     fn break_off(&mut self, id: StreamId) -> bool {
         let mut state = self.answering.shared.lock();

@@ -57,7 +57,7 @@ async fn send_whole<X: Exchange>(
     outflow::send_body(exchange, &mut outlet, length).await
 }
 
-/// Gives a response whose body is there and has room; `None` where it has to be pulled.
+/// Gives a response whose body is there and has room; `None` if it has to be pulled.
 fn send_at_hand<X: Exchange>(
     exchange: &mut X,
     shared: &SharedCodec<X>,

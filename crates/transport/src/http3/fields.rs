@@ -27,7 +27,7 @@ pub fn informational(status: u16, fields: &[(Bytes, Bytes)]) -> Bytes {
     block.to_frame().into()
 }
 
-/// The HEADERS frame behind a body; `None` where no field is left.
+/// The HEADERS frame behind a body; `None` if no field is left.
 pub fn trailers(fields: &Fields) -> Option<Bytes> {
     let mut block = FieldBlock::new();
     for (name, value) in fields.as_slice() {

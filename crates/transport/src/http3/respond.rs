@@ -57,7 +57,7 @@ pub async fn send<X: Exchange>(
     Box::pin(outflow::send_body(exchange, &mut outlet, length)).await
 }
 
-/// Sends a response whose body is there and short, or stored; `None` where it has to be pulled.
+/// Sends a response whose body is there and short, or stored; `None` if it has to be pulled.
 async fn send_at_hand<X: Exchange>(
     exchange: &mut X,
     outgoing: &mut Outgoing,

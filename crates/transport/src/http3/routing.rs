@@ -582,7 +582,7 @@ fn pack(datagram: &[u8], meta: &RecvMeta) -> Vec<u8> {
     packed
 }
 
-/// Writes the datagram of a message to `buf`; `None` where it is none, or too long.
+/// Writes the datagram of a message to `buf`; `None` if it is none, or too long.
 fn unpack(packed: &[u8], buf: &mut [u8]) -> Option<RecvMeta> {
     let (head, rest) = packed.split_at_checked(3)?;
     let [PACKET, ecn, length] = *head.first_chunk::<3>()? else {

@@ -2,7 +2,7 @@
 //! before a location is chosen for it. Rules for the response are kept until it is made
 //! (`respond/by_htaccess`).
 //!
-//! The rules come from the files as they are now ([`files`]): each folder's is looked at once a second.
+//! The rules come from the files as they are now (`files`): each folder's is looked at once a second.
 //! If none of the folders on the way has one, there is nothing more to do. A rule only refuses,
 //! redirects or leads to another path: locations decide after it, and refuse what they refuse.
 

@@ -9,7 +9,7 @@ use crate::exchange::request::Request;
 use crate::exchange::variable;
 use site_files::open::{Kind, OpenPurpose};
 
-/// Looks for the candidates in turn; `None` where one exists, whose path is that of the request
+/// Looks for the candidates in turn; `None` if one exists, whose path is that of the request
 /// now. Else the last argument counts.
 pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd> {
     let settings = request.settings_held();

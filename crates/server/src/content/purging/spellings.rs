@@ -58,7 +58,7 @@ fn spellings(captures: &Captures, target: &[u8], decoded: &Groups) -> Vec<Groups
     found
 }
 
-/// The groups as the path of `target` has them; `None` where they are not of this path.
+/// The groups as the path of `target` has them; `None` if they are not of this path.
 fn as_sent(captures: &Captures, target: &[u8]) -> Option<Groups> {
     let end = memchr::memchr2(b'?', b'#', target).unwrap_or(target.len());
     let path = target.get(..end)?;

@@ -181,7 +181,7 @@ fn look_again(request: &mut Request, plan: &Plan<'_>) -> TakenPage {
     }
 }
 
-/// A reply for which nothing is stored in memory; `None` where something needs the bytes of the body more than once, or
+/// A reply for which nothing is stored in memory; `None` if something needs the bytes of the body more than once, or
 /// it is not fresh.
 ///
 /// A body that goes from its file is in the page cache already, and to send it from there costs no more than to send it from

@@ -385,7 +385,7 @@ fn put_shared_key(
     Ok(visitor)
 }
 
-/// The zone; none where variables came to `off` or nothing; the name of one that
+/// The zone; none if variables came to `off` or nothing; the name of one that
 /// is not there.
 fn zone<'a>(
     request: &mut Request,

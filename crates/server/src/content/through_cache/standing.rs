@@ -19,7 +19,7 @@ use super::site_variance;
 use crate::exchange::request::Request;
 
 /// The standing of the visitor of `request`, whose key is `key`; the key gets longer where the page depends
-/// on something that a key can hold. The page is `None` where nothing more has to be known of it.
+/// on something that a key can hold. The page is `None` if nothing more has to be known of it.
 #[inline]
 pub fn of(
     request: &Request,

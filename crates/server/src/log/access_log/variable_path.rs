@@ -146,7 +146,7 @@ fn is_same(file: &File, path: &Path) -> bool {
     }
 }
 
-/// The path; `None` where a variable would lead out of the directory.
+/// The path; `None` if a variable would lead out of the directory.
 fn evaluate(request: &mut Request, template: &Template) -> Option<Vec<u8>> {
     let path = variable::evaluate(request, template);
     let steps_up = |text: &[u8]| text.split(|&byte| byte == b'/').any(|part| part == b"..");

@@ -188,7 +188,7 @@ impl Page {
 }
 
 impl RequestedFragment {
-    /// The fragment, or the one that stands in for it; `None` where the page goes on without.
+    /// The fragment, or the one that stands in for it; `None` if the page goes on without.
     async fn open(self, page: &mut Request) -> Option<Fragment> {
         let is_optional = self.is_optional;
         let level = match is_optional {

@@ -84,7 +84,7 @@ impl RequestedPart {
         }
     }
 
-    /// Waits for the answer; `None` where the server itself has failed to make one.
+    /// Waits for the answer; `None` if the server itself has failed to make one.
     async fn answer(self) -> Option<PartReply> {
         match self {
             RequestedPart::Answered(answer) => Some(answer),

@@ -371,7 +371,7 @@ impl State {
         true
     }
 
-    /// `$name`, `TEXT = TEXT`, `TEXT != /PATTERN/`; `None` where the pattern gave up: then
+    /// `$name`, `TEXT = TEXT`, `TEXT != /PATTERN/`; `None` if the pattern gave up: then
     /// neither this part of the page is shown nor its alternative.
     fn holds(&mut self, request: &mut Request, command: &Command) -> Option<bool> {
         let expression = command.parameter("expr").unwrap_or_default().trim_ascii();
