@@ -141,10 +141,10 @@ fn is_cacheable(method: Method, rules: &CacheRules) -> bool {
     }
 }
 
-/// Why a request is no page's, whatever is stored: its answer is for this client alone.
-/// A body that reaches the application may shape the answer and is not in the key (that of
-/// `cache_shared` has none, whether or not the body is sent); an upgrade makes a tunnel. Nor
-/// would others wait for a body that may never come.
+/// Returns why a request is no page's, whatever is stored: its answer is for this client alone. A body that
+/// reaches the application may shape the answer and is not in the key (that of `cache_shared` has none,
+/// whether or not the body is sent); an upgrade makes a tunnel. Nor would others wait for a body that may
+/// never come.
 #[inline]
 fn why_alone(request: &mut impl RequestFacts, rules: &CacheRules) -> Option<Reason> {
     let is_body_outside_key = request.passes_body() || rules.shared.is_some();

@@ -82,7 +82,7 @@ impl Decision {
         }
     }
 
-    /// Why the next visitor would not be shown the response, as far as that is known beforehand. A
+    /// Returns why the next visitor would not be shown the response, as far as that is known beforehand. A
     /// response that makes another variant leave is stored.
     #[must_use]
     pub fn why_not_kept(&self) -> Option<Reason> {

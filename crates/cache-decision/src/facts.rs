@@ -88,7 +88,7 @@ pub enum PurgeReach {
 
 /// The facts of the upstream after a lookup that found a stale response.
 pub trait UpstreamFacts {
-    /// How many requests wait for it.
+    /// Returns how many requests wait for it.
     fn queue_length(&self) -> usize;
 
     /// Does a crawler ask while visitors wait? It gets a stored response, if that is not too old.

@@ -110,7 +110,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Why the request goes past the cache, where it does.
+    /// Returns why the request goes past the cache, where it does.
     #[must_use]
     pub fn past_cache(&self) -> Option<PastCache> {
         let past = self.past.as_ref()?;

@@ -87,7 +87,7 @@ impl Child {
         }
     }
 
-    /// How it ended, if it has.
+    /// Returns how it ended, if it has.
     ///
     /// # Errors
     /// An error of the system.

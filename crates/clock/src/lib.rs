@@ -97,7 +97,7 @@ fn follow_wall(steady_ms: u64) {
     }
 }
 
-/// How far the wall clock is ahead, given the `known` distance before.
+/// Returns how far the wall clock is ahead, given the `known` distance before.
 fn ahead(known: i64, steady_ms: u64, wall_ms: u64) -> i64 {
     let seen = i64::try_from(i128::from(wall_ms) - i128::from(steady_ms)).unwrap_or(known);
     match seen.abs_diff(known) >= LEAST_STEP_MS {

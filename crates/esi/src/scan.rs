@@ -60,7 +60,7 @@ pub fn find_tag(bytes: &[u8], inside: &mut MarkupState) -> TagSearch {
     }
 }
 
-/// How many bytes at the end may begin the `-->` that is waited for.
+/// Returns how many bytes at the end may begin the `-->` that is waited for.
 fn tail(bytes: &[u8], inside: MarkupState) -> usize {
     let lengths = (1..MARKUP_END.len()).rev();
     let mut ends = lengths.filter(|&length| bytes.ends_with(&MARKUP_END[..length]));

@@ -120,7 +120,7 @@ impl EncodedForms {
         self.home.get_or_init(|| Home { zone, hash });
     }
 
-    /// Whether the response is stored, or was.
+    /// Returns whether the response is stored, or was.
     pub(crate) fn has_home(&self) -> bool {
         self.home.get().is_some()
     }

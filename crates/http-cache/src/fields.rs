@@ -21,7 +21,7 @@ pub trait RequestFields {
     /// case-insensitively), in the order received.
     fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8]));
 
-    /// Whether there is a field called `name`.
+    /// Returns whether there is a field called `name`.
     fn has(&self, name: &str) -> bool {
         let mut found = false;
         self.each_value(name, &mut |_| found = true);
@@ -234,7 +234,7 @@ impl StoredFields {
         fields
     }
 
-    /// Whether there is such a field.
+    /// Returns whether there is such a field.
     #[must_use]
     #[inline]
     pub fn has(&self, field: KnownField) -> bool {

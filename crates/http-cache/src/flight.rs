@@ -201,7 +201,7 @@ impl Flight {
         }
     }
 
-    /// Whether a request with these fields may follow.
+    /// Returns whether a request with these fields may follow.
     pub(crate) fn accepts(
         &self,
         request: &dyn RequestFields,
@@ -251,7 +251,7 @@ impl Flight {
         self.guard.is_good(now) || !self.state.lock().is_sent
     }
 
-    /// Why nothing was shared, once it has ended.
+    /// Returns why nothing was shared, once it has ended.
     pub(crate) fn ending(&self) -> Option<FlightEnd> {
         match self.state.lock().phase {
             Phase::Waiting | Phase::Streaming => None,
@@ -260,7 +260,7 @@ impl Flight {
         }
     }
 
-    /// When something last happened at the upstream; none while the fetch waits in line for it.
+    /// Returns when something last happened at the upstream; none while the fetch waits in line for it.
     pub(crate) fn last_progress(&self) -> Option<Millis> {
         self.state.lock().last_progress
     }

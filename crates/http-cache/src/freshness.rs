@@ -43,8 +43,8 @@ pub enum LifetimeSource {
 }
 
 impl LifetimeSource {
-    /// Whether age gathered upstream shortens the lifetime. `X-Accel-Expires` and the operator's
-    /// rules speak about time in this cache.
+    /// Returns whether age gathered upstream shortens the lifetime. `X-Accel-Expires` and the
+    /// operator's rules speak about time in this cache.
     #[must_use]
     pub fn counts_age(self) -> bool {
         !matches!(

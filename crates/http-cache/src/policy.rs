@@ -14,7 +14,7 @@ pub struct Methods {
 }
 
 impl Methods {
-    /// Whether `method` is among them. No other method is ever stored.
+    /// Returns whether `method` is among them. No other method is ever stored.
     #[must_use]
     pub fn contains(self, method: &[u8]) -> bool {
         match method {

@@ -125,7 +125,7 @@ pub struct UseStale {
     pub bounds: Option<StaleBounds>,
 }
 
-/// Whether a stale response may be served for this reason.
+/// Returns whether a stale response may be served for this reason.
 #[must_use]
 pub fn may_serve_stale(reason: StaleReason, allowed: &UseStale, stale: &StaleInfo) -> bool {
     let is_for_failure = !matches!(reason, StaleReason::Updating | StaleReason::QueueFull);

@@ -162,7 +162,7 @@ impl StoredHead {
         self.age_at_receipt.duration() + now.since(self.stored_at)
     }
 
-    /// Whether it may be served without asking.
+    /// Returns whether it may be served without asking.
     #[must_use]
     pub fn is_fresh(&self, now: Millis) -> bool {
         now < self.expires_at && !self.needs_validation()
@@ -185,7 +185,7 @@ impl StoredHead {
         }
     }
 
-    /// How much of the freshness lifetime is left; zero when stale.
+    /// Returns how much of the freshness lifetime is left; zero when stale.
     #[must_use]
     pub fn fresh_for(&self, now: Millis) -> Duration {
         self.expires_at.since(now)

@@ -26,7 +26,7 @@ impl Millis {
         Millis(self.0.saturating_sub(as_millis(duration)))
     }
 
-    /// How long after `earlier` this is; zero when it is not after it.
+    /// Returns how long after `earlier` this is; zero when it is not after it.
     #[must_use]
     pub fn since(self, earlier: Millis) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))

@@ -138,7 +138,7 @@ impl VaryKey {
         Some(fields)
     }
 
-    /// Whether a request with these fields selects it.
+    /// Returns whether a request with these fields selects it.
     #[must_use]
     pub fn matches<F: RequestFields + ?Sized>(&self, request: &F) -> bool {
         let mut values = Vec::new();

@@ -5,8 +5,8 @@
 use crate::field_name::same_name;
 use crate::request::RequestView;
 
-/// Whether the client takes `coding` (`gzip`, `br`, `zstd`). Like nginx, only
-/// the first Accept-Encoding field counts.
+/// Returns whether the client takes `coding` (`gzip`, `br`, `zstd`). Like nginx, only the first
+/// Accept-Encoding field counts.
 pub fn accepts<'r>(head: impl Into<RequestView<'r>>, coding: &[u8]) -> bool {
     head.into()
         .field("accept-encoding")

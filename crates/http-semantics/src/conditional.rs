@@ -75,8 +75,8 @@ pub fn evaluate<'r>(
     }
 }
 
-/// Whether a Range field may be honoured: there is no If-Range, or it names exactly the response that
-/// would be sent (RFC 9110 §13.1.5). Otherwise ignore Range.
+/// Returns whether a Range field may be honoured: there is no If-Range, or it names exactly the
+/// response that would be sent (RFC 9110 §13.1.5). Otherwise ignore Range.
 pub fn range_applies<'r>(head: impl Into<RequestView<'r>>, validators: Validators<'_>) -> bool {
     match head.into().field("if-range") {
         None => true,
@@ -95,7 +95,7 @@ enum Comparison {
     Weak,
 }
 
-/// Whether `*` or a tag of `list` matches. RFC 9110 §8.8.3.2.
+/// Returns whether `*` or a tag of `list` matches. RFC 9110 §8.8.3.2.
 fn matches_list(list: &[u8], etag: Option<&[u8]>, comparison: Comparison) -> bool {
     if list == b"*" {
         return true;

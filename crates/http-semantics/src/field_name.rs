@@ -3,7 +3,7 @@
 
 use byte_scan as scan;
 
-/// Whether two names are the same but for the case of ASCII letters.
+/// Returns whether two names are the same but for the case of ASCII letters.
 ///
 /// ```
 /// assert!(http_semantics::same_name(b"Content-Length", b"content-length"));
@@ -37,7 +37,8 @@ fn short_word(bytes: &[u8]) -> Option<u64> {
     Some(u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last)))
 }
 
-/// Whether `variable` (lower case, `_` for `-`) is how variables spell the name `field`.
+/// Returns whether `variable` (lower case, `_` for `-`) is how variables spell the name
+/// `field`.
 ///
 /// ```
 /// assert!(http_semantics::is_spelt(b"content_length", b"Content-Length"));
@@ -75,8 +76,8 @@ fn spelling(word: u64) -> u64 {
     lower(word) ^ ((dashes >> 7) * u64::from(b'-' ^ b'_'))
 }
 
-/// Whether two words of names are the same: letters may differ in the bit for capitals, and
-/// no other byte may differ.
+/// Returns whether two words of names are the same: letters may differ in the bit for
+/// capitals, and no other byte may differ.
 #[inline]
 fn same_word(one: u64, other: u64) -> bool {
     let different = one ^ other;

@@ -111,7 +111,7 @@ fn scan_reg_name(bytes: &[u8]) -> Option<(usize, bool)> {
     Some((at, has_upper))
 }
 
-/// How many bytes that need no second look `bytes` begin with.
+/// Returns how many bytes that need no second look `bytes` begin with.
 #[inline]
 fn plain_len(bytes: &[u8]) -> usize {
     let plain = |&&byte: &&u8| NAME_BYTES[usize::from(byte)] == PLAIN;

@@ -61,7 +61,8 @@ pub struct RequestLine {
     pub presence: Presence,
 }
 
-/// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
+/// Returns whether the client waits for `100 Continue` before it sends the body (RFC 9110
+/// §10.1.1).
 pub fn expects_continue<'a>(head: impl Into<RequestView<'a>>) -> bool {
     let head = head.into();
     head.version() >= Version::Http11

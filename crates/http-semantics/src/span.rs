@@ -35,7 +35,7 @@ impl Span {
         self.end.saturating_sub(self.start) as usize
     }
 
-    /// Whether the span names no byte.
+    /// Returns whether the span names no byte.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }

@@ -214,7 +214,7 @@ impl Allowances {
     }
 }
 
-/// How many CONTINUATION frames one field block may have.
+/// Returns how many CONTINUATION frames one field block may have.
 pub(crate) fn max_continuations() -> u32 {
     BOUNDS[Flood::Continuations as usize].burst
 }

@@ -93,7 +93,7 @@ impl EncodedFields {
     }
 }
 
-/// Whether a field may carry a secret of one client.
+/// Returns whether a field may carry a secret of one client.
 fn is_secret(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"set-cookie")
 }

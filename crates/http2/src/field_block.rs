@@ -69,12 +69,12 @@ impl FieldBlock {
         self.bytes.clear();
     }
 
-    /// How many bytes it has on the wire.
+    /// Returns how many bytes it has on the wire.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether it has no fields.
+    /// Returns whether it has no fields.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

@@ -130,7 +130,7 @@ impl Client {
         client
     }
 
-    /// How it ends, and how many events there were.
+    /// Returns how it ends, and how many events there were.
     fn run(mut self, data: &[u8], piece: usize) -> (Option<ConnectionError>, usize) {
         let (mut from, mut to) = (0, 0);
         while to < data.len() && self.verdict.is_none() {

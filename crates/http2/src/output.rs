@@ -36,7 +36,7 @@ impl Output {
         Output::default()
     }
 
-    /// How many bytes there are to write.
+    /// Returns how many bytes there are to write.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -70,7 +70,8 @@ impl RequestError {
         }
     }
 
-    /// Whether the request broke the protocol, rather than a limit or a rule of ours.
+    /// Returns whether the request broke the protocol, rather than a limit or a rule of
+    /// ours.
     pub fn is_malformed(&self) -> bool {
         self.status() == 400
     }

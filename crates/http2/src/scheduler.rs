@@ -91,7 +91,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether no stream can send.
+    /// Returns whether no stream can send.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -48,7 +48,7 @@ impl State {
         }
     }
 
-    /// Whether DATA and trailers may come.
+    /// Returns whether DATA and trailers may come.
     pub(crate) fn may_receive(self) -> bool {
         matches!(self, State::Open | State::HalfClosedLocal)
     }
@@ -110,7 +110,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Whether it can send DATA, as far as its own window goes.
+    /// Returns whether it can send DATA, as far as its own window goes.
     pub(crate) fn can_send(&self) -> bool {
         !self.body.is_empty() && self.send_window.available() > 0
     }

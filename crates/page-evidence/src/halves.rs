@@ -44,7 +44,7 @@ impl<V> Halves<V> {
         self.young.is_empty() && self.old.is_empty()
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.young.len() + self.old.len()

@@ -243,7 +243,7 @@ impl Evidence {
         all.fold(keyed.unwrap_or_default(), TraitSet::with)
     }
 
-    /// Whether a visitor may be shown the shared answer, at `now` in milliseconds.
+    /// Returns whether a visitor may be shown the shared answer, at `now` in milliseconds.
     #[must_use]
     pub fn standing(&self, page: PageName, left_out: &LeftOut, now: u64) -> Standing {
         if left_out.is_nothing() {
@@ -754,7 +754,7 @@ impl Evidence {
     }
 }
 
-/// How many requests are set aside for a trial.
+/// Returns how many requests are set aside for a trial.
 fn set_aside(traits: TraitSet, of_session: bool) -> u32 {
     match of_session {
         true => SESSION_WORTH,

@@ -68,8 +68,8 @@ impl Trial {
         }
     }
 
-    /// How many requests are set aside for it. If a page differs each time and seems to depend on something, the
-    /// trial may take twice as many.
+    /// Returns how many requests are set aside for it. If a page differs each time and seems to depend on something,
+    /// the trial may take twice as many.
     #[must_use]
     pub fn usual_requests(traits: TraitSet) -> u32 {
         4 + 2 * traits.iter().count() as u32

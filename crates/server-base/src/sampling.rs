@@ -76,7 +76,7 @@ fn draw(left: &Cell<u32>) -> Sample {
 }
 
 impl Sampler {
-    /// How many requests further the next sample is.
+    /// Returns how many requests further the next sample is.
     fn draw(&mut self, now: Instant) -> u32 {
         let began_at = *self.began_at.get_or_insert(now);
         if now.saturating_duration_since(began_at) >= PERIOD {

@@ -60,7 +60,7 @@ impl<S> TlsStream<S> {
         self.inner.get_ref().1.alpn_protocol()
     }
 
-    /// Whether an earlier session was resumed.
+    /// Returns whether an earlier session was resumed.
     pub fn is_resumed(&self) -> bool {
         self.inner.get_ref().1.handshake_kind() == Some(rustls::HandshakeKind::Resumed)
     }

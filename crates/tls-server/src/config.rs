@@ -175,7 +175,7 @@ impl TlsServer {
         }
     }
 
-    /// Why all requests are refused, if they are.
+    /// Returns why all requests are refused, if they are.
     pub fn refusal(&self, verdict: &ClientVerdict) -> Option<Refusal> {
         self.client_chains.as_ref()?.refusal(verdict)
     }

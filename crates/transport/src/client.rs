@@ -157,7 +157,7 @@ impl ClientSide {
         }
     }
 
-    /// How to tell the client something ahead of the response, where that can be done.
+    /// Returns how to tell the client something ahead of the response, where that can be done.
     pub fn informational(&self) -> Option<Informational> {
         let client = self.client.clone().filter(|_| self.takes_informational)?;
         Some(Informational { client })

@@ -57,7 +57,7 @@ impl Drop for HeldFile {
     }
 }
 
-/// How many files are held.
+/// Returns how many files are held.
 pub fn count() -> usize {
     FILES.lock().len()
 }

@@ -179,8 +179,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// How many bytes may be sent now, of a body that began at `started` and of which `sent`
-    /// bytes are out; waits until it is some.
+    /// Returns how many bytes may be sent now, of a body that began at `started` and of which
+    /// `sent` bytes are out; waits until it is some.
     pub async fn allowance(&self, started: Instant, sent: u64) -> usize {
         loop {
             let elapsed = started.elapsed();
@@ -199,7 +199,7 @@ impl Pace {
         u64::try_from(earned + u128::from(self.free)).unwrap_or(u64::MAX)
     }
 
-    /// How long to wait until `bytes` may have been sent, if not yet.
+    /// Returns how long to wait until `bytes` may have been sent, if not yet.
     fn time_for(&self, bytes: u64, elapsed: Duration) -> Duration {
         let missing = u128::from(bytes.saturating_sub(self.earned(elapsed)));
         let wait = missing * 1000 / u128::from(self.bytes_per_second.max(1)) + 1;
@@ -401,7 +401,7 @@ impl<X: Send + 'static> Body<X> {
         )
     }
 
-    /// How long a body is that is at hand.
+    /// Returns how long a body is that is at hand.
     pub fn length_at_hand(&self) -> Option<u64> {
         match self {
             Body::Empty => Some(0),

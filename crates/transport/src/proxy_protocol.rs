@@ -83,7 +83,7 @@ async fn read_some(stream: &ClientStream, buffer: &mut BytesMut) -> io::Result<u
     Ok(read)
 }
 
-/// How many bytes at least are missing of a header that begins so.
+/// Returns how many bytes at least are missing of a header that begins so.
 fn missing(bytes: &[u8]) -> usize {
     let is_binary = bytes.starts_with(&SIGNATURE);
     match bytes.get(14..16) {

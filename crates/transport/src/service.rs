@@ -130,10 +130,10 @@ pub trait Terms: Send + Sync {
     /// Returns the opening that each connection begins with.
     fn connection_opening(&self) -> ConnectionOpening;
 
-    /// How HTTP/2 is spoken.
+    /// Returns how HTTP/2 is spoken.
     fn http2(&self) -> http2::Settings;
 
-    /// How HTTP/3 is spoken.
+    /// Returns how HTTP/3 is spoken.
     fn http3(&self) -> Http3Settings;
 }
 
@@ -257,7 +257,7 @@ pub trait Exchange: Send + Sized + 'static {
     /// Notes bytes that were received beyond the head.
     fn add_received(&mut self, bytes: u64);
 
-    /// How the response's head begins.
+    /// Returns how the response's head begins.
     fn opening(&self) -> Opening<'_>;
 
     /// All other fields of the head, but for those that the transport has for itself.
@@ -266,7 +266,7 @@ pub trait Exchange: Send + Sized + 'static {
     /// Length of the body, where it is known.
     fn content_length(&self) -> Option<u64>;
 
-    /// How the location wants its responses sent.
+    /// Returns how the location wants its responses sent.
     fn rules(&self) -> SendRules;
 
     /// The error that the response is the page of.

@@ -206,7 +206,7 @@ pub struct CountedWait<'a> {
 }
 
 impl CountedWait<'_> {
-    /// When a wait without a break would have begun that is as long by now.
+    /// Returns when a wait without a break would have begun that is as long by now.
     pub fn since(&self) -> Instant {
         let waited = self.waited_time.waited;
         self.began.checked_sub(waited).unwrap_or(self.began)

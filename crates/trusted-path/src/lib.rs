@@ -348,8 +348,8 @@ pub fn set_socket_mode(path: &Path, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::chmod(itself, Mode::from_raw_mode(mode))?)
 }
 
-/// Whether root's files in a folder stay there under their names: a folder of root's, or a folder open to
-/// all accounts in which each account may remove only its own files.
+/// Returns whether root's files in a folder stay there under their names: a folder of root's, or a folder
+/// open to all accounts in which each account may remove only its own files.
 pub fn keeps_roots_files(folder: &Path) -> bool {
     walk(&folder.join("any"), MissingFolder::Fail).is_ok_and(|entry| entry.keeps_roots)
 }

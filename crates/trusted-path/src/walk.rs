@@ -82,7 +82,7 @@ impl WalkedFolder {
         })
     }
 
-    /// Whether only root can change the file under a name here, given that file.
+    /// Returns whether only root can change the file under a name here, given that file.
     fn holds_fast(&self, found: Option<&Stat>) -> bool {
         match found {
             Some(found) => self.keeps(found.st_uid),

@@ -63,12 +63,12 @@ impl Counts {
         self.refused.each_ref().map(|count| count.load(Relaxed))
     }
 
-    /// How long requests waited for a server.
+    /// Returns how long requests waited for a server.
     pub fn waits(&self) -> Distribution {
         self.waits.read()
     }
 
-    /// How long servers took.
+    /// Returns how long servers took.
     pub fn heads(&self) -> Distribution {
         self.heads.read()
     }

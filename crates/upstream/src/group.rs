@@ -221,8 +221,8 @@ impl Group {
         self.waiting_refreshes.load(Ordering::Relaxed) >= MAX_WAITING_IN_BACKGROUND
     }
 
-    /// How many requests one visitor may have under way here for the parts of one page; `None`: it
-    /// is not known how many the servers take at once.
+    /// Returns how many requests one visitor may have under way here for the parts of one page;
+    /// `None`: it is not known how many the servers take at once.
     pub fn share_of_page(&self) -> Option<usize> {
         let workers = workers(&self.state.lock().peers)?;
         Class::Refresh.share_of(Some(workers))

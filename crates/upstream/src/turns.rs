@@ -96,7 +96,7 @@ impl Turns {
     }
 }
 
-/// How many requests the servers take at once; `None`: not known.
+/// Returns how many requests the servers take at once; `None`: not known.
 pub(crate) fn workers(peers: &[Peer]) -> Option<usize> {
     let primaries = peers
         .iter()
@@ -162,7 +162,7 @@ impl Group {
         hand_over(handovers);
     }
 
-    /// When a refused request of `class` is worth another try.
+    /// Returns when a refused request of `class` is worth another try.
     pub fn retry_after(self: &Arc<Self>, class: Class) -> Millis {
         self.state.lock().expected_wait(class)
     }

@@ -69,7 +69,8 @@ impl Follower {
         }
     }
 
-    /// When something last happened at the upstream; none while the leader waits in line for it.
+    /// Returns when something last happened at the upstream; none while the leader waits in line
+    /// for it.
     #[must_use]
     pub fn last_progress(&self) -> Option<Millis> {
         self.flight.last_progress()
@@ -157,7 +158,7 @@ impl Reader {
         }
     }
 
-    /// Why the response is not stored; known at its end, and none if it is.
+    /// Returns why the response is not stored; known at its end, and none if it is.
     #[must_use]
     pub fn why_not_stored(&self) -> Option<Reason> {
         self.flight.why_not_stored()

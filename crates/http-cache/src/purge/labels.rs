@@ -127,7 +127,7 @@ impl Label {
         carriers
     }
 
-    /// How many stored responses carry the label that no purge of it has removed.
+    /// Returns how many stored responses carry the label that no purge of it has removed.
     fn carriers(&self) -> usize {
         let gone = self.gone.load(SeqCst);
         self.carriers.load(SeqCst).saturating_sub(gone) as usize
@@ -353,7 +353,7 @@ impl LabelTable {
         is_any.then_some(sum)
     }
 
-    /// How many stored responses carry a label.
+    /// Returns how many stored responses carry a label.
     pub(crate) fn count(&self, kind: Kind, text: &[u8]) -> usize {
         let hash = label_hash(kind, text);
         let table = self.shard(hash).lock();
@@ -361,7 +361,7 @@ impl LabelTable {
         label.map_or(0, |label| label.carriers())
     }
 
-    /// How many times stored responses carry a label of a pattern.
+    /// Returns how many times stored responses carry a label of a pattern.
     pub(crate) fn count_all(&self, kind: Kind, pattern: &Pattern) -> usize {
         self.sum(kind, pattern, |label| label.carriers())
     }
@@ -387,7 +387,7 @@ impl LabelTable {
         }
     }
 
-    /// How many labels there are.
+    /// Returns how many labels there are.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().len()).sum()

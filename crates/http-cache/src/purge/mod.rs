@@ -32,7 +32,7 @@ use std::sync::Arc;
 pub struct Stamp(pub(crate) u64);
 
 impl Stamp {
-    /// How many steps the clock has made, to be shown.
+    /// Returns how many steps the clock has made, to be shown.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0

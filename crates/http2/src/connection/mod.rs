@@ -178,7 +178,7 @@ impl ClosedStreams {
         self.0.push_back((stream, was_reset_by_us));
     }
 
-    /// Whether we reset it; `None` for one that is not remembered.
+    /// Returns whether we reset it; `None` for one that is not remembered.
     fn find(&self, stream: StreamId) -> Option<bool> {
         let found = self.0.iter().rev().find(|(other, _)| *other == stream);
         found.map(|(_, was_reset_by_us)| *was_reset_by_us)
@@ -455,18 +455,18 @@ impl Connection {
         }
     }
 
-    /// Whether a GOAWAY has named the last stream.
+    /// Returns whether a GOAWAY has named the last stream.
     pub fn is_shutdown_final(&self) -> bool {
         self.shutdown == Shutdown::Final
     }
 
-    /// Whether the connection was shut down and no response is left. Once the output is
+    /// Returns whether the connection was shut down and no response is left. Once the output is
     /// written, it can be closed.
     pub fn is_finished(&self) -> bool {
         self.shutdown == Shutdown::Final && self.open_streams() == 0
     }
 
-    /// Whether a field block has begun and CONTINUATION frames are still to come.
+    /// Returns whether a field block has begun and CONTINUATION frames are still to come.
     pub fn is_in_head(&self) -> bool {
         self.block.is_some()
     }
@@ -478,25 +478,25 @@ impl Connection {
         }
     }
 
-    /// How many streams are open whose response has not ended.
+    /// Returns how many streams are open whose response has not ended.
     pub fn open_streams(&self) -> usize {
         self.streams.len() - self.unended.len()
     }
 
-    /// Whether [`Connection::take_output`] has something to give.
+    /// Returns whether [`Connection::take_output`] has something to give.
     pub fn has_output(&self) -> bool {
         let can_send = !self.scheduler.is_empty() && self.send_window.available() > 0;
         can_send || !self.pending.is_empty()
     }
 
-    /// Whether nothing should be read, because too many bytes wait to be written: else a
-    /// client that does not read makes us keep answers without bound.
+    /// Returns whether nothing should be read, because too many bytes wait to be written: else
+    /// a client that does not read makes us keep answers without bound.
     pub fn is_congested(&self) -> bool {
         self.pending.len() >= CONGESTED_BYTES
     }
 
-    /// When the stream that waits longest made progress, of those that have something to
-    /// send: the client's windows, or its socket, take nothing more.
+    /// Returns when the stream that waits longest made progress, of those that have something
+    /// to send: the client's windows, or its socket, take nothing more.
     pub fn stalled_since(&self) -> Option<Instant> {
         let progress = self
             .streams
@@ -534,12 +534,12 @@ impl Connection {
         })
     }
 
-    /// How a response goes; call it until there is nothing more to say.
+    /// Returns how a response goes; call it until there is nothing more to say.
     pub fn next_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
     }
 
-    /// Whether a response was begun on a stream, and the stream is still there.
+    /// Returns whether a response was begun on a stream, and the stream is still there.
     pub fn has_answer(&self, stream: StreamId) -> bool {
         let found = self.streams.get(&stream);
         found.is_some_and(|stream| stream.answer != ResponseState::Awaited)

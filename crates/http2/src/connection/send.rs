@@ -144,7 +144,8 @@ impl Connection {
         Ok(())
     }
 
-    /// How many bytes of a response's body the client's windows let out, beyond those that were given.
+    /// Returns how many bytes of a response's body the client's windows let out, beyond those that were
+    /// given.
     pub fn window(&self, stream: StreamId) -> usize {
         let Some(stream) = self.streams.get(&stream) else {
             return 0;
@@ -155,8 +156,8 @@ impl Connection {
         own.min(shared.saturating_sub(self.queued_bytes))
     }
 
-    /// How many bytes of a response's body should be given now where giving them costs memory: as many
-    /// as the windows and the bounds of the queue let out.
+    /// Returns how many bytes of a response's body should be given now where giving them costs memory:
+    /// as many as the windows and the bounds of the queue let out.
     pub fn room(&self, stream: StreamId) -> usize {
         let queued = self.queued_bytes(stream);
         let own = STREAM_QUEUE_BYTES.saturating_sub(queued);
@@ -164,25 +165,25 @@ impl Connection {
         self.window(stream).min(own).min(shared)
     }
 
-    /// Whether [`Connection::room`] may have grown since this was asked last.
+    /// Returns whether [`Connection::room`] may have grown since this was asked last.
     pub fn take_room_change(&mut self) -> bool {
         std::mem::take(&mut self.has_more_room)
     }
 
-    /// How urgent a response is (RFC 9218 §4.1): the lower, the more.
+    /// Returns how urgent a response is (RFC 9218 §4.1): the lower, the more.
     pub fn urgency(&self, stream: StreamId) -> u8 {
         let found = self.streams.get(&stream);
         found.map_or(u8::MAX, |stream| stream.priority.urgency)
     }
 
-    /// When the connection last made progress, as long as the stream's own window is open: it waits for
-    /// its turn.
+    /// Returns when the connection last made progress, as long as the stream's own window is open: it
+    /// waits for its turn.
     pub fn last_turn(&self, stream: StreamId) -> Option<Instant> {
         let found = self.streams.get(&stream)?;
         (found.send_window.available() > 0).then_some(self.progress.at)
     }
 
-    /// How many bytes of a response's body were given and are not in the output yet.
+    /// Returns how many bytes of a response's body were given and are not in the output yet.
     pub fn queued_bytes(&self, stream: StreamId) -> usize {
         self.streams
             .get(&stream)

@@ -52,12 +52,12 @@ impl StreamId {
         self.0
     }
 
-    /// Whether this is no stream but the connection.
+    /// Returns whether this is no stream but the connection.
     pub const fn is_connection(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether clients open streams of this number.
+    /// Returns whether clients open streams of this number.
     pub const fn is_from_client(self) -> bool {
         self.0 % 2 == 1
     }

@@ -150,7 +150,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Whether the frame is where its type belongs: on a stream, or on the connection.
+/// Returns whether the frame is where its type belongs: on a stream, or on the
+/// connection.
 #[inline]
 fn check_stream(header: FrameHeader) -> Result<(), ConnectionError> {
     use FrameKind::*;

@@ -206,7 +206,7 @@ impl Bits<'_> {
         SYMBOLS.get(usize::try_from(rank).ok()?).copied()
     }
 
-    /// Whether the rest is padding: less than a byte, all ones.
+    /// Returns whether the rest is padding: less than a byte, all ones.
     fn is_padding(&self) -> bool {
         self.count < 8 && self.word.leading_ones() >= self.count
     }
@@ -246,7 +246,7 @@ pub fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     Ok(())
 }
 
-/// How many bytes `text` has when it is encoded.
+/// Returns how many bytes `text` has when it is encoded.
 #[inline]
 pub fn encoded_len(text: &[u8]) -> usize {
     let bits = |&byte: &u8| usize::from(LENGTHS[usize::from(byte)]);

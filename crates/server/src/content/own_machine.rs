@@ -76,7 +76,7 @@ pub fn refuses_look(request: &Request) -> Option<StageEnd> {
     Some(StageEnd::Status(403))
 }
 
-/// Why the client may not use this location without a token; `None`: it may.
+/// Returns why the client may not use this location without a token; `None`: it may.
 pub fn refuses(request: &Request, purpose: Purpose) -> Option<Stranger> {
     let initiator = request.initiator();
     if is_for_another_site(request, initiator, purpose) {

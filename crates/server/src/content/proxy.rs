@@ -365,7 +365,7 @@ fn keep_on_one_line(head: &mut [u8], start: usize) {
     }
 }
 
-/// How the body is framed that the request comes with.
+/// Returns how the body is framed that the request comes with.
 fn framing(request: &Request, exchange: &Exchange) -> BodyFraming {
     if !exchange.pass_request_body {
         return BodyFraming::None;

@@ -313,7 +313,7 @@ fn of_group(snapshot: &mut Snapshot, group: &Group) {
     snapshot.put_distribution(Number::UpstreamHeadDuration, &[name], &counts.heads());
 }
 
-/// How many requests more a server would take.
+/// Returns how many requests more a server would take.
 fn room(server: &ServerSnapshot) -> usize {
     match (server.standing, server.max_conns) {
         (Standing::Ready, Some(most)) => most.saturating_sub(server.in_flight),

@@ -107,7 +107,7 @@ impl PageBudget {
         Ok(())
     }
 
-    /// How many fragments have begun.
+    /// Returns how many fragments have begun.
     #[cfg(test)]
     pub fn includes(&self) -> u32 {
         self.spent.lock().includes

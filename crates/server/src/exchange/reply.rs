@@ -238,7 +238,8 @@ impl ReplyHead {
         }
     }
 
-    /// How many times smaller this coding made the body: `$gzip_ratio` and its kin.
+    /// Returns how many times smaller this coding made the body: `$gzip_ratio` and its
+    /// kin.
     pub fn ratio(&self, coding: Coding) -> Option<f64> {
         let done = self.form.compressed.filter(|done| done.coding == coding)?;
         (done.after_bytes > 0).then(|| done.before_bytes as f64 / done.after_bytes as f64)

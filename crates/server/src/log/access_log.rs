@@ -107,7 +107,7 @@ pub fn waiting_lines() -> Arc<Notify> {
     pending::waiting_lines()
 }
 
-/// How long this thread's lines may still wait, if any do.
+/// Returns how long this thread's lines may still wait, if any do.
 pub fn next_flush() -> Option<Duration> {
     let next = WRITER.try_with(|writer| {
         let writer = writer.try_borrow().ok()?;

@@ -304,7 +304,7 @@ pub fn around(body: Body, recoder: Option<Recoder>) -> Body {
     Body::Arriving(RecodedBody::around(body.into_arriving(), recoder, note))
 }
 
-/// How much this client wants `coding`, in thousandths; 0 if it must not get it.
+/// Returns how much this client wants `coding`, in thousandths; 0 if it must not get it.
 pub fn weight(request: &Request, head: &ReplyHead, coding: Coding) -> u16 {
     let weight = match request.received.head().field("accept-encoding") {
         Some(value) => accept_encoding::value_weight(value, coding.name().as_bytes()),

@@ -99,12 +99,12 @@ impl WorkerLoads {
         self.workers.store(Arc::new(workers));
     }
 
-    /// How many there are, those included that do not accept.
+    /// Returns how many there are, those included that do not accept.
     pub fn count(&self) -> usize {
         self.workers.load().len()
     }
 
-    /// How many accept.
+    /// Returns how many accept.
     pub fn accepting(&self) -> usize {
         self.accepting.load(Ordering::Relaxed)
     }

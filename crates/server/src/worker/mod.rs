@@ -86,7 +86,7 @@ impl Workers {
         workers.store(count, Relaxed);
     }
 
-    /// How many threads there are, those included that rest.
+    /// Returns how many threads there are, those included that rest.
     pub fn threads(&self) -> usize {
         self.loads.count()
     }

@@ -184,7 +184,7 @@ impl<'t, 'a> Block<'t, 'a> {
         self.value(name).is_some_and(|word| word.text == value)
     }
 
-    /// How the location is chosen, and its prefix or pattern.
+    /// Returns how the location is chosen, and its prefix or pattern.
     pub(super) fn location(self) -> Option<(LocationKind, &'a Word)> {
         let written = self.written().filter(|it| it.name.text == "location")?;
         match written.args.as_slice() {

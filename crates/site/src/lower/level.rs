@@ -41,8 +41,8 @@ impl<'t> Level<'t> {
         self.lines.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a block around this one has the same settings of a protocol to upstreams: no line here has its
-    /// prefix or concerns the cache, so that there is neither a target nor a new mistake.
+    /// Returns whether a block around this one has the same settings of a protocol to upstreams: no line here
+    /// has its prefix or concerns the cache, so that there is neither a target nor a new mistake.
     pub fn only_inherits(&self, prefix: &str) -> bool {
         let concerns = |node: &Node<'_>| concerns_protocol(node.name(), prefix);
         self.parent.is_some() && !self.nodes.iter().any(concerns)

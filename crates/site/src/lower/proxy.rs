@@ -140,8 +140,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// How the path of the request is changed. If there is no fixed prefix to replace, `proxy_pass`
-    /// must have no path of its own.
+    /// Returns how the path of the request is changed. If there is no fixed prefix to replace,
+    /// `proxy_pass` must have no path of its own.
     fn proxy_uri(
         &mut self,
         url: &PassUrl,

@@ -422,7 +422,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether TLS 1.2 and TLS 1.3 are used.
+    /// Returns whether TLS 1.2 and TLS 1.3 are used.
     fn server_protocols(&mut self, level: &Level<'_>) -> (bool, bool) {
         let nodes = level.all("ssl_protocols").to_vec();
         if nodes.is_empty() {

@@ -128,7 +128,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Whether TLS 1.2 and TLS 1.3 are used. Older versions do not exist here.
+    /// Returns whether TLS 1.2 and TLS 1.3 are used. Older versions do not exist here.
     fn tls_protocols(&mut self, level: &Level<'_>) -> (bool, bool) {
         let nodes = level.all("proxy_ssl_protocols").to_vec();
         if nodes.is_empty() {

@@ -76,7 +76,7 @@ impl CertificateCache {
         valid: Duration::from_secs(60),
     };
 
-    /// How many certificates are kept, each with its key.
+    /// Returns how many certificates are kept, each with its key.
     pub fn pairs(&self) -> usize {
         (self.max / 2).max(1)
     }

@@ -36,7 +36,7 @@ fn is_closing(status: u16) -> bool {
     status >= 400 && CLOSING_STATUSES.contains(&status)
 }
 
-/// How the body of a response with this status is framed.
+/// Returns how the body of a response with this status is framed.
 #[inline]
 pub fn of<X: Exchange>(exchange: &mut X, status: u16, rules: &SendRules) -> BodyFraming {
     match status {

@@ -341,7 +341,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// How many of `wanted` bytes may be sent now; waits until it is some.
+    /// Returns how many of `wanted` bytes may be sent now; waits until it is some.
     async fn allowance(&mut self, wanted: usize) -> usize {
         let Some((pace, started)) = &self.pace else {
             return wanted;

@@ -137,7 +137,7 @@ impl Linger {
         }
     }
 
-    /// How long the rest of a request is read whose response has ended.
+    /// Returns how long the rest of a request is read whose response has ended.
     fn silence(&self) -> Duration {
         self.time.min(self.timeout)
     }
@@ -742,7 +742,7 @@ impl<S: Service> Connection<S> {
         Poll::Ready(())
     }
 
-    /// When something has to be done at the latest.
+    /// Returns when something has to be done at the latest.
     fn next_deadline(&self) -> Instant {
         let state = self.answering.shared.lock();
         let mut until = match state.codec.open_streams() {

@@ -183,7 +183,7 @@ impl<S: Service> Driver<S> {
         }
     }
 
-    /// When the connection ends at the latest.
+    /// Returns when the connection ends at the latest.
     fn deadline(&self, open: usize) -> Option<Instant> {
         let idle = Duration::from_millis(self.answering.idle_ms.load(Ordering::Relaxed));
         let announced = match self.shutdown {

@@ -100,7 +100,7 @@ impl Address {
         }
     }
 
-    /// Whether that proves the address.
+    /// Returns whether that proves the address.
     fn receive(&mut self, datagram: &[u8], is_first: bool) -> bool {
         self.received += datagram.len() as u64;
         let [destination, source] = connection_ids(datagram);

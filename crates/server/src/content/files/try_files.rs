@@ -71,7 +71,7 @@ fn candidate_name(request: &mut Request, candidate: &TryFile) -> Vec<u8> {
     name
 }
 
-/// How much of the request's path an alias takes the place of.
+/// Returns how much of the request's path an alias takes the place of.
 fn replaced_prefix(request: &Request) -> usize {
     let place = request.location();
     match request.settings().files.root {

@@ -202,7 +202,7 @@ fn render(
     })
 }
 
-/// How the upstream is asked over TLS, and the name that its certificate must have.
+/// Returns how the upstream is asked over TLS, and the name that its certificate must have.
 fn upstream_tls(
     request: &mut Request,
     proxy: &Proxy,

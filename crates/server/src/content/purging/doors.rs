@@ -158,7 +158,7 @@ fn target_behind_location(request: &Request) -> Option<&[u8]> {
     (is_plain && target.first() == Some(&b'/')).then_some(target)
 }
 
-/// How long the path of the location is without its last slash.
+/// Returns how long the path of the location is without its last slash.
 fn folder_bytes(request: &Request) -> Option<usize> {
     let location = request.location();
     let is_folder = location.name.ends_with('/');

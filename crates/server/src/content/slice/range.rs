@@ -53,8 +53,8 @@ impl WantedSlice {
         }
     }
 
-    /// How long the body of a 206 with these fields must be; `None` if it is
-    /// not this slice, which must not be stored in its place.
+    /// Returns how long the body of a 206 with these fields must be; `None` if it is not
+    /// this slice, which must not be stored in its place.
     pub fn length(self, fields: &[(Bytes, Bytes)]) -> Option<u64> {
         let (_, value) = fields
             .iter()

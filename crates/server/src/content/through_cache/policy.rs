@@ -348,7 +348,7 @@ fn audience(
     }
 }
 
-/// Why a request goes past the cache whose answer would be shared.
+/// Returns why a request goes past the cache whose answer would be shared.
 fn of_shared(why: Bypass) -> Reason {
     match why {
         Bypass::Accept => Reason::Accept,

@@ -4,7 +4,7 @@ use http_cache::StaleReason;
 
 use upstream_fetch::FetchError;
 
-/// Why a stale response is wanted after a fetch that failed like this.
+/// Returns why a stale response is wanted after a fetch that failed like this.
 pub fn stale_reason(error: FetchError) -> StaleReason {
     match error {
         FetchError::Timeout => StaleReason::Timeout,

@@ -206,8 +206,8 @@ impl StorePlan {
         status < 500 && !self.is_bypass() && is_of_page
     }
 
-    /// How long a refusal counts for all requests of the same key: not at all where the reason is this very request.
-    /// Otherwise one visitor who is logged in would keep all others from a new copy.
+    /// Returns how long a refusal counts for all requests of the same key: not at all where the reason is this very
+    /// request. Otherwise one visitor who is logged in would keep all others from a new copy.
     pub fn remembered_for(&self, why: Reason) -> Duration {
         // With cookies in the key, notes record it for each group of visitors.
         let is_noted = self.expected.cookies.is_some();

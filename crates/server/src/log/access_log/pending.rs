@@ -86,7 +86,7 @@ impl GatheredLines {
         }
     }
 
-    /// How long until the first buffer is due; `None` if none has a time.
+    /// Returns how long until the first buffer is due; `None` if none has a time.
     pub fn next_flush(&self) -> Option<Duration> {
         let now = clock::now();
         let waiting = self.buffers.iter().filter(|it| !it.lines.is_empty());

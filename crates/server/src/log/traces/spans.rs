@@ -263,7 +263,7 @@ fn of_wait(tracing: &Tracing, wait: &WaitSpan) -> Span {
     made
 }
 
-/// When a try began to stand in line, and when it ended.
+/// Returns when a try began to stand in line, and when it ended.
 fn times_of(attempt: &Try, earliest: u64) -> (u64, u64) {
     let queued = attempt.queue_ms.or(attempt.refused_after_ms).unwrap_or(0);
     let began = attempt.started_at.saturating_sub(queued).max(earliest);
