@@ -48,7 +48,7 @@ pub(crate) struct Flight {
     space: Notify,
     /// The urgency of the most urgent follower so far; 0: there was none.
     urgency: AtomicU8,
-    /// Tells the one who leads so.
+    /// Wakes the leader when the urgency grows.
     awaited: Notify,
     /// Requests that wait: the one that leads, and followers.
     waiting: AtomicUsize,

@@ -22,7 +22,7 @@ pub trait Client: Send + Sync {
     /// more, since bytes that belong to something else are in the way.
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<bool>;
 
-    /// Sends an informational response (1xx); gives its length in bytes.
+    /// Sends an informational response (1xx); returns its length in bytes.
     fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> InformationalFuture<'a>;
 }
 
@@ -157,20 +157,20 @@ impl ClientSide {
         }
     }
 
-    /// Returns how to tell the client something ahead of the response, where that can be done.
+    /// Returns a sender of informational responses, if the client takes them.
     pub fn informational(&self) -> Option<Informational> {
         let client = self.client.clone().filter(|_| self.takes_informational)?;
         Some(Informational { client })
     }
 }
 
-/// Tells a client something ahead of the response (RFC 9110 §15.2).
+/// A sender of informational responses (RFC 9110 §15.2).
 pub struct Informational {
     client: Arc<dyn Client>,
 }
 
 impl Informational {
-    /// Sends such a response; gives its length in bytes.
+    /// Sends such a response; returns its length in bytes.
     ///
     /// # Errors
     /// The client did not take all of it in time, after which nothing else can be sent.

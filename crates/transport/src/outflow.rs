@@ -79,8 +79,8 @@ pub trait Outlet<X>: Send {
     /// Do given bytes leave without a further call of [`Outlet::room`]?
     fn is_flushed(&self) -> bool;
 
-    /// Tells when others of the connection last sent something, as long as the stream waits for its
-    /// turn among them and not for its client.
+    /// Returns a function for the time at which other streams of the connection last sent something, as long
+    /// as the stream waits for its turn among them and not for its client.
     fn turns(&self) -> impl Fn() -> Option<Instant> + Send + use<Self, X>;
 
     /// Resolves when the client has gone, with the error to report.

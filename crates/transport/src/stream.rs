@@ -560,7 +560,7 @@ impl ClientStream {
         self.try_io(Interest::READABLE, look)
     }
 
-    /// Tells the client that nothing more will come.
+    /// Shuts the write side down: no more bytes will come.
     pub fn shutdown_write(&self) {
         self.close_tls();
         let _ = match &self.socket {

@@ -157,7 +157,7 @@ impl Peer {
         !self.is_alone && self.max_fails != 0 && self.fails >= self.max_fails
     }
 
-    /// Tells it whether the group has no other server.
+    /// Notes whether the group has no other server.
     pub fn set_alone(&mut self, is_alone: bool) {
         self.is_alone = is_alone;
     }

@@ -142,8 +142,8 @@ impl Label {
         }
     }
 
-    /// A response with this stamp carries it no longer. Says whether it was the last. Under the lock
-    /// of its shard.
+    /// A response with this stamp carries it no longer. Returns whether it was the last. Under the
+    /// lock of its shard.
     fn leave(&self, stamp: u64) -> bool {
         if stamp < self.removed_before.load(SeqCst) {
             self.gone.fetch_sub(1, SeqCst);

@@ -128,7 +128,7 @@ impl OwnedPurgeTarget {
     }
 }
 
-/// Says whether a pattern names a text.
+/// A function that returns whether a pattern names a text.
 pub type Matches = dyn Fn(&[u8]) -> bool + Send + Sync;
 
 /// A pattern for the texts of labels. Asked for each of them, so it should be quick.
@@ -140,7 +140,7 @@ pub enum Pattern {
     Host(Box<[u8]>),
     /// The texts for which the function returns true.
     Matching {
-        /// Says whether a text is named.
+        /// Returns whether a text is named.
         matches: Arc<Matches>,
         /// The bytes from which the function's maker can make it again, see [`written`].
         written: Arc<[u8]>,

@@ -57,7 +57,7 @@ impl LatestPurge {
 }
 
 impl RecentPurges {
-    /// Tells as many keys and labels apart.
+    /// Creates the purges, with this number of keys and of labels kept apart.
     pub(crate) fn new(capacity: usize) -> RecentPurges {
         RecentPurges {
             capacity: capacity.max(1),

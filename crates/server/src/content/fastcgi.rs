@@ -14,7 +14,7 @@ use crate::exchange::variable_table::Value::Made;
 use crate::exchange::variable_table::Variables;
 use crate::route::pattern;
 
-/// Tells PHP the mark of lines that name tags (`cache_tags ... stderr`).
+/// The param that passes PHP the mark of lines that name tags (`cache_tags ... stderr`).
 const TAG_MARK: &[u8] = b"MAYFLY_TAG_MARK";
 
 /// Params by which PHP-FPM is configured: no variable of a site has such a name.

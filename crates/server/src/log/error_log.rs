@@ -120,8 +120,7 @@ pub fn may_tell_refusal(configuration: &ActiveConfiguration) -> bool {
         .is_some()
 }
 
-/// Tells of something that keeps the server from doing its work, in the log of
-/// the main context.
+/// Logs an event that keeps the server from doing its work, in the log of the main context.
 pub fn emergency(configuration: &ActiveConfiguration, message: fmt::Arguments<'_>) {
     let logs = &configuration.site.process.error_logs;
     let error_logs = &configuration.live.error_logs;

@@ -50,7 +50,7 @@ const LAST_SHORT_YEAR_END: i64 = 2_145_916_799;
 const FIRST_SEQUENCE: u32 = 0x0303_0302;
 const SEQUENCE_STEP: u32 = 0x100;
 
-/// Tells the identifiers of this process from those of others.
+/// A number that separates the identifiers of this process from those of others.
 static PROCESS: LazyLock<u32> = LazyLock::new(|| {
     let [a, b, c, d, ..] = server_base::random::bytes16();
     u32::from_ne_bytes([a, b, c, d])

@@ -288,7 +288,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Tells the client of a graceful stop.
+    /// Announces a graceful stop to the client.
     fn announce_end(&mut self, cx: &mut Context<'_>) {
         let Some(stopping) = &mut self.stopping else {
             return;

@@ -221,7 +221,7 @@ impl<S: Service> Driver<S> {
         });
     }
 
-    /// Tells the client to begin nothing more on this connection.
+    /// Announces to the client that it must begin nothing more on this connection.
     async fn announce_end(&mut self) {
         if self.shutdown == Shutdown::None {
             self.shutdown = Shutdown::Announced(Instant::now());
@@ -229,7 +229,7 @@ impl<S: Service> Driver<S> {
         }
     }
 
-    /// Tells the client which requests are served, and takes no further ones.
+    /// Sends the GOAWAY that names the last request, and takes no further ones.
     async fn end(&mut self) {
         self.shutdown = Shutdown::Final;
         self.say(http3::goaway_frame(Some(self.next_stream))).await;

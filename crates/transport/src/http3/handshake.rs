@@ -21,7 +21,7 @@ use rustls::{CommonState, ServerConfig};
 use crate::facts::{ClientOffer, SessionId, TlsFacts};
 use crate::handshake;
 
-/// Gives the rules for the name that a client asks for; `None` if it is not served.
+/// Returns the rules for the name that a client asks for; `None` if it is not served.
 pub type ConfigChooser = Arc<dyn Fn(Option<&str>) -> Option<Arc<ServerConfig>> + Send + Sync>;
 
 /// The alerts that we send by ourselves (RFC 8446 §6.2).

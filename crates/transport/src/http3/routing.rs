@@ -418,7 +418,7 @@ impl Current {
         }
     }
 
-    /// Tells the process that reads from now on which connections began here.
+    /// Sends the list of connections that began here to the process that reads from now on.
     fn tell_what_began(&mut self) {
         let ids = self.begun.drain(..).flat_map(|id| {
             let length = u8::try_from(id.len()).unwrap_or_default();

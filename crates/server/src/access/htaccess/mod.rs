@@ -203,7 +203,7 @@ static TOLD: Mutex<Option<HashSet<RuleNote>>> = Mutex::new(None);
 /// Beyond this number, notes are logged again.
 const MAX_TOLD: usize = 4096;
 
-/// Tells the operator of lines that have another effect than in Apache, once for each state of a file.
+/// Logs lines that have another effect than in Apache, once for each state of a file.
 fn tell(request: &Request, notes: Vec<RuleNote>) {
     for note in notes {
         let mut told = TOLD.lock();

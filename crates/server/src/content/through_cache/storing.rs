@@ -295,7 +295,7 @@ async fn from_another_node(store: &mut StorePlan) -> Option<Arc<StoredResponse>>
     stored
 }
 
-/// Gives the head to those who wait, and begins to store the response.
+/// Publishes the head to waiting requests, and begins to store the response.
 fn publish(
     leader: Leader,
     fetched: &mut FetchedResponse,
