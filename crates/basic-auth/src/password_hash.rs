@@ -1,6 +1,6 @@
-//! Does a password fit the hash in a user file? The formats are those of `htpasswd` and `openssl
-//! passwd`: crypt(3) with bcrypt, SHA-2, MD5 or DES, Apache's `$apr1$`, `{SHA}`, `{SSHA}` and
-//! `{PLAIN}`.
+//! Does a password fit the hash in a user file? The formats are those of `htpasswd` and
+//! `openssl passwd`: crypt(3) with bcrypt, SHA-2, MD5 or DES, Apache's `$apr1$`, `{SHA}`, `{SSHA}`
+//! and `{PLAIN}`.
 //!
 //! Comparing distinguishes two failures: the visitor's password, or an unknown format, which only
 //! the operator can mend. Nothing in a user file leads to a panic.

@@ -1,10 +1,10 @@
 //! Files that the caller of this program had open, above the standard streams.
 //!
 //! A shell, a service manager or a deployment script leaves descriptors open for no purpose of ours:
-//! `exec 9</root-only; mayfly -c x.conf`. A process that holds them keeps pipes from ending, and programs
-//! that it starts read files that they should not. So they are kept from other programs from the first
-//! line of the program on, and closed once the configuration was read, which may be one of them (`mayfly
-//! -c <(make-config)`).
+//! `exec 9</root-only; mayfly -c x.conf`. A process that holds them keeps pipes from ending, and
+//! programs that it starts read files that they should not. So they are kept from other programs from
+//! the first line of the program on, and closed once the configuration was read, which may be one of
+//! them (`mayfly -c <(make-config)`).
 //!
 //! A descriptor without an owner has no safe interface. This crate uses only numbers that were open
 //! before the program opened anything, and closes each once or gives it one owner.

@@ -1,7 +1,7 @@
 //! Opens files by paths that a visitor chooses and in which an account of the site may put links. Links
-//! are followed, but for those of `/proc` that lead to open files of a process ("magic links"): with `ln
-//! -s /proc/self/fd`, visitors would read uploads and pages of other sites, which only this process may.
-//! Nothing of `/proc` is opened at all.
+//! are followed, but for those of `/proc` that lead to open files of a process ("magic links"): with
+//! `ln -s /proc/self/fd`, visitors would read uploads and pages of other sites, which only this process
+//! may. Nothing of `/proc` is opened at all.
 //!
 //! The kernel sees to it (`openat2(2)`, Linux 5.6). If it does not know the call, or a sandbox forbids it,
 //! the path is walked name by name under the same rules.

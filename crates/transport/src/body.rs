@@ -201,8 +201,8 @@ fn file_name(serial: u64, pid: u32, keep: bool) -> String {
 const SWEPT_FILES_MAX: usize = 100_000;
 
 /// Removes the bodies that a killed process has left in `folder`: files that were to go with
-/// their requests, and that no process holds any more. Files kept by `client_body_in_file_only
-/// on` have other names.
+/// their requests, and that no process holds any more. Files kept by
+/// `client_body_in_file_only on` have other names.
 pub fn sweep(folder: &Path) {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     for entry in entries.flatten().take(SWEPT_FILES_MAX) {
