@@ -1,13 +1,13 @@
-//! Names and passwords of HTTP's Basic authentication (RFC 7617): read from the field of a request, and compared
-//! with what a user file holds.
+//! Names and passwords of HTTP's Basic authentication (RFC 7617): read from the field of a request, and compared with
+//! the hashes of a user file.
 //!
 //! ```text
 //! credentials(field) ─► user, password        users(path) ─► user: hash        compare(user, hash, password)
 //! ```
 //!
-//! User files are read again when they have changed (`user_file`); the formats of hashes are in `password_hash`, and
-//! a slow hash is computed only once for each password that was right (`remembered`). What is kept, is kept by each
-//! thread for itself, bounded. The crate knows no request, and logs nothing.
+//! User files are read again when they have changed (`user_file`); the formats of hashes are in `password_hash`, and a
+//! slow hash is computed only once for each password that was right (`remembered`). Each thread has a bounded memory
+//! of its own for that. The crate knows no request, and logs nothing.
 
 mod password_hash;
 mod remembered;

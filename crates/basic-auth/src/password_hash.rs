@@ -1,9 +1,9 @@
-//! Does a password fit what a user file holds? The formats are those of `htpasswd` and
-//! `openssl passwd`: crypt(3) with bcrypt, SHA-2, MD5 or DES, Apache's `$apr1$`, `{SHA}`,
-//! `{SSHA}` and `{PLAIN}`.
+//! Does a password fit the hash in a user file? The formats are those of `htpasswd` and
+//! `openssl passwd`: crypt(3) with bcrypt, SHA-2, MD5 or DES, Apache's `$apr1$`, `{SHA}`, `{SSHA}`
+//! and `{PLAIN}`.
 //!
-//! Comparing says which of two things went wrong: the visitor's password, or an unknown format,
-//! which only the operator can mend. Nothing in a user file leads to a panic.
+//! Comparing distinguishes two failures: the visitor's password, or an unknown format, which only
+//! the operator can mend. Nothing in a user file leads to a panic.
 
 mod crypt64;
 mod des_crypt;
@@ -19,7 +19,7 @@ use crypt64::CRYPT64;
 use des_crypt::{HASH_CHARACTERS, des_crypt};
 use md5_crypt::md5_crypt;
 
-/// What comparing a password with a hash says.
+/// The result of comparing a password with a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     Right,
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// What crypt(3) of a C library may know besides, and what is no hash at all.
+    /// Formats that crypt(3) of a C library may know besides, and texts that are no hash at all.
     #[test]
     fn an_unknown_format_is_told_from_a_wrong_password() {
         for hash in [

@@ -1,5 +1,5 @@
-//! Hashes made to be slow would hold up the whole thread at each request, so what was right
-//! once is remembered by the thread, as a salted digest.
+//! Hashes made to be slow would hold up the whole thread at each request, so a password that
+//! was right once is remembered by the thread, as a salted digest.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ pub fn compare(user: &[u8], hash: &[u8], password: &[u8]) -> Comparison {
     comparison
 }
 
-/// Digests of what was found right, under a salt that only this thread knows.
+/// Digests of passwords that were right, under a salt that only this thread knows.
 struct RememberedPasswords {
     salt: [u8; 16],
     digests: HashSet<[u8; 20]>,

@@ -20,7 +20,7 @@ pub type Users = HashMap<Box<[u8]>, Box<[u8]>>;
 
 /// A user file as it was read.
 struct ReadFile {
-    /// Modification time, inode and length: what tells that it changed.
+    /// Modification time, inode and length, which differ after a change.
     state: (i64, i64, u64, u64),
     users: Rc<Users>,
 }

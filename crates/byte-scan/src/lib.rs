@@ -1,15 +1,15 @@
 //! Finding the end of a run of bytes, eight at a time. The runs of a message head are
 //! short: a vectorised search would hardly have begun when it ends.
 //!
-//! A caller says what it looks for as a function that marks bytes of a word: the highest bit
-//! of a byte is set where that byte is looked for. The functions below make such marks.
+//! A caller describes the wanted bytes by a function that marks bytes of a word: the highest
+//! bit of a wanted byte is set. The functions below make such marks.
 
-/// Of each byte of a word, what is looked for is told by its highest bit.
+/// The highest bit of each byte of a word, which is set if the byte is wanted.
 pub const MARKS: u64 = 0x80 * EACH;
 const EACH: u64 = 0x0101_0101_0101_0101;
 
-/// Where the first byte from `from` on is that `marks`; below it in a word all marks are
-/// right, above it they need not be.
+/// Returns the position of the first byte at or after `from` for which `marks` is true. Marks
+/// above the first one in a word may be wrong, those below it must be right.
 #[inline(always)]
 pub fn find(bytes: &[u8], from: usize, mut marks: impl FnMut(u64) -> u64) -> Option<usize> {
     let mut rest = bytes.get(from..)?;
@@ -32,7 +32,7 @@ pub fn find(bytes: &[u8], from: usize, mut marks: impl FnMut(u64) -> u64) -> Opt
     (at < len).then_some(bytes.len() - len + at)
 }
 
-/// The same within the whole words at the start.
+/// Returns the position of the first marked byte within the whole words at the start.
 #[inline(always)]
 pub fn find_in_words(bytes: &[u8], marks: impl Fn(u64) -> u64) -> Option<usize> {
     let mut words = bytes.as_chunks::<8>().0.iter().enumerate();
@@ -45,7 +45,7 @@ fn find_in(word: [u8; 8], mut marks: impl FnMut(u64) -> u64) -> Option<usize> {
     (found != 0).then(|| first_of(found))
 }
 
-/// Which byte of a word is the first that is marked; 8 where none is.
+/// Returns the position of the first marked byte of a word; 8 if none is.
 #[inline(always)]
 fn first_of(marked: u64) -> usize {
     marked.trailing_zeros() as usize / 8
@@ -69,8 +69,8 @@ fn short_word(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The same for what is often long: `is` tells of single bytes what `marks` does of
-/// words.
+/// Like [`find`], for texts that are often long: `is` decides about single bytes as `marks`
+/// does about words.
 #[inline(always)]
 pub fn find_far(
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! From a URL as a user writes it to the addresses under which the cache knows what is stored for it.
+//! From a URL as a user writes it to the addresses of the responses stored for it.
 //!
 //! An address is host (lower case, without port), decoded and normalised path, and `?` with the
 //! arguments that count, if there are any. Scheme, method and class of visitor are not part of it.
@@ -9,8 +9,8 @@ use http_semantics::{Target, parse_host};
 use shared_request::NameSet;
 use site::{CacheRules, Content, Site};
 
-/// The address of a request: of what the client asked for, not of what rewriting made of it.
-/// Empty where the target has none.
+/// Returns the address of a request, by the target that the client sent, not by the rewritten one.
+/// Empty if the target has none.
 pub fn of_request(host: &[u8], target: &[u8], rules: &CacheRules) -> Vec<u8> {
     of_target(host, target, removed_arguments(rules)).unwrap_or_default()
 }
@@ -24,7 +24,7 @@ fn removed_arguments(rules: &CacheRules) -> &NameSet {
 }
 
 /// The address of a host and a target (path and arguments as they stand in a request), less the
-/// arguments that `removed` names; none where it is no target.
+/// arguments that `removed` names; none if it is no target.
 pub fn of_target(host: &[u8], target: &[u8], removed: &NameSet) -> Option<Vec<u8>> {
     let target = Target::parse(target, true).ok()?;
     let query = target.query.unwrap_or_default();
@@ -40,7 +40,7 @@ pub fn of_target(host: &[u8], target: &[u8], removed: &NameSet) -> Option<Vec<u8
     Some(address)
 }
 
-/// What a configuration says about addresses: sets of arguments that some location leaves out. The
+/// The configuration's rules for addresses: sets of arguments that some location leaves out. The
 /// empty one is the first.
 pub struct AddressRules(Vec<NameSet>);
 
@@ -58,7 +58,7 @@ pub enum NotAnAddress {
 }
 
 impl NotAnAddress {
-    /// What was expected, for people.
+    /// Returns the expected form, for people.
     pub fn message(self) -> &'static str {
         match self {
             NotAnAddress::NoHost => {
@@ -74,7 +74,7 @@ impl NotAnAddress {
 }
 
 impl AddressRules {
-    /// Those of a site.
+    /// Collects the rules of a site.
     #[must_use]
     pub fn of_site(site: &Site) -> AddressRules {
         let mut rules = AddressRules::default();
@@ -92,7 +92,7 @@ impl AddressRules {
         rules
     }
 
-    /// Those under which some location leaves these arguments out.
+    /// Returns rules under which some location leaves these arguments out.
     #[must_use]
     pub fn without(removed: NameSet) -> AddressRules {
         AddressRules(vec![NameSet::default(), removed])
@@ -110,7 +110,7 @@ impl AddressRules {
         Ok(addresses)
     }
 
-    /// The same for the target of a request (path and arguments as they were received).
+    /// Returns the addresses of a request's target (path and arguments as they were received).
     pub fn of_target(&self, host: &[u8], target: &[u8]) -> Vec<Vec<u8>> {
         let mut addresses = Vec::new();
         // A target that does not decode was refused long before, and nothing is stored for it.
@@ -137,7 +137,7 @@ impl Default for AddressRules {
     }
 }
 
-/// What the addresses begin with whose URLs begin with `url`. Arguments stay as they are.
+/// Returns the prefixes of the addresses whose URLs begin with `url`. Arguments stay as they are.
 ///
 /// # Errors
 /// [`NotAnAddress`]
@@ -146,7 +146,7 @@ pub fn prefixes(url: &[u8], hosts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, NotAnAddr
     let mut prefixes = Vec::new();
     each_host(url, hosts, |host, target| {
         let mut prefix = of_target(host, target, &all).ok_or(NotAnAddress::InvalidPath)?;
-        // An address ends before a `?` with nothing behind it; what begins so does not.
+        // An address ends before a `?` with nothing behind it; a prefix does not.
         if target.ends_with(b"?") {
             prefix.push(b'?');
         }
@@ -201,7 +201,7 @@ fn split(url: &[u8]) -> Result<(Option<Vec<u8>>, &[u8]), NotAnAddress> {
     }
 }
 
-/// What follows `https://`, `http://` or `//`.
+/// Returns the part after `https://`, `http://` or `//`.
 pub fn without_scheme(url: &[u8]) -> Option<&[u8]> {
     ["https://", "http://", "//"].iter().find_map(|scheme| {
         let (start, rest) = url.split_at_checked(scheme.len())?;

@@ -1,4 +1,4 @@
-//! What to do about each reason, in the words of the configuration; and which of its lines decide it.
+//! Advice for each reason, in the words of the configuration; and the directives that decide it.
 
 use http_cache::Reason;
 
@@ -60,7 +60,7 @@ pub fn directives(why: Reason) -> &'static [&'static str] {
     }
 }
 
-/// What to do where `cache_litespeed` is on: the application decides by LiteSpeed's fields.
+/// Returns advice for a location with `cache_litespeed`: the application decides by LiteSpeed's fields.
 #[must_use]
 pub fn of_litespeed(why: Option<Reason>, is_private: bool) -> Option<String> {
     let text = match why {
@@ -101,7 +101,7 @@ pub fn of_litespeed(why: Option<Reason>, is_private: bool) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// What would let the response be stored or looked up.
+/// Returns advice that would let the response be stored or looked up.
 #[must_use]
 pub fn on(why: Reason) -> &'static str {
     match why {

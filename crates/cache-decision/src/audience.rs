@@ -6,7 +6,7 @@ use shared_request::Class;
 
 use crate::with_cookies::WithCookies;
 
-/// Who may be shown the response to a request.
+/// The visitors who may be shown the response to a request.
 #[derive(Clone)]
 pub enum Audience {
     /// All whose requests have the same key.
@@ -16,8 +16,8 @@ pub enum Audience {
     /// With `cache_shared`: the visitors of a class, or those of one session with `cache_private`.
     /// The request is written anew.
     Class(Class, Option<u64>),
-    /// With `cache_litespeed`: visitors with cookies, as far as the application has said who share
-    /// the page. The request is written anew, with the cookies.
+    /// With `cache_litespeed`: visitors with cookies, if the application has set who shares the
+    /// page. The request is written anew, with the cookies.
     WithCookies(Class, Arc<WithCookies>),
 }
 
@@ -43,7 +43,7 @@ impl Audience {
         }
     }
 
-    /// What the application has said of visitors with cookies.
+    /// Returns the application's sharing rule for visitors with cookies.
     #[must_use]
     pub fn cookies(&self) -> Option<&Arc<WithCookies>> {
         match self {

@@ -1,5 +1,5 @@
-//! Cookies and the cache: which tell sessions apart, which are outside of the key, and which tells
-//! that the visitor has just written something.
+//! Cookies and the cache: which tell sessions apart, which are outside of the key, and which marks a
+//! visitor who has just written something.
 
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub fn has_cookie_not_named(head: &RequestHead, rules: &CacheRules) -> bool {
         .any(|name| !name.is_empty() && !is_ignored(name))
 }
 
-/// By how much the readings of two threads may differ.
+/// The most by which the readings of two threads may differ.
 const BETWEEN_CLOCKS: Duration = Duration::from_secs(1);
 
 /// Is this the browser of a visitor who wrote something a moment ago (`cache_read_your_writes`)?

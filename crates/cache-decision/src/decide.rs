@@ -1,9 +1,9 @@
-//! What the cache does with a request. The pipeline obeys these three functions, `explain` prints what
-//! they say, and warming asks them; there is no fourth place.
+//! Decides what the cache does with a request. The pipeline obeys these three functions, `explain` prints
+//! their decisions, and warming asks them; there is no fourth place.
 //!
 //! ```text
 //! before_lookup ── Off, Purge, RefusePurge, Invalidate          the cache is not looked into
-//!   │           ├─ Bypass ─► Alone | Direct | CollapseLater     past what is stored
+//!   │           ├─ Bypass ─► Alone | Direct | CollapseLater     past the stored response
 //!   │           └─ Prove                                        not known yet whether it may be shared
 //!   └ lookup ───── fresh ──► Hit
 //!       └ after_lookup ───── Direct | Alone                     may not be shared, or not yet
@@ -81,7 +81,7 @@ pub fn before_lookup(
         .or(is_writer.then_some(Reason::OwnWrite))
         .or_else(|| request.is_any_true(&rules.bypass).then_some(Reason::Bypass));
     let past = match why {
-        // What is forwarded whole was made for one visitor.
+        // A request forwarded whole has a response for one visitor.
         Some(_) if is_for_one => Some((Action::Direct, why)),
         Some(_) => Some((Action::Alone, why)),
         None if is_beyond_range_offset(request, rules) => {
@@ -93,8 +93,8 @@ pub fn before_lookup(
     Ok((audience, past))
 }
 
-/// Decides about a request whose answer may be shared, by what was seen of the page, and by whether what
-/// is stored may be used.
+/// Decides about a request whose answer may be shared, by the evidence about the page, and by whether
+/// stored responses may be used.
 #[inline]
 fn of_evidence(
     request: &mut impl RequestFacts,
@@ -141,10 +141,10 @@ fn is_cacheable(method: Method, rules: &CacheRules) -> bool {
     }
 }
 
-/// Why a request is no page's, whatever is stored: its answer is for this client alone.
-/// A body that reaches the application may shape the answer and is not in the key (that of
-/// `cache_shared` has none, whether or not the body is sent); an upgrade makes a tunnel. Nor
-/// would others wait for a body that may never come.
+/// Returns why a request is no page's, whatever is stored: its answer is for this client alone. A body that
+/// reaches the application may shape the answer and is not in the key (that of `cache_shared` has none,
+/// whether or not the body is sent); an upgrade makes a tunnel. Nor would others wait for a body that may
+/// never come.
 #[inline]
 fn why_alone(request: &mut impl RequestFacts, rules: &CacheRules) -> Option<Reason> {
     let is_body_outside_key = request.passes_body() || rules.shared.is_some();
@@ -218,7 +218,7 @@ pub fn after_lookup(
                 };
                 return Decision::unsaid(action, None);
             }
-            // The last refresh brought what cannot be shared.
+            // The last refresh brought a response that cannot be shared.
             return match plan.zone.refused(&plan.key.as_ref(), now) {
                 Some(why) => forwarded(unshared(&plan.audience), Some(why)),
                 None => forwarded(Action::Collapse, None),
@@ -232,8 +232,8 @@ pub fn after_lookup(
     }
 }
 
-/// How a response is fetched that is known not to be shared. With `cache_shared` the visitor's own
-/// request is forwarded then, whole: what comes of it is not stored.
+/// Returns how a response is fetched that is known not to be shared. With `cache_shared` the visitor's own
+/// request is forwarded then, whole: its response is not stored.
 #[must_use]
 pub fn unshared(audience: &Audience) -> Action {
     match audience.class() {

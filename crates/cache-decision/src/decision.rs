@@ -1,4 +1,4 @@
-//! What is done with a request, as [`crate::decide`] says it.
+//! The decision about a request, made by [`crate::decide`].
 
 use std::sync::Arc;
 
@@ -6,32 +6,32 @@ use http_cache::{Forward, Reason, ServedFrom, StoredResponse};
 
 use crate::facts::PurgeReach;
 
-/// What is done with a request, and why.
+/// The decision about a request, and its reason.
 #[derive(Clone, Debug)]
 pub struct Decision {
     pub action: Action,
-    /// `fwd` of Cache-Status (RFC 9211 §2.2); `None`: the cache says nothing, or answers.
+    /// `fwd` of Cache-Status (RFC 9211 §2.2); `None`: the cache adds no field, or answers.
     pub forward: Option<Forward>,
     /// Why the cache has no part in the response or will not keep it, as far as that is known
     /// before the response is there.
     pub reason: Option<Reason>,
 }
 
-/// What is done with a request.
+/// The action for a request.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// The cache has no part in it.
     Off,
-    /// It removes what is stored.
+    /// It removes stored responses.
     Purge(PurgeReach),
-    /// It may not purge, whatever `*_cache_purge` says of its client.
+    /// It may not purge, although `*_cache_purge` admits its client.
     RefusePurge,
-    /// It changes something: what is stored for the same target goes once the origin server agreed
-    /// to it (RFC 9111 §4.4).
+    /// It changes something: responses stored for the same target go once the origin server agreed to it
+    /// (RFC 9111 §4.4).
     Invalidate,
     /// Fetch for this client. Nothing is stored.
     Direct,
-    /// Fetch without waiting for others. What may be stored is stored.
+    /// Fetch without waiting for others. The response is stored if it may be.
     Alone,
     /// Fetch with the visitor's own request, and compare the answer with the shared one; or wait until
     /// others' answers were compared.
@@ -60,7 +60,7 @@ impl Decision {
     /// The name of the zone comes from variables, and there is no zone of this name.
     pub const NO_ZONE: Decision = Decision::unsaid(Action::Off, None);
 
-    /// The cache says nothing of it in Cache-Status, or answers.
+    /// Creates a decision without `fwd`: the cache adds nothing to Cache-Status, or answers.
     pub(crate) const fn unsaid(action: Action, reason: Option<Reason>) -> Decision {
         Decision {
             action,
@@ -82,7 +82,7 @@ impl Decision {
         }
     }
 
-    /// Why the next visitor would not be shown the response, as far as that is known beforehand. A
+    /// Returns why the next visitor would not be shown the response, as far as that is known beforehand. A
     /// response that makes another variant leave is stored.
     #[must_use]
     pub fn why_not_kept(&self) -> Option<Reason> {

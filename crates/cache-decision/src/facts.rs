@@ -1,5 +1,5 @@
-//! What a decision asks of a request and of its upstream. A method is called only where its answer
-//! counts, so that no variable is evaluated in vain.
+//! The facts of a request and of its upstream that a decision needs. A method is called only where
+//! its answer counts, so that no variable is evaluated in vain.
 
 use http_cache::Reason;
 use http_semantics::Method;
@@ -8,12 +8,12 @@ use site::Template;
 
 use crate::audience::Audience;
 
-/// What is asked of a request before the lookup.
+/// The facts of a request before the lookup.
 pub trait RequestFacts {
     /// Its method, which an internal redirect may have changed.
     fn method(&self) -> Method;
 
-    /// What is known of its body.
+    /// Returns where its body is.
     fn body(&self) -> BodyPlace;
 
     /// Is the value of one of the templates neither empty nor `0`?
@@ -26,7 +26,7 @@ pub trait RequestFacts {
     /// Was it made on this machine, for no other?
     fn is_made_here(&self) -> bool;
 
-    /// What it may purge, if anything.
+    /// Returns which pages it may purge, if any.
     fn purge_reach(&self) -> Option<PurgeReach>;
 
     /// Is the application sent its body (`*_pass_request_body`)?
@@ -35,10 +35,10 @@ pub trait RequestFacts {
     /// Does it ask for another protocol, and is that sent on?
     fn passes_upgrade(&mut self) -> bool;
 
-    /// Makes its key, and says who may be shown its response.
+    /// Makes its key, and returns who may be shown its response.
     ///
     /// # Errors
-    /// Why the response is for one visitor.
+    /// The reason why the response is for one visitor.
     fn audience(&mut self) -> Result<Audience, Reason>;
 
     /// With `cache_shared`: may its visitor be shown the shared answer, as far as was seen? Asked after
@@ -48,14 +48,14 @@ pub trait RequestFacts {
     /// Has its visitor written something a moment ago (`cache_read_your_writes`)?
     fn is_writer(&self) -> bool;
 
-    /// What may be done with what is stored: is it known what other nodes have purged?
+    /// Returns how stored responses may be used: are the purges of other nodes known?
     fn stored_use(&mut self) -> StoredUse;
 
     /// The value of its field `Range`.
     fn range(&self) -> Option<&[u8]>;
 }
 
-/// What a request may do with stored responses.
+/// The permitted use of stored responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredUse {
     /// Use them.
@@ -66,7 +66,7 @@ pub enum StoredUse {
     Forbidden,
 }
 
-/// Where the body of a request is.
+/// The place of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyPlace {
     /// It has none, or one of no bytes.
@@ -77,21 +77,21 @@ pub enum BodyPlace {
     Elsewhere,
 }
 
-/// What a purge may reach that `*_cache_purge` lets its client ask for.
+/// The pages that a client of `*_cache_purge` may purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeReach {
     Zone,
-    /// What is stored for the host of the request: no `server_name` names it. An application behind
+    /// Pages stored for the host of the request: no `server_name` names it. An application behind
     /// `server_name _` purges its own pages so.
     OwnHost,
 }
 
-/// What is asked of the upstream after a lookup that found a stale response.
+/// The facts of the upstream after a lookup that found a stale response.
 pub trait UpstreamFacts {
-    /// How many requests wait for it.
+    /// Returns how many requests wait for it.
     fn queue_length(&self) -> usize;
 
-    /// Does a crawler ask while visitors wait? It gets what is stored, where that is not too old.
+    /// Does a crawler ask while visitors wait? It gets a stored response, if that is not too old.
     fn is_crawler_in_the_way(&self) -> bool;
 
     /// Has it no room for another refresh? That is so in a crowd at a large store: the next

@@ -1,4 +1,4 @@
-//! The fields of a request by which the cache tells variants apart (`Vary`).
+//! The request fields by which the cache tells variants apart (`Vary`).
 
 use http_cache::{ONE_COOKIE, RequestFields};
 use http_semantics::RequestHead;
@@ -7,13 +7,13 @@ use shared_request::{NameSet, cookies, varied};
 /// A request's fields as the cache asks for them, to tell variants apart.
 #[derive(Clone, Copy)]
 pub enum Fields<'a> {
-    /// As they were received.
+    /// The fields as received.
     Received(&'a RequestHead),
-    /// Likewise, less the cookies that do not count.
+    /// The fields as received, less the cookies that do not count.
     Counted(&'a RequestHead, &'a NameSet),
-    /// As the application would be sent them: those that may vary, in their one form.
+    /// The fields of the shared request: those that may vary, in their one form.
     Shared(&'a RequestHead),
-    /// As it was sent them: those of these names, and Accept, which is always sent.
+    /// The fields that were sent: those of these names, and Accept, which is always sent.
     Sent(&'a RequestHead, &'a [String]),
 }
 

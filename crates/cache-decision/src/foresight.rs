@@ -1,5 +1,5 @@
-//! What would become of a request: the decisions of [`crate::decide`] over what the store holds, without
-//! their effects. Nothing is counted, and no upstream is asked.
+//! Foresees a request: the decisions of [`crate::decide`] over the stored responses, without their
+//! effects. Nothing is counted, and no upstream is asked.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::facts::UpstreamFacts;
 use crate::plan::{Plan, UseCount};
 use crate::stand_in::StandIn;
 
-/// What would become of a request that may be looked up.
+/// The foreseen decision about a request that may be looked up.
 pub struct Foresight {
     pub decision: Decision,
-    /// What is stored for the request, whether or not it would be looked up.
+    /// The stored response for the request, whether or not it would be looked up.
     pub stored: Option<Arc<StoredResponse>>,
-    /// What the key's responses vary on.
+    /// The fields that the key's responses vary on.
     pub varies_on: Option<Arc<VarySpec>>,
 }
 
@@ -26,13 +26,13 @@ pub struct Foresight {
 pub enum ForeseenReason {
     /// By the request and the configuration.
     ByRequest(Reason),
-    /// By what the cache holds at this moment.
+    /// By the content of the cache at this moment.
     ByMoment(Reason),
     /// By the last response for the key.
     ByLast(Refusal),
 }
 
-/// What is asked of a request whose response would be stored if it may.
+/// The facts of a request whose response would be stored if it may.
 pub trait StoringFacts {
     /// Does `*_no_cache` say that its response is not to be stored?
     fn is_not_to_be_stored(&mut self) -> bool;
@@ -44,7 +44,7 @@ pub trait StoringFacts {
     fn has_cookie_outside_key(&mut self) -> bool;
 }
 
-/// Says what would become of the request of a plan.
+/// Foresees the request of a plan.
 #[must_use]
 pub fn foresee(
     plan: &mut Plan<'_>,
@@ -89,7 +89,7 @@ pub fn foresee_refusal(
     request: &mut impl StoringFacts,
 ) -> Option<ForeseenReason> {
     if let Some(past) = &plan.past {
-        // Where others' own requests got what may not be stored, that is why nothing is shared.
+        // The refusal of other visitors' own requests is the reason why nothing is shared.
         let last = match past.reason {
             Some(Reason::Unproven) => plan.zone.last_refusal(&plan.key.as_ref()),
             _ => None,

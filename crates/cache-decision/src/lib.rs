@@ -1,22 +1,22 @@
 //! Decides what the cache does with a request. The pipeline obeys, `explain` prints the decision, and
 //! warming asks for it before it asks an application.
 //!
-//! Does no I/O, reads no clock and knows no `Request`: what counts of a request is asked for by a
-//! trait, and time is an argument.
+//! Does no I/O, reads no clock and knows no `Request`: the facts of a request come from a trait, and
+//! time is an argument.
 //!
 //! ```text
-//! advice              what to do about each reason, for those who run a site
-//! address, pattern    by what stored responses are purged, as people write it
+//! advice              advice for each reason, for those who run a site
+//! address, pattern    targets of purges, as people write them
 //! decide              the decisions, which decision.rs defines; the page to read first
 //! audience            who may be shown a response
-//! facts               what a decision asks of a request and of its upstream
-//! foresight           what would become of a request, for explain and warming
-//! cookies, fields     what of a request tells its response from others
-//! litespeed           the words of LiteSpeed's protocol; with_cookies: what they mean for storing
-//! plan                what is known of a request that may be looked up
+//! facts               the facts of a request and of its upstream that a decision needs
+//! foresight           foreseen requests, for explain and warming
+//! cookies, fields     the parts of a request that tell its response from others
+//! litespeed           the words of LiteSpeed's protocol; with_cookies: their meaning for storing
+//! plan                the facts of a request that may be looked up
 //! stand_in            when a stale response is the answer
 //! storing_policy      the directives in the terms of http-cache
-//! tags                what the application says that a response was made of
+//! tags                the tags that the application gives a response
 //! ```
 
 pub mod address;

@@ -1,7 +1,7 @@
-//! LiteSpeed's cache protocol (`cache_litespeed`): what the application is told, and what it says in fields of
-//! its response (<https://docs.litespeedtech.com/lscache/devguide/controls/>).
+//! LiteSpeed's cache protocol (`cache_litespeed`): the fields that the application receives, and the
+//! fields of its response (<https://docs.litespeedtech.com/lscache/devguide/controls/>).
 //!
-//! Here are the words of the protocol. What they mean for what is stored is in `with_cookies`.
+//! This module has the words of the protocol. Their meaning for storing is in `with_cookies`.
 
 use std::borrow::Cow;
 
@@ -16,16 +16,17 @@ type Field = (Bytes, Bytes);
 pub const CONTROL: &[u8] = b"x-litespeed-cache-control";
 const VARY: &[u8] = b"x-litespeed-vary";
 const LSC_COOKIE: &[u8] = b"lsc-cookie";
-/// What a page is told apart by if it does not say `no-vary`.
+/// The cookies that tell a page's variants apart if it does not set `no-vary`.
 pub const VARY_COOKIES: &str = "_lscache_vary*";
-/// What the application is told of a visitor with a telephone, and may name in `X-LiteSpeed-Vary`.
+/// The value sent to the application for a visitor with a telephone, which it may name in
+/// `X-LiteSpeed-Vary`.
 pub const MOBILE_VALUE: &str = "ismobile";
 
 /// A cookie is taken for a visitor's own if its value is as long: sessions are, choices are not.
 const LEAST_ID_BYTES: usize = 16;
 /// Long ones that all visitors of a group, or of a WordPress, have.
 const COMMON_COOKIES: [&[u8]; 2] = [b"_lscache_vary*", b"wordpress_test_cookie"];
-/// What a response says to LiteSpeed's cache.
+/// A response's fields for LiteSpeed's cache.
 // Large: words of LiteSpeed's fields, of which any may be there.
 #[derive(Debug, Default)]
 pub struct LitespeedFields {
@@ -76,7 +77,7 @@ impl LitespeedFields {
         said
     }
 
-    /// Who may share the response; `None`: it is not to be kept.
+    /// Returns who may share the response; `None`: it is not to be kept.
     pub fn sharing(&self) -> Option<Sharing> {
         let control = self.control?;
         (!control.no_cache && !control.no_store).then_some(match self.is_private {
@@ -105,8 +106,8 @@ pub fn put_surrogate_control(fields: &mut Vec<Field>) {
     }
 }
 
-/// Takes off what `LSC-Cookie` says as well: it is for each visitor of the page. Other cookies stay,
-/// so that the response is not stored.
+/// Removes cookies that `LSC-Cookie` sets as well: they are for each visitor of the page. Other
+/// cookies stay, so that the response is not stored.
 pub fn drop_cookies_for_all(fields: &mut Vec<Field>) {
     let for_all: Vec<Bytes> = fields
         .iter()
@@ -129,7 +130,7 @@ pub fn put_stored_fields(fields: &mut Vec<Field>) {
     }
 }
 
-/// By what the private copies of a request's visitor are known to purges.
+/// Returns the identities by which private copies of a request's visitor are purged.
 pub fn visitor_ids(head: RequestView<'_>) -> Vec<VisitorId> {
     let common = NameSet::new(COMMON_COOKIES);
     let own = cookies::pairs(head)
@@ -157,7 +158,7 @@ impl VisitorId {
     }
 }
 
-/// What the application is told with each request: [`http_cache`] speaks LiteSpeed's protocol.
+/// The value sent to the application with each request: [`http_cache`] speaks LiteSpeed's protocol.
 pub fn announcement(runs_esi: bool) -> &'static [u8] {
     match runs_esi {
         true => b"on,esi",
@@ -166,7 +167,7 @@ pub fn announcement(runs_esi: bool) -> &'static [u8] {
 }
 
 /// Is it a field by which a server in front speaks to the application or the application to it? A
-/// client has no business with it. As CGI sees names: `X_LSCACHE` and `X-LSCACHE` are one.
+/// client has no business with it. CGI sees `X_LSCACHE` and `X-LSCACHE` as one name.
 pub fn is_of_protocol(name: &[u8]) -> bool {
     let begins = |start: &[u8]| {
         let begin = name.get(..start.len()).unwrap_or_default();

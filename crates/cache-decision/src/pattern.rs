@@ -1,7 +1,7 @@
 //! Patterns of addresses and of tags: with `*` and `?`, or regular expressions.
 //!
 //! The time that a match takes grows with the text alone, whatever the pattern is (crate `regex`),
-//! and what a pattern may be compiled to is bounded.
+//! and the size of a compiled pattern is bounded.
 
 use http_cache::Pattern;
 use regex::bytes::{Regex, RegexBuilder};
@@ -10,9 +10,9 @@ use crate::address::{self, without_scheme};
 
 /// Longest text of a pattern: more than fits into the field of a request.
 const MAX_PATTERN_BYTES: usize = 16 << 10;
-/// What one may take once it is compiled.
+/// Memory of a compiled pattern.
 const MAX_COMPILED_BYTES: usize = 4 << 20;
-/// What a thread that matches may keep beside it.
+/// Memory that a matching thread may keep beside it.
 const MAX_STATES_BYTES: usize = 2 << 20;
 /// How deep groups may be nested.
 const MAX_NESTING: u32 = 64;
@@ -20,7 +20,7 @@ const MAX_NESTING: u32 = 64;
 /// A regular expression over bytes, within the bounds.
 ///
 /// # Errors
-/// What is wrong with it, for people.
+/// The expression is not valid; the text is for people.
 pub fn regex(text: &str) -> Result<Regex, String> {
     if text.len() > MAX_PATTERN_BYTES {
         return Err(format!(
@@ -37,7 +37,7 @@ pub fn regex(text: &str) -> Result<Regex, String> {
     built.map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => "the regular expression is too large".to_owned(),
         error => {
-            // The last line says what; those before it draw where.
+            // The last line names the error; those before it draw its place.
             let text = error.to_string();
             let last = text.lines().last().unwrap_or_default();
             let what = last.trim_start_matches("error: ");
@@ -48,20 +48,21 @@ pub fn regex(text: &str) -> Result<Regex, String> {
 
 /// Stands before the text of a pattern that is written down: one regular expression.
 const ONE: u8 = b'1';
-/// Likewise, one for the host and one for the path. Each is [`ABSENT`], or has [`PRESENT`] before it
-/// and [`END`] behind it, which stands in no text that people write.
+/// Stands before the text of a pattern of two expressions, one for the host and one for the path.
+/// Each is [`ABSENT`], or has [`PRESENT`] before it and [`END`] behind it, which stands in no text
+/// that people write.
 const TWO: u8 = b'2';
 const ABSENT: u8 = b'-';
 const PRESENT: u8 = b'+';
 const END: u8 = 0;
 
-/// Whatever `regex` finds.
+/// A pattern for the texts that `regex` finds.
 pub fn matching(regex: Regex) -> Pattern {
     let written = [&[ONE], regex.as_str().as_bytes()].concat();
     Pattern::matching(&written, move |text: &[u8]| regex.is_match(text))
 }
 
-/// The pattern that was written down as `written`; `None` where it cannot be read.
+/// The pattern that was written down as `written`; `None` if it cannot be read.
 pub fn read_written(written: &[u8]) -> Option<Pattern> {
     let (form, text) = written.split_first()?;
     match *form {
@@ -103,7 +104,7 @@ fn write_part(part: Option<&Regex>, written: &mut Vec<u8>) {
 /// A pattern of addresses as people write it. `hosts` are those of a pattern that begins with `/`.
 ///
 /// # Errors
-/// What was expected.
+/// The text is not valid; the error names the expected form.
 pub fn of_addresses(text: &str, hosts: &[Vec<u8>]) -> Result<Pattern, String> {
     match text.strip_prefix('~') {
         Some(expression) => {

@@ -1,5 +1,5 @@
-//! What is known of a request that may be looked up: where its response is stored, by which rules,
-//! and for whom.
+//! The facts of a request that may be looked up: where its response is stored, by which rules, and for
+//! whom.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -17,35 +17,36 @@ use crate::fields::Fields;
 /// Why a request goes past the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PastCache {
-    /// For what it is itself: its response says nothing of others.
+    /// The request itself is the reason: its response is no evidence about others.
     OwnRequest,
-    /// The node has no lease, so that all requests do. What is stored is not looked at, and may be a stale copy that
-    /// the fetch does not know of.
+    /// The node has no lease, so that all requests do. Stored responses are not looked at, and there may
+    /// be a stale copy that the fetch does not know of.
     NoLease,
 }
 
-/// Look up, and store what comes.
+/// Look up, and store the response.
 pub struct Plan<'a> {
     pub zone: &'a Arc<Zone>,
     pub rules: &'a Arc<CacheRules>,
     pub key: CacheKey,
     pub audience: Audience,
-    /// What is done where the request goes past what is stored.
+    /// The decision for a request that goes past the cache.
     pub past: Option<Decision>,
     /// How often the key was asked for ([`Plan::count_use`]).
     pub uses: u32,
-    /// What responses for the key vary on, as the lookup found it, or else those of the site.
+    /// The fields that responses for the key vary on, as the lookup found them, or else those of the
+    /// site.
     pub varies_on: Option<Arc<VarySpec>>,
     /// The purge clock after the request's lookup. Older data than a purge before that is not for
     /// the request.
     pub came_at: Stamp,
     /// Whether a visitor waits for a page, or for a part of one.
     pub urgency: Urgency,
-    /// With `cache_shared`.
+    /// The page, with `cache_shared`.
     pub shared: Option<Box<SharedPage>>,
-    /// Which request the upstream is asked with `cache_shared`.
+    /// The request that the upstream is asked with, with `cache_shared`.
     pub role: FetchRole,
-    /// Traits of which the shared request says what this visitor's does.
+    /// Traits that the shared request copies from this visitor's.
     pub tried: TraitSet,
     /// The cookies of a session that a trial was given, where that is tried.
     pub tried_session: Option<Arc<[u8]>>,
@@ -53,7 +54,7 @@ pub struct Plan<'a> {
     pub tried_address: Option<Ipv4Addr>,
 }
 
-/// Which request the upstream is asked where answers may be shared.
+/// The request that the upstream is asked with if answers may be shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FetchRole {
     /// The shared one, whose answer is stored.
@@ -64,7 +65,7 @@ pub enum FetchRole {
     Trial,
 }
 
-/// A page that may be shared, and what the shared request leaves out of the visitor's.
+/// A page that may be shared, and the parts of the visitor's request that the shared one leaves out.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedPage {
     pub name: PageName,
@@ -80,7 +81,7 @@ pub struct SharedPage {
 pub enum UseCount {
     /// Once more, which is noted.
     Noted,
-    /// Once more, which is not noted: only what would be is asked.
+    /// The step is only foreseen, and not noted.
     Foreseen,
     /// Often enough: the server itself asks, so that the response is stored.
     Waived,
@@ -113,13 +114,13 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Why the request goes past the cache, where it does.
+    /// Returns why the request goes past the cache, where it does.
     #[must_use]
     pub fn past_cache(&self) -> Option<PastCache> {
         let past = self.past.as_ref()?;
         match past.reason {
             Some(Reason::NoLease) => Some(PastCache::NoLease),
-            // The shared request that is made for such a visitor is everybody's.
+            // The shared request that is made for such a visitor is for all.
             _ if matches!(past.action, Action::Prove) && self.role == FetchRole::Shared => None,
             _ => Some(PastCache::OwnRequest),
         }
@@ -158,7 +159,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The fields by which the cache tells variants apart.
+    /// Returns the fields by which the cache tells variants apart.
     #[inline]
     pub fn fields<'r>(&'r self, head: &'r RequestHead) -> Fields<'r> {
         match self.audience.class() {

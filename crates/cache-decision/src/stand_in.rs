@@ -9,7 +9,7 @@ use site::CacheRules;
 
 use crate::storing_policy::use_stale;
 
-/// The response that a lookup found, if there is one, and what it may stand in for.
+/// The response that a lookup found, if there is one, and the failures that it may stand in for.
 pub struct StandIn(Option<Box<FoundCopy>>);
 
 struct FoundCopy {

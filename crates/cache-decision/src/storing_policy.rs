@@ -34,7 +34,7 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
             accel_expires: ignored.x_accel_expires,
             cache_control: ignored.cache_control,
             expires: ignored.expires,
-            // Not what `*_ignore_headers` says: it would hand one visitor's session to all.
+            // `*_ignore_headers` is not used here: it would hand one visitor's session to all.
             set_cookie: rules.stores_set_cookie,
             vary: ignored.vary,
         },
@@ -54,7 +54,7 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
             .class()
             .and(rules.shared.as_ref())
             .and_then(|shared| shared.not_found)
-            // Of such a page the application says who may share it.
+            // The application's own rule decides who may share a page with cookies.
             .filter(|_| plan.audience.cookies().is_none())
             // A crawler gets a 404 that is as old as a page may be.
             .map(|lifetime| lifetime.max(at_least)),

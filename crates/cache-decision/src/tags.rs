@@ -1,5 +1,5 @@
-//! The tags of a response: what the application says that it was made of, in fields, in trailers or in
-//! its error stream (`cache_tags`).
+//! The tags that the application gives a response, in fields, in trailers or in its error stream
+//! (`cache_tags`).
 
 use bytes::Bytes;
 use http_cache::Tags;
@@ -47,7 +47,7 @@ pub fn group_tag(origin: &[u8], group: &[u8]) -> Vec<u8> {
     [origin, b"\0", group].concat()
 }
 
-/// The strings of a list (RFC 9651 §3.1); none where it is no list of strings. Parameters say
+/// The strings of a list (RFC 9651 §3.1); none if it is no list of strings. Parameters say
 /// nothing (RFC 9875 §2).
 pub fn groups(value: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut rest = value.trim_ascii();
@@ -69,7 +69,7 @@ pub fn groups(value: &[u8]) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-/// A quoted string, and what stands behind it.
+/// Takes a quoted string apart from the text behind it.
 fn string(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut bytes = text.strip_prefix(b"\"")?.iter();
     let mut name = Vec::new();

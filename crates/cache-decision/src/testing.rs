@@ -1,4 +1,4 @@
-//! What the tests share: rules of a location, a request of plain facts, an upstream, random numbers.
+//! Helpers of the tests: rules of a location, a request of plain facts, an upstream, random numbers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +82,7 @@ pub(crate) struct TestRequest {
     pub audience: Result<Audience, Reason>,
     pub is_writer: bool,
     pub range: Option<&'static [u8]>,
-    /// What `*_no_cache` says.
+    /// The result of `*_no_cache`.
     pub no_cache: bool,
     pub is_authorized: bool,
     pub has_cookie: bool,
@@ -187,7 +187,7 @@ impl UpstreamFacts for TestUpstream {
     }
 }
 
-/// What `*_cache_use_stale` names.
+/// Returns the failures that `*_cache_use_stale` names.
 pub(crate) fn named(rules: &mut CacheRules) -> &mut Failures {
     rules.use_stale.get_or_insert_default()
 }
@@ -202,7 +202,8 @@ pub(crate) struct TestZone {
 }
 
 impl TestZone {
-    /// With a response for the key, fresh for 5 seconds from [`T0`], where `vary` is given.
+    /// Creates a zone with a response for the key, fresh for 5 seconds from [`T0`], that varies on
+    /// `vary` if given.
     pub(crate) fn new(fields: &[(&'static str, &'static str)]) -> TestZone {
         let zone = Zone::new(ZoneConfig {
             max_variants: 1,

@@ -1,5 +1,5 @@
 //! Pages that are made with a visitor's cookies, and stored for those whom the application names by
-//! LiteSpeed's protocol ([`crate::litespeed`]): what its response says, in the words of HTTP.
+//! LiteSpeed's protocol ([`crate::litespeed`]): converts its response fields to those of HTTP.
 
 use std::sync::Arc;
 
@@ -13,33 +13,33 @@ use crate::litespeed::{
 
 type Field = (Bytes, Bytes);
 
-/// What browsers and caches behind are told of a page that was made with a visitor's cookies.
+/// `Cache-Control` for browsers and caches of a page that was made with a visitor's cookies.
 pub const CONTROL_WITH_COOKIES: &str = "private, no-cache";
 
-/// A request that may be answered by what was made with a visitor's cookies.
+/// A request that may be answered by a page made with a visitor's cookies.
 pub struct WithCookies {
-    /// As noted.
+    /// The sharing rule in the note.
     pub sharing: Sharing,
-    /// Under which it is noted.
+    /// The key of the note.
     pub note: CacheKey,
-    /// By which private copies are purged.
+    /// The identities by which private copies are purged.
     pub ids: Vec<VisitorId>,
-    /// For the bound of one visitor's copies.
+    /// The group for the bound of one visitor's copies.
     pub group: Option<u64>,
 }
 
-/// What is known of a request when its response is there.
+/// The facts of a request that are needed when its response is there.
 #[derive(Clone, Default)]
 pub struct RequestMemory {
     /// It had cookies.
     pub cookies: Option<Arc<WithCookies>>,
     /// Cookies that other responses for the key have named.
     pub learned: Vec<String>,
-    /// What the application was told of the visitor's class.
+    /// The visitor's class that was sent to the application.
     pub vary_value: Option<&'static str>,
 }
 
-/// Who may share a response. One that sets a cookie of the visitor's own is not kept.
+/// Returns who may share a response. One that sets a cookie of the visitor's own is not kept.
 pub fn sharing_said(fields: &[Field]) -> Option<Sharing> {
     let mut others = fields.to_vec();
     drop_cookies_for_all(&mut others);
@@ -71,7 +71,7 @@ pub fn as_standard(was: &RequestMemory, fields: &[Field]) -> Result<Option<Vec<F
     let is_mobile = was.vary_value == Some(MOBILE_VALUE);
     let is_other = |value: &String| !(value.is_empty() || is_mobile && value == MOBILE_VALUE);
     if said.vary_value.as_ref().is_some_and(is_other) {
-        // It is for requests that cannot be told from others.
+        // It varies on a value that the server does not know.
         return Err(Reason::VaryStar);
     }
     let mut standard: Vec<Field> = fields
@@ -94,7 +94,7 @@ pub fn as_standard(was: &RequestMemory, fields: &[Field]) -> Result<Option<Vec<F
         let names = own
             .chain([VARY_COOKIES])
             .map(|name| [ONE_COOKIE, name].concat());
-        // What one response has named counts for those that say nothing of it.
+        // Cookies named by one response count for responses that name none.
         let names: Vec<String> = names.chain(was.learned.iter().cloned()).collect();
         standard.push((Bytes::from_static(b"Vary"), Bytes::from(names.join(","))));
     }

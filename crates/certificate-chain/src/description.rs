@@ -1,4 +1,4 @@
-//! What a certificate says of itself, in OpenSSL's forms.
+//! The content of a certificate, in OpenSSL's forms.
 
 use std::fmt::Write;
 
@@ -11,13 +11,13 @@ use x509_cert::time::Time;
 /// A certificate's fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// As RFC 2253 writes names: `CN=who,O=where`.
+    /// The name in the form of RFC 2253: `CN=who,O=where`.
     pub subject: String,
     pub issuer: String,
     /// The old form: `/O=where/CN=who`.
     pub subject_legacy: String,
     pub issuer_legacy: String,
-    /// In hexadecimal.
+    /// The number in hexadecimal.
     pub serial: String,
     pub not_before: Moment,
     pub not_after: Moment,
@@ -26,7 +26,7 @@ pub struct Description {
 /// A time that a certificate names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Since 1970.
+    /// Seconds since 1970.
     pub seconds: u64,
     /// `Jan  2 03:04:05 2026 GMT`
     pub text: String,
@@ -64,12 +64,12 @@ const SHORT_NAMES: &[(&str, &str)] = &[
 ];
 
 impl Description {
-    /// Reads a DER certificate; `None` where it does not parse.
+    /// Reads a DER certificate; `None` if it does not parse.
     pub fn of(certificate: &[u8]) -> Option<Description> {
         let certificate = Certificate::from_der(certificate).ok()?;
         let fields = certificate.tbs_certificate();
         let serial = fields.serial_number().as_bytes();
-        // A zero in front says only that the number is positive.
+        // A zero in front means only that the number is positive.
         let serial = match serial {
             [0, rest @ ..] if !rest.is_empty() => rest,
             all => all,
@@ -87,10 +87,10 @@ impl Description {
 }
 
 /// Is this key, a `SubjectPublicKeyInfo` in DER (RFC 5280 §4.1.2.7), that of a DER certificate of
-/// any version? `None` where it is no certificate.
+/// any version? `None` if it is no certificate.
 ///
-/// rustls' own comparison reads certificates of version 3 alone. What OpenSSL makes with the
-/// shortest of configurations is version 1.
+/// rustls' own comparison reads certificates of version 3 alone. OpenSSL makes version 1 with the
+/// shortest of configurations.
 pub fn has_key(certificate: &[u8], key: &[u8]) -> Option<bool> {
     let certificate = Certificate::from_der(certificate).ok()?;
     let own = certificate.tbs_certificate().subject_public_key_info();
@@ -189,7 +189,7 @@ fn text(value: &Any) -> Option<String> {
     }
 }
 
-/// What RFC 2253 gives a meaning is escaped, and what is no printable ASCII.
+/// Escapes characters that RFC 2253 gives a meaning, and those that are not printable ASCII.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let last = text.len().saturating_sub(1);

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// What is wrong with a certificate. Shown with OpenSSL's number and words, as
-/// operators know them from nginx's log.
+/// The fault of a certificate. Shown with OpenSSL's number and words, which operators
+/// know from nginx's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VerifyFault {
     NoCrl,

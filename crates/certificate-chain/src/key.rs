@@ -16,7 +16,7 @@ const OLD_ENCRYPTED: &str = "Proc-Type: 4,ENCRYPTED";
 pub struct Passwords<'a> {
     /// One in each line.
     pub lines: &'a [u8],
-    /// Where they come from, for messages.
+    /// The directive that names the file of passwords, for messages.
     pub directive: &'static str,
 }
 
@@ -24,7 +24,7 @@ pub struct Passwords<'a> {
 ///
 /// # Errors
 ///
-/// What is wrong, for the operator.
+/// The key cannot be read; the text is for the operator.
 pub fn read_key(pem: &[u8], passwords: Passwords<'_>) -> Result<PrivateKeyDer<'static>, String> {
     let text = String::from_utf8_lossy(pem);
     if let Some(block) = encrypted_block(&text) {

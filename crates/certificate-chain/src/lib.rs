@@ -7,7 +7,7 @@
 //! [`ChainVerifier`] builds the chain with webpki (time, signatures, purpose, constraints,
 //! revocation) and bounds its depth as OpenSSL counts it. A certificate that is itself among the
 //! trusted ones needs no chain, just its time. The caller compares names. The crate reads no file
-//! and no clock. [`Description`] is what a certificate says of itself, for logs and applications.
+//! and no clock. [`Description`] is the content of a certificate, for logs and applications.
 
 mod authority;
 mod description;

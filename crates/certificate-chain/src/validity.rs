@@ -1,10 +1,9 @@
 //! When a trusted certificate is valid.
 //!
-//! webpki checks this within a chain only. A certificate that is trusted as it
-//! stands has none, and one made by `openssl req -x509` says that it is an
-//! authority, which webpki refuses as a server's; so the two times are read
-//! here. The bytes are the operator's, from `proxy_ssl_trusted_certificate`;
-//! nothing that a peer sent comes here.
+//! webpki checks this within a chain only. A certificate that is trusted as it stands has
+//! none, and one made by `openssl req -x509` is marked as an authority, which webpki
+//! refuses as a server's; so the two times are read here. The bytes are the operator's,
+//! from `proxy_ssl_trusted_certificate`; nothing that a peer sent comes here.
 
 use jiff::civil::{DateTime, date};
 
@@ -50,7 +49,7 @@ impl Validity {
     }
 }
 
-/// Tag, content, and what follows.
+/// Returns tag, content, and the rest.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, rest) = rest.split_first()?;

@@ -18,7 +18,7 @@ use crate::fault::VerifyFault;
 use crate::validity::Validity;
 use crate::version1::Version1;
 
-/// What a certificate is verified with.
+/// The settings for verifying a certificate.
 #[derive(Clone, Copy, Debug)]
 pub struct Trust<'a> {
     /// PEM: authorities, or the other side's own self-signed certificate.
@@ -30,7 +30,7 @@ pub struct Trust<'a> {
     pub purpose: Purpose,
 }
 
-/// Whose certificate it is.
+/// The owner of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Client,
@@ -68,9 +68,9 @@ impl std::error::Error for TrustError {}
 #[derive(Debug)]
 pub struct ChainVerifier {
     algorithms: &'static [&'static dyn SignatureVerificationAlgorithm],
-    /// Those of trusted certificates that may sign others.
+    /// Trusted certificates that may sign others.
     anchors: Vec<TrustAnchor<'static>>,
-    /// Those that stand for themselves alone.
+    /// Trusted certificates that stand for themselves alone.
     ends: Vec<TrustAnchor<'static>>,
     /// The trusted certificates as they stand.
     trusted: Vec<(CertificateDer<'static>, Validity)>,
@@ -84,7 +84,7 @@ impl ChainVerifier {
     ///
     /// # Errors
     ///
-    /// [`TrustError`]: what the operator should correct.
+    /// [`TrustError`]: the settings that the operator should correct.
     pub fn new(trust: Trust<'_>) -> Result<ChainVerifier, TrustError> {
         let (mut anchors, mut ends) = (Vec::new(), Vec::new());
         let mut trusted = Vec::new();

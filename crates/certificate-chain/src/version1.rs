@@ -1,6 +1,6 @@
-//! Certificates of X.509 version 1, which webpki does not read: what OpenSSL makes with the shortest of
-//! configurations. They say nothing of what they may be used for. So they are accepted of clients alone, and
-//! only where a trusted certificate has signed them itself.
+//! Certificates of X.509 version 1, which webpki does not read: OpenSSL makes them with the shortest of
+//! configurations. They have no field for their permitted use. So they are accepted of clients alone, and only
+//! where a trusted certificate has signed them itself.
 
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::{

@@ -31,7 +31,7 @@ impl Child {
     /// Starts a process.
     ///
     /// # Errors
-    /// What the system says, of the process or of the thread that waits for it.
+    /// An error of the system, from the process or from the thread that waits for it.
     pub fn spawn(command: &mut Command) -> io::Result<Child> {
         let mut child = command.spawn()?;
         let (running, waiter) = watch::channel(());
@@ -63,10 +63,10 @@ impl Child {
         self.child.as_ref().map(std::process::Child::id)
     }
 
-    /// What it writes to its standard error, where that was piped; once.
+    /// Takes its standard error, if that was piped; once.
     ///
     /// # Errors
-    /// What the system says, and where no runtime of tokio is at hand.
+    /// An error of the system, or there is no runtime of tokio.
     pub fn take_stderr(&mut self) -> io::Result<Option<pipe::Receiver>> {
         let stderr = self.child.as_mut().and_then(|child| child.stderr.take());
         stderr
@@ -77,7 +77,7 @@ impl Child {
     /// Waits until it has ended. May be cancelled and called again.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         // Nothing is ever sent: this is when the thread closes it.
         while self.running.changed().await.is_ok() {}
@@ -87,10 +87,10 @@ impl Child {
         }
     }
 
-    /// How it ended, if it has.
+    /// Returns how it ended, if it has.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         match &mut self.child {
             Some(child) => child.try_wait(),
@@ -101,7 +101,7 @@ impl Child {
     /// Sends it KILL, which it may have outrun.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn start_kill(&mut self) -> io::Result<()> {
         match &mut self.child {
             Some(child) => child.kill(),
@@ -112,7 +112,7 @@ impl Child {
     /// Ends it at once, and waits until that is done.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub async fn kill(&mut self) -> io::Result<()> {
         self.start_kill()?;
         self.wait().await.map(drop)

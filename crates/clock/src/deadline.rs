@@ -39,7 +39,7 @@ impl Deadline {
         let Some(deadline) = self.deadline else {
             return Poll::Pending;
         };
-        // A timer that knows its task already need not be told again.
+        // A timer that knows its task already need not be polled again.
         if let (Some(timer), Some(waker)) = (&self.timer, &self.waker)
             && waker.will_wake(cx.waker())
             && !timer.is_elapsed()

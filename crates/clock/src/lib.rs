@@ -3,15 +3,15 @@
 //!
 //! ```text
 //!   steady  ───────────────────────────────────►  lifetimes, ages, deadlines, durations
-//!      + what the wall clock differs by
+//!      + the wall clock's difference
 //!   wall    ──────────────┐ step  ┌────────────►  Date, Expires, Last-Modified, logs, variables
 //!                         └───────┘
 //! ```
 //!
 //! The steady count begins with the unix time of the start and goes on with the system's clock of
-//! elapsed time, sleep of the machine included. A step of the wall clock therefore neither makes
-//! a stored response stale nor keeps one fresh. What is shown, and what is compared with a date
-//! of a peer, is [`wall`]: it follows the wall clock in both directions.
+//! elapsed time, sleep of the machine included. A step of the wall clock therefore neither makes a
+//! stored response stale nor keeps one fresh. Times that are shown, or compared with a date of a
+//! peer, are [`wall`]: it follows the wall clock in both directions.
 //!
 //! A wait that is moved more often than it ends has a [`Deadline`].
 
@@ -43,7 +43,7 @@ fn origin() -> &'static Origin {
     })
 }
 
-/// Since the machine started, while it slept as well.
+/// Returns the time since the machine started, including its sleep.
 fn elapsed_ms() -> u64 {
     let time = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
@@ -51,7 +51,7 @@ fn elapsed_ms() -> u64 {
     seconds * 1000 + nanoseconds / 1_000_000
 }
 
-/// What the wall clock says.
+/// Reads the wall clock.
 fn unix() -> Duration {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -68,7 +68,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// By how many milliseconds the wall clock is ahead of the steady count.
+/// The milliseconds by which the wall clock is ahead of the steady count.
 static WALL_AHEAD_MS: AtomicI64 = AtomicI64::new(0);
 
 /// Less than this is the time between two looks at two clocks, and no step. Slow corrections
@@ -81,7 +81,7 @@ pub fn wall(steady_ms: u64) -> u64 {
     steady_ms.saturating_add_signed(WALL_AHEAD_MS.load(Ordering::Relaxed))
 }
 
-/// What the wall clock shows now, in unix milliseconds.
+/// Returns the wall clock's time now, in unix milliseconds.
 pub fn wall_now() -> u64 {
     let steady_ms = now();
     follow_wall(steady_ms);
@@ -97,7 +97,7 @@ fn follow_wall(steady_ms: u64) {
     }
 }
 
-/// By how much the wall clock is ahead, where it was `known` to be so much before.
+/// Returns how far the wall clock is ahead, given the `known` distance before.
 fn ahead(known: i64, steady_ms: u64, wall_ms: u64) -> i64 {
     let seen = i64::try_from(i128::from(wall_ms) - i128::from(steady_ms)).unwrap_or(known);
     match seen.abs_diff(known) >= LEAST_STEP_MS {
@@ -123,7 +123,7 @@ struct Reading {
     instant: Cell<Option<tokio::time::Instant>>,
     /// How often it may still be used.
     left: Cell<u32>,
-    /// This thread says when it has slept. Others read anew each time.
+    /// This thread reports its sleeps. Other threads read the clock anew each time.
     is_kept: Cell<bool>,
 }
 
@@ -153,13 +153,13 @@ pub fn keep_readings() {
     });
 }
 
-/// The thread has slept: what it read before is old.
+/// The thread has slept: its last reading is old.
 pub fn has_slept() {
     READING.with(|reading| reading.left.set(0));
 }
 
-/// Now, on the steady count, as of the thread's last look at the clock: for
-/// what begins now, not for how long something took.
+/// Now, on the steady count, as of the thread's last look at the clock: for events that begin now,
+/// not for durations.
 #[inline]
 pub fn recent() -> u64 {
     READING.with(|reading| {
@@ -168,7 +168,7 @@ pub fn recent() -> u64 {
     })
 }
 
-/// The same for deadlines.
+/// Returns the recent reading for deadlines.
 #[inline]
 pub fn recent_instant() -> tokio::time::Instant {
     READING.with(|reading| {

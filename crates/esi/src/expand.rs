@@ -6,9 +6,9 @@ use memchr::memmem;
 /// Longer than any name, key and default that is meant.
 const MAX_VARIABLE_BYTES: usize = 1024;
 
-/// What variables stand for.
+/// The values of variables.
 pub trait Values {
-    /// The value of `NAME` or of `NAME{KEY}` as the visitor sent it; `None` where the visitor sent
+    /// The value of `NAME` or of `NAME{KEY}` as the visitor sent it; `None` if the visitor sent
     /// no value.
     fn value(&self, name: &str, key: Option<&str>) -> Option<Vec<u8>>;
 }
@@ -19,8 +19,8 @@ pub trait Values {
 pub enum Escape {
     /// Text between tags of HTML, or the value of a quoted attribute.
     Html,
-    /// A part of a URL: what is not unreserved (RFC 3986 section 2.3) is percent-encoded. The
-    /// separators of a whole query stay what they are.
+    /// A part of a URL: characters that are not unreserved (RFC 3986 section 2.3) are
+    /// percent-encoded. The separators of a whole query stay.
     Url,
 }
 

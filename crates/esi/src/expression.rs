@@ -32,7 +32,7 @@ impl fmt::Display for InvalidExpression {
 
 impl std::error::Error for InvalidExpression {}
 
-/// Whether `text` holds.
+/// Returns whether `text` holds.
 ///
 /// A comparison with a variable that has no value never does. Two whole numbers are compared as
 /// such, everything else byte by byte. An operand by itself holds if it is neither empty nor

@@ -12,17 +12,17 @@ const END_START: &[u8] = b"</esi:";
 const MARKUP: &[u8] = b"<!--esi";
 const MARKUP_END: &[u8] = b"-->";
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TagSearch {
     /// A tag, from its first byte to behind its last.
     Tag(Range<usize>),
-    /// No whole tag. What begins here may be the beginning of one; it is the length of what was
-    /// searched where nothing is.
+    /// No whole tag. The number is the length of the text before a possible beginning of one, or
+    /// of all that was searched.
     None(usize),
 }
 
-/// What tags before this part of the page say of it.
+/// The state of the page's markup before this part, as its tags set it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MarkupState {
     /// `<!--esi` is open: its `-->` is a tag too.
@@ -32,7 +32,7 @@ pub struct MarkupState {
 /// Finds the first tag in `bytes`: `<esi:NAME ...>`, `</esi:NAME>`, `<!--esi`, and `-->` where
 /// that is open.
 ///
-/// What is longer than [`MAX_TAG_BYTES`] without an end is text.
+/// A tag longer than [`MAX_TAG_BYTES`] without an end is text.
 #[must_use]
 pub fn find_tag(bytes: &[u8], inside: &mut MarkupState) -> TagSearch {
     let mut at = 0;
@@ -60,7 +60,7 @@ pub fn find_tag(bytes: &[u8], inside: &mut MarkupState) -> TagSearch {
     }
 }
 
-/// How many bytes at the end may begin the `-->` that is waited for.
+/// Returns how many bytes at the end may begin the `-->` that is waited for.
 fn tail(bytes: &[u8], inside: MarkupState) -> usize {
     let lengths = (1..MARKUP_END.len()).rev();
     let mut ends = lengths.filter(|&length| bytes.ends_with(&MARKUP_END[..length]));
@@ -78,7 +78,7 @@ enum TagStart {
     Unknown,
 }
 
-/// What a `<` begins.
+/// Recognizes the tag that a `<` begins.
 fn tag_at(bytes: &[u8], inside: &mut MarkupState) -> TagStart {
     for start in [START, END_START] {
         if bytes.starts_with(start) {
@@ -106,7 +106,7 @@ fn tag_at(bytes: &[u8], inside: &mut MarkupState) -> TagStart {
     }
 }
 
-/// Behind the `>` that stands outside of quotes.
+/// Returns the position behind the `>` that stands outside of quotes.
 fn end_of_tag(bytes: &[u8]) -> Option<usize> {
     let mut quote = None;
     for (at, &byte) in bytes.iter().enumerate().take(MAX_TAG_BYTES) {

@@ -12,7 +12,7 @@ pub enum Tag {
     Open(Element),
     /// The end of an element.
     Close(Element),
-    /// It is not a tag of the language, or lacks what it needs: what is wrong.
+    /// It is not a tag of the language, or lacks an attribute that it needs: the error.
     Invalid(String),
 }
 
@@ -74,7 +74,7 @@ impl Element {
 }
 
 impl Tag {
-    /// Takes apart what [`find_tag`](crate::find_tag) has found.
+    /// Takes a tag apart that [`find_tag`](crate::find_tag) has found.
     #[must_use]
     pub fn parse(tag: &[u8]) -> Tag {
         if tag == b"-->" {

@@ -1,13 +1,13 @@
 //! The store alone under threads that look up and insert at once: what do they take from each other?
 //!
-//! `cargo bench -p http-cache --bench contention [-- THREADS...]` (1 and 2 unless told). A million
-//! keys; hits by Zipf, since a few keys are where threads meet; inserts replace any of them, as
-//! expiring pages do. Reported for each mix: operations per second of all threads, CPU time per
-//! operation and how often a thread slept, which it does for nothing but a lock, then the latency
-//! that one operation in a thousand exceeds. Flat CPU time from one line to the next is what a
-//! machine with many cores needs; the zone with one shard shows what a lock that hurts looks like.
-//! The first lines are for the model in docs/scale.md: an `Arc` cloned and dropped, each thread its
-//! own, and all the same one, whose count then travels between their cores.
+//! `cargo bench -p http-cache --bench contention [-- THREADS...]` (by default 1 and 2). A million keys;
+//! hits by Zipf, since a few keys are where threads meet; inserts replace any of them, as expiring
+//! pages do. Reported for each mix: operations per second of all threads, CPU time per operation and
+//! how often a thread slept, which it does for nothing but a lock, then the latency that one operation
+//! in a thousand exceeds. Flat CPU time from one line to the next is what a machine with many cores
+//! needs; the zone with one shard shows what a lock that hurts looks like. The first lines are for the
+//! model in docs/scale.md: an `Arc` cloned and dropped, each thread its own, and all the same one,
+//! whose count then travels between their cores.
 
 mod pages;
 
@@ -20,12 +20,12 @@ use std::time::{Duration, Instant};
 
 /// Operations of each thread in one line of the table.
 const OPERATIONS: u64 = 3_000_000;
-/// Of this many operations one is timed by itself.
+/// One operation of this number is timed by itself.
 const SAMPLED: u64 = 16;
 /// Inserts in a thousand operations: hits only, a site with pages of some seconds, a flood of misses.
 const MIXES: [u64; 4] = [0, 10, 100, 500];
 
-/// What one thread did.
+/// The cost of one thread.
 struct ThreadCost {
     cpu: Duration,
     slept: u64,

@@ -1,4 +1,4 @@
-//! What a hit costs in the store alone: a million keys, Zipf-like and uniform, one and two threads.
+//! The cost of a hit in the store alone: a million keys, Zipf-like and uniform, one and two threads.
 //!
 //! `cargo bench -p http-cache`. Each iteration hashes the key and looks it up, as the server does.
 

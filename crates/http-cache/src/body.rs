@@ -24,7 +24,7 @@ const MIN_CUT_BYTES: usize = 1024;
 /// The counter that `Bytes` makes on the first clone of a piece.
 pub(crate) const COUNTER_BYTES: usize = 32;
 
-/// What one of several pieces costs beside its bytes: the handle in the list and its counter.
+/// The memory of one of several pieces beside its bytes: the handle in the list and its counter.
 const PIECE_BYTES: usize = size_of::<Bytes>() + COUNTER_BYTES;
 
 /// The bytes of a stored response. Cloning shares them.
@@ -32,7 +32,7 @@ const PIECE_BYTES: usize = size_of::<Bytes>() + COUNTER_BYTES;
 pub struct Body {
     pieces: Pieces,
     len: u64,
-    /// Where the same bytes may be as a file; `None` where they are too few or too many.
+    /// The file copy of the bytes; `None` if they are too few or too many for one.
     file: Option<Arc<FileSlot>>,
 }
 
@@ -102,7 +102,7 @@ impl Body {
         self.len
     }
 
-    /// Whether there are no bytes.
+    /// Returns whether there are no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -132,8 +132,8 @@ impl Body {
         })
     }
 
-    /// The same bytes as a file, for a body that is sent whole: counts as being asked for, and
-    /// makes the file when that has happened often enough. See [`crate::memory_file`].
+    /// Returns the file copy of a body that is sent whole: counts the request, and makes the file
+    /// when the body was requested often enough. See [`crate::memory_file`].
     #[must_use]
     pub fn file(&self) -> Option<&MemoryFile> {
         self.file.as_ref()?.ask(self.chunks())

@@ -50,9 +50,9 @@ pub struct JoinRequest<'a> {
     pub came_at: Stamp,
     /// The response may carry tags, which are known when it has ended.
     pub may_have_tags: bool,
-    /// What the request waits for. A fetch in line for the upstream is told what its followers wait for.
+    /// The urgency of the waiting request. A fetch in line for the upstream takes over its followers' urgency.
     pub urgency: Urgency,
-    /// What the response will vary on, as far as that is known of others of its site; counts where nothing
+    /// The fields that the response is expected to vary on, known from other pages of its site; used if nothing
     /// is known of the key.
     pub expects: Option<&'a Arc<VarySpec>>,
 }
@@ -60,7 +60,7 @@ pub struct JoinRequest<'a> {
 /// The part a request plays.
 #[derive(Debug)]
 pub enum Join {
-    /// Fetch, for everybody.
+    /// Fetch, for all.
     Lead(Leader),
     /// Wait for the one who fetches.
     Follow(Follower),
@@ -86,11 +86,11 @@ pub enum LaterJoin {
     Alone(AloneReason),
 }
 
-/// What a request wants of a fetch that another leads.
+/// The use of a fetch that another request leads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FlightUse {
     Answer,
-    /// Nothing: what is stale is shown while it is refreshed.
+    /// Nothing: the stale response is shown while it is refreshed.
     Refresh,
 }
 
@@ -227,8 +227,8 @@ impl Zone {
         }
     }
 
-    /// The stale response that a leader may use. `Err`: the request needs no leader, and the value
-    /// says how it goes on.
+    /// Returns the stale response that a leader may use. `Err`: the request needs no leader, and the value is
+    /// its result.
     fn stale_of(
         &self,
         found: &NotFresh,
@@ -252,7 +252,7 @@ impl Zone {
         }
     }
 
-    /// Leads the refresh of a stale response; `None` where one is under way or the response is
+    /// Leads the refresh of a stale response; `None` if one is under way or the response is
     /// fresh by now.
     pub fn refresh(
         self: &Arc<Zone>,

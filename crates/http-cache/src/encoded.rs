@@ -25,13 +25,14 @@ use tokio::sync::watch;
 pub struct Encoding(pub u16);
 
 /// Forms of one response. A site has two or three codings; a reload or another location may add
-/// another level of each. What goes beyond is not kept.
+/// another level of each. Further forms are not kept.
 const MAX_FORMS: usize = 8;
 
-/// What the budget counts for a form beside its bytes: entries of the list, which grows from four.
+/// The bytes that the budget counts for a form beside its body: entries of the list, which grows
+/// from four.
 const FORM_BYTES: usize = 4 * size_of::<(Encoding, Form)>();
 
-/// What a stored response has in a coding: [`encoded`](crate::StoredResponse::encoded).
+/// The state of a stored response's form in a coding: [`encoded`](crate::StoredResponse::encoded).
 #[derive(Debug)]
 pub enum EncodedLookup {
     /// Send this.
@@ -68,7 +69,7 @@ impl PendingForm {
 /// The encoded forms of one body, shared by the stored responses that share the body.
 #[derive(Debug, Default)]
 pub struct EncodedForms {
-    /// Where the response is stored; unset until it is.
+    /// The zone that stores the response; unset until it is stored.
     home: OnceLock<Home>,
     forms: RwLock<Vec<(Encoding, Form)>>,
 }
@@ -79,7 +80,7 @@ struct Home {
     hash: u64,
 }
 
-/// The zone that a response is stored in, as what is kept beside the response sees it.
+/// The zone that a response is stored in, as seen by the memory kept beside the response.
 pub(crate) trait FormsHome: fmt::Debug + Send + Sync {
     /// Keeps an encoded form of the response with these `forms`: `put` makes it known, under the
     /// lock of the response's shard, so that it is counted wherever the response goes from there.
@@ -93,9 +94,9 @@ pub(crate) trait FormsHome: fmt::Debug + Send + Sync {
         put: &mut dyn FnMut(),
     ) -> Option<bool>;
 
-    /// Counts what is kept beside a stored body. `put` is told whether the response is still here,
-    /// under the lock of its shard; without it nothing stays counted. None: there is no room,
-    /// and `put` was not called.
+    /// Counts memory that is kept beside a stored body. Calls `put` with whether the response is
+    /// still stored, under the lock of its shard; if it is not, nothing stays counted. `None`: there
+    /// is no room, and `put` was not called.
     fn count_beside(
         &self,
         hash: u64,
@@ -104,7 +105,7 @@ pub(crate) trait FormsHome: fmt::Debug + Send + Sync {
         put: &mut dyn FnMut(bool),
     ) -> Option<bool>;
 
-    /// A part of what files may take.
+    /// Takes a part of the memory that files may use.
     fn take_file_room(&self, bytes: u64) -> Option<Room>;
 }
 
@@ -119,7 +120,7 @@ impl EncodedForms {
         self.home.get_or_init(|| Home { zone, hash });
     }
 
-    /// Whether the response is stored, or was.
+    /// Returns whether the response is stored, or was.
     pub(crate) fn has_home(&self) -> bool {
         self.home.get().is_some()
     }
@@ -130,7 +131,7 @@ impl EncodedForms {
         Some((home.zone.upgrade()?, home.hash))
     }
 
-    /// What is there, with its bytes; none for a coding that saves nothing.
+    /// Returns the finished forms with their sizes; no size for a coding that saves nothing.
     pub(crate) fn ready(&self) -> Vec<(Encoding, Option<u64>)> {
         let forms = self.forms.read();
         let ready = forms.iter().filter_map(|(encoding, form)| match form {
@@ -141,7 +142,7 @@ impl EncodedForms {
         ready.collect()
     }
 
-    /// Lets go of what is there; what is being made goes on.
+    /// Drops the finished forms; forms being made go on.
     pub(crate) fn clear(&self) {
         let mut forms = self.forms.write();
         forms.retain(|(_, form)| matches!(form, Form::Making(_)));
@@ -229,15 +230,15 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// What others wait on.
+    /// Returns a future for tasks that wait for the form.
     #[must_use]
     pub fn making(&self) -> PendingForm {
         PendingForm(self.ends.subscribe())
     }
 
-    /// Keeps what was made. True: it is counted in the zone's budget and stays with the response.
-    /// False: the response has left the zone, and only the tasks that wait for the form get it; or
-    /// the budget has no room, and the form is dropped.
+    /// Keeps the form that was made. True: it is counted in the zone's budget and stays with the
+    /// response. False: the response has left the zone, and only the tasks that wait for the form
+    /// get it; or the budget has no room, and the form is dropped.
     pub fn attach(self, body: Body) -> bool {
         let bytes = body.size_bytes() + FORM_BYTES;
         if let Some(slot) = body.file_slot() {
@@ -495,7 +496,7 @@ mod tests {
         body.file_slot().map_or(0, |slot| slot.file_bytes())
     }
 
-    /// Bytes of what can be found in the zone: responses, their forms and their files.
+    /// Returns the bytes of everything found in the zone: responses, their forms and their files.
     fn there(zone: &Zone) -> u64 {
         let names = (0..12).map(|name| format!("k{name}"));
         let stored = names.filter_map(|name| Some((find(zone, &name)?, key(&name))));
@@ -510,7 +511,7 @@ mod tests {
         bytes.sum()
     }
 
-    /// A zone and what is under way in it, driven by a seed.
+    /// A zone and its tasks under way, driven by a seed.
     struct Run {
         zone: Arc<Zone>,
         random: Random,
@@ -596,7 +597,7 @@ mod tests {
         assert!(most_in_files > 0, "some got a file");
     }
 
-    /// What one of several threads does to a zone that they share.
+    /// Runs one of several threads on a zone that they share.
     fn make_forms(zone: &Arc<Zone>, budget: u64, mut random: Random) {
         for _ in 0..2000 {
             let name = format!("k{}", random.below(40));

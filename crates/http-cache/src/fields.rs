@@ -2,10 +2,10 @@
 //! response.
 //!
 //! A stored response keeps its fields once, as the block of `Name: value\r\n` lines that goes to
-//! the client in one copy; name and value are looked up as spans of that block, those that answers
-//! are asked about ([`KnownField`]) without comparing names. What must not be
-//! stored (RFC 9111 §3.1) is left out when the block is made, and so are the fields that the
-//! server writes anew for each answer (`Age`, `Content-Length`).
+//! the client in one copy; name and value are looked up as spans of that block, the usual ones
+//! ([`KnownField`]) without comparing names. Fields that must not be stored (RFC 9111 §3.1) are
+//! left out when the block is made, and so are those that the server writes anew for each answer
+//! (`Age`, `Content-Length`).
 
 use std::ops::Range;
 
@@ -15,13 +15,13 @@ use http_semantics::has_member;
 /// One field of a message: name and value, as received.
 pub type Field = (Bytes, Bytes);
 
-/// A request's fields, asked by name. Implemented by the server over whatever its codec gives.
+/// A request's fields, looked up by name. The server implements it over the heads of its codecs.
 pub trait RequestFields {
     /// Calls `visit` with each value of the fields called `name` (lower case; names compare
     /// case-insensitively), in the order received.
     fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8]));
 
-    /// Whether there is a field called `name`.
+    /// Returns whether there is a field called `name`.
     fn has(&self, name: &str) -> bool {
         let mut found = false;
         self.each_value(name, &mut |_| found = true);
@@ -151,22 +151,22 @@ pub struct StoredFields {
     /// would be another wait for memory.
     block: Bytes,
     lines_len: u32,
-    /// What is among them.
+    /// The known fields among the lines.
     known: KnownSet,
     is_html: bool,
 }
 
-/// Where name and value of a field are.
+/// The position of a field's name and value.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
     value_len: u32,
     name_len: u16,
-    /// Which it is, if that is known.
+    /// The known field that it is, if it is one.
     known: KnownSet,
 }
 
-/// Of its numbers, one behind the other. They are kept on disk as well (`record`).
+/// The size of its numbers, one behind the other. They are kept on disk as well (`record`).
 const SPAN_BYTES: usize = 4 + 4 + 2 + 1;
 
 /// Fields that belong to one connection or that the server writes anew (RFC 9111 §3.1,
@@ -234,7 +234,7 @@ impl StoredFields {
         fields
     }
 
-    /// Whether there is such a field.
+    /// Returns whether there is such a field.
     #[must_use]
     #[inline]
     pub fn has(&self, field: KnownField) -> bool {
@@ -249,7 +249,7 @@ impl StoredFields {
             .unwrap_or_default()
     }
 
-    /// The lines and what finds a field in them.
+    /// Returns the lines and the spans that find a field in them.
     pub(crate) fn block(&self) -> &Bytes {
         &self.block
     }
@@ -309,7 +309,7 @@ impl StoredFields {
         );
     }
 
-    /// Appends the lines; those of `edited` fields as `edit` says.
+    /// Appends the lines, with `edit` applied to the fields in `edited`.
     #[inline]
     fn put_edited(&self, edited: KnownSet, edit: impl Fn(&Span) -> LineEdit, out: &mut Vec<u8>) {
         if !self.known.meets(edited) {
@@ -362,7 +362,7 @@ impl StoredFields {
         Some(value)
     }
 
-    /// Is the body HTML, as its `Content-Type` says?
+    /// Does `Content-Type` name HTML?
     #[must_use]
     pub fn is_html(&self) -> bool {
         self.is_html
@@ -380,10 +380,10 @@ impl StoredFields {
         self.block.get(span.ranges().1)
     }
 
-    /// The fields after a 304 with `fresher` fields (RFC 9111 §3.2): a field that the 304 carries
-    /// replaces all stored ones of that name; the others stay. What describes the stored body
-    /// (`Content-Encoding`, `Content-Type`, `Content-Range`) stays as stored. A stored `Date` goes
-    /// when the 304 has none: it would make the freshened response old.
+    /// Returns the fields after a 304 with `fresher` fields (RFC 9111 §3.2): a field that the 304
+    /// carries replaces all stored ones of that name; the others stay. Fields that describe the
+    /// stored body (`Content-Encoding`, `Content-Type`, `Content-Range`) stay as stored. A stored
+    /// `Date` goes when the 304 has none: it would make the freshened response old.
     #[must_use]
     pub fn freshened(&self, fresher: &[Field]) -> StoredFields {
         let replaces = |name: &[u8]| {
@@ -421,7 +421,7 @@ impl StoredFields {
         StoredFields::new(&fields)
     }
 
-    /// The same lines in other memory.
+    /// Moves the lines to other memory with the same bytes.
     #[must_use]
     pub(crate) fn moved_to(self, block: Bytes) -> StoredFields {
         debug_assert_eq!(self.block, block);
@@ -432,7 +432,7 @@ impl StoredFields {
 /// Fields that describe the stored body's form; a 304 cannot change them (RFC 9111 §3.2).
 const BODY_FIELDS: [&str; 3] = ["content-encoding", "content-type", "content-range"];
 
-/// What becomes of a line.
+/// The change to a line.
 enum LineEdit {
     LeaveOut,
     /// The value is an entity tag, to be sent as a weak one.
@@ -498,7 +498,7 @@ mod tests {
             );
         }
         for at in lines_len as usize..block.len() {
-            // The last byte of a span says which field it is of, and nothing of its place.
+            // The last byte of a span holds the known field, and nothing of its position.
             if (at - lines_len as usize) % SPAN_BYTES == SPAN_BYTES - 1 {
                 continue;
             }

@@ -1,11 +1,11 @@
 //! One fetch under way and the table of all of them. The states are drawn in `collapse/LIFECYCLE.md`.
 //!
 //! A flight is shared by its leader, its followers and its readers. Everything that changes sits
-//! behind one short lock that is never held while waiting; each change wakes all who wait, and each
-//! of them looks for itself. Received bytes are kept until the response is complete, so that a
-//! reader may be slower than the leader. Only a response that outgrows what may be stored turns
-//! into a passing one: then bytes leave as soon as every reader has them, and the leader waits for
-//! the slowest ([`Flight::room`]), as long as it cares to ([`Flight::break_off_slowest`]).
+//! behind one short lock that is never held while waiting; each change wakes all who wait, and each of
+//! them looks for itself. Received bytes are kept until the response is complete, so that a reader may
+//! be slower than the leader. Only a response that outgrows the bound for storing turns into a passing
+//! one: then bytes leave as soon as every reader has them, and the leader waits for the slowest
+//! ([`Flight::room`]), as long as it cares to ([`Flight::break_off_slowest`]).
 
 use crate::fields::RequestFields;
 use crate::guard::{FlightGuard, Guard};
@@ -29,7 +29,7 @@ use tokio::sync::Notify;
 /// Bytes that a passing response keeps for its slowest reader.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// Bound on fetches in the table; beyond it requests go alone. Far above what any upstream takes.
+/// Bound on fetches in the table; beyond it requests go alone. Far above the capacity of any upstream.
 const MAX_FLIGHTS: u64 = 65_536;
 
 pub(crate) struct Flight {
@@ -46,9 +46,9 @@ pub(crate) struct Flight {
     pub(crate) changed: Notify,
     /// A reader of a passing response has caught up or left.
     space: Notify,
-    /// What the most urgent of the followers waits or waited for; 0: there was none.
+    /// The urgency of the most urgent follower so far; 0: there was none.
     urgency: AtomicU8,
-    /// Tells the one who leads so.
+    /// Wakes the leader when the urgency grows.
     awaited: Notify,
     /// Requests that wait: the one that leads, and followers.
     waiting: AtomicUsize,
@@ -56,7 +56,7 @@ pub(crate) struct Flight {
     deserted: Notify,
 }
 
-/// What a request waits for.
+/// The urgency of a waiting request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
     /// A page that a program reads.
@@ -85,7 +85,7 @@ enum Phase {
     LeftOut,
 }
 
-/// What a fetch that ended without a word is answered with (RFC 9110 §15.6.3).
+/// The status in place of a response if a fetch ended without one (RFC 9110 §15.6.3).
 const BAD_GATEWAY: u16 = 502;
 
 pub(crate) struct State {
@@ -100,7 +100,7 @@ pub(crate) struct State {
     received_bytes: u64,
     /// Bytes taken from the zone's budget.
     reserved_bytes: u64,
-    /// Has outgrown what may be stored.
+    /// Has outgrown the bound for storing.
     is_passing: bool,
     /// None: has left.
     readers: Vec<Option<ReaderPosition>>,
@@ -119,7 +119,7 @@ struct ReaderPosition {
     offset: u64,
 }
 
-/// What a flight says to one who would follow.
+/// The answer of a flight to a request that would follow it.
 pub(crate) enum FlightAcceptance {
     Yes,
     /// It would, but has made no progress for too long.
@@ -128,7 +128,7 @@ pub(crate) enum FlightAcceptance {
     OtherVariant(Option<Arc<VarySpec>>),
 }
 
-/// What a follower sees.
+/// The state of a flight as a follower sees it.
 pub(crate) enum FlightView {
     Nothing,
     Streaming(Arc<StoredHead>, usize),
@@ -148,7 +148,7 @@ pub enum FlightEnd {
     Over,
 }
 
-/// What a reader gets.
+/// The result of a reader's request for the next chunk.
 pub(crate) enum NextChunk {
     Chunk(Bytes),
     Wait,
@@ -156,7 +156,7 @@ pub(crate) enum NextChunk {
     Broken,
 }
 
-/// What pushed bytes did. `release`: bytes to give back to the budget.
+/// The effect of pushed bytes. `release`: bytes to give back to the budget.
 pub(crate) enum Growth {
     Kept,
     Outgrew { why: Reason, release: u64 },
@@ -201,7 +201,7 @@ impl Flight {
         }
     }
 
-    /// Whether a request with these fields may follow.
+    /// Returns whether a request with these fields may follow.
     pub(crate) fn accepts(
         &self,
         request: &dyn RequestFields,
@@ -233,7 +233,8 @@ impl Flight {
         state.is_sent = at.is_some();
     }
 
-    /// From now on the guard decides. The leader says when the upstream is sent the request.
+    /// Sets the guard, which decides from now on. The leader reports when the request is sent to the
+    /// upstream.
     pub(crate) fn set_guard(&self, guard: Box<dyn Guard>) {
         self.guard.set(guard);
         self.state.lock().is_sent = false;
@@ -245,12 +246,12 @@ impl Flight {
         !state.is_sent || state.began > time
     }
 
-    /// Has nothing changed since the upstream was sent the request, of what its response may be made of?
+    /// Have the inputs of the response not changed since the upstream was sent the request?
     pub(crate) fn is_current(&self, now: Millis) -> bool {
         self.guard.is_good(now) || !self.state.lock().is_sent
     }
 
-    /// Why nothing was shared, once it has ended.
+    /// Returns why nothing was shared, once it has ended.
     pub(crate) fn ending(&self) -> Option<FlightEnd> {
         match self.state.lock().phase {
             Phase::Waiting | Phase::Streaming => None,
@@ -259,7 +260,7 @@ impl Flight {
         }
     }
 
-    /// When something last happened at the upstream; none while the fetch waits in line for it.
+    /// Returns when something last happened at the upstream; none while the fetch waits in line for it.
     pub(crate) fn last_progress(&self) -> Option<Millis> {
         self.state.lock().last_progress
     }
@@ -345,7 +346,7 @@ impl Flight {
         }
     }
 
-    /// What has been received: the length of all of it, and the chunks.
+    /// Returns the received chunks, and their total length.
     pub(crate) fn received(&self) -> (u64, Vec<Bytes>) {
         let state = self.state.lock();
         (state.received_bytes, state.chunks.iter().cloned().collect())
@@ -356,7 +357,7 @@ impl Flight {
         std::mem::take(&mut self.state.lock().reserved_bytes)
     }
 
-    /// Ends the flight and wakes everybody. Gives the bytes to release.
+    /// Ends the flight and wakes all tasks that wait. Returns the bytes to release.
     pub(crate) fn end(&self, ending: impl FnOnce(&mut State)) -> u64 {
         let mut state = self.state.lock();
         ending(&mut state);
@@ -367,7 +368,7 @@ impl Flight {
         release
     }
 
-    /// What there is for a follower; a stream comes with the number of its reader.
+    /// Returns the state for a follower; a stream comes with the number of its reader.
     pub(crate) fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> FlightView {
         let mut state = self.state.lock();
         let mismatch = |head: &StoredHead| {
@@ -402,8 +403,9 @@ impl Flight {
         }
     }
 
-    /// As [`Flight::look`], for a follower who has to know the tags of the response first: they are
-    /// known when it is stored. `is_outdated`: a purge that the follower came after names one.
+    /// Like [`Flight::look`], for a follower who has to know the tags of the response first: they are
+    /// known when it is stored. `is_outdated`: a purge that the follower came after names one of the
+    /// tags.
     pub(crate) fn look_at_end(
         &self,
         matches: &dyn Fn(&VaryKey) -> bool,
@@ -460,7 +462,7 @@ impl Flight {
         next
     }
 
-    /// Why what was read to its end is not stored.
+    /// Returns why a response that was read to its end is not stored.
     pub(crate) fn why_not_stored(&self) -> Option<Reason> {
         match &self.state.lock().phase {
             Phase::Finished(why) => Some(*why),
@@ -663,7 +665,7 @@ impl Flights {
         }
     }
 
-    /// Gives back what the tables have grown to beyond the flights that there are.
+    /// Gives back the memory of tables beyond the flights that there are.
     pub(crate) fn shrink(&self) {
         for shard in &self.shards {
             shard.lock().shrink_to_fit(|flight| flight.key.hash());

@@ -3,7 +3,7 @@
 //! The first source with a lifetime decides: `X-Accel-Expires`, `CDN-Cache-Control` (RFC 9213),
 //! `Cache-Control`, `Expires`, then the operator's rules by status. `X-Accel-Expires` overrides the
 //! prohibitions of those below it, as in nginx; `stale-while-revalidate` and `stale-if-error` apply
-//! whichever source gave the lifetime. What cannot be parsed counts as stale (§4.2.1).
+//! whichever source gave the lifetime. A value that cannot be parsed counts as stale (§4.2.1).
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +21,7 @@ const MAX_DELTA_SECS: u64 = 1 << 31;
 /// clocks are never quite equal, and a microcache's lifetimes are of that size.
 const DATE_SLACK: Duration = Duration::from_secs(2);
 
-/// What gave a response its lifetime.
+/// The source of a response's lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LifetimeSource {
     /// `X-Accel-Expires`.
@@ -43,8 +43,8 @@ pub enum LifetimeSource {
 }
 
 impl LifetimeSource {
-    /// Whether age gathered upstream shortens the lifetime. `X-Accel-Expires` and the operator's
-    /// rules speak about time in this cache.
+    /// Returns whether age gathered upstream shortens the lifetime. `X-Accel-Expires` and the
+    /// operator's rules speak about time in this cache.
     #[must_use]
     pub fn counts_age(self) -> bool {
         !matches!(
@@ -110,7 +110,7 @@ pub(crate) struct Lifetime {
 }
 
 impl Lifetime {
-    /// Of a response that is validated on each use.
+    /// The lifetime of a response that is validated on each use.
     pub const NONE_BUT_VALIDATED: Lifetime = Lifetime {
         lifetime: Duration::ZERO,
         source: LifetimeSource::NoCache,
@@ -120,7 +120,7 @@ impl Lifetime {
         allows_authorized: false,
     };
 
-    /// What a rule gives, whatever the fields say.
+    /// Returns the lifetime that a rule sets, whatever the fields contain.
     pub fn of_rule(lifetime: Duration) -> Lifetime {
         Lifetime {
             lifetime,
@@ -133,7 +133,7 @@ impl Lifetime {
     }
 }
 
-/// What one voice says about the lifetime.
+/// The lifetime from one field or rule.
 enum LifetimeRule {
     Nothing,
     Never(Reason),
@@ -199,7 +199,7 @@ fn effective_control(fields: &[Field], obey_targeted: bool) -> (CacheControl, bo
 }
 
 /// nginx: a number of seconds, zero to forbid, `@` before an absolute time; fractions are ours.
-/// What cannot be read is ignored.
+/// An unreadable value is ignored.
 fn accel_expires(fields: &[Field], now: Millis) -> LifetimeRule {
     let Some(value) = first(fields, "x-accel-expires").map(<[u8]>::trim_ascii) else {
         return LifetimeRule::Nothing;
@@ -221,7 +221,7 @@ fn accel_expires(fields: &[Field], now: Millis) -> LifetimeRule {
     LifetimeRule::For(lifetime, LifetimeSource::AccelExpires)
 }
 
-/// `12`, `0.5`, `.5`: seconds as milliseconds, what is below a millisecond cut off.
+/// `12`, `0.5`, `.5`: seconds as milliseconds, rounded down.
 fn decimal_millis(text: &[u8]) -> Option<u64> {
     let (whole, fraction) = match memchr::memchr(b'.', text) {
         Some(dot) => (text.get(..dot)?, text.get(dot + 1..)?),
@@ -314,7 +314,7 @@ fn by_heuristic(
 /// The age a response had when it came (RFC 9111 §4.2.3, without the delay of this hop).
 pub(crate) fn initial_age(fields: &[Field], now: Millis) -> Duration {
     let stated = first(fields, "age")
-        // RFC 9111 §5.1: the first member counts; what is no number is ignored.
+        // RFC 9111 §5.1: the first member counts; a member that is no number is ignored.
         .and_then(|value| value.split(|&b| b == b',').next())
         .and_then(|value| delta_seconds(value.trim_ascii()))
         .unwrap_or_default();
@@ -511,7 +511,7 @@ fn delta_seconds(text: &[u8]) -> Option<Duration> {
     digits(text).map(|secs| Duration::from_secs(secs.min(MAX_DELTA_SECS)))
 }
 
-/// One or more digits; what does not fit is the largest number.
+/// One or more digits; a value that does not fit is the largest number.
 fn digits(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;

@@ -1,5 +1,5 @@
-//! Something beside the purge clock that decides whether a stored response may be shown: what is known of
-//! the data that it was made from (`cache_learn on`).
+//! Something beside the purge clock that decides whether a stored response may be shown: the state of the data that it
+//! was made from (`cache_learn on`).
 //!
 //! A response with a guard is never noted as compared with the purges, so that each lookup of it takes the
 //! way through [`Zone::compare`](crate::Zone), where the guard is asked. A response without one pays nothing.
@@ -11,7 +11,7 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
-/// Whether what a fetch gave may be shown to a request that comes now.
+/// Whether a fetch's response may be shown to a request that comes now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardVerdict {
     /// Nothing that it was made of has changed.
@@ -22,20 +22,22 @@ pub enum GuardVerdict {
     Outdated,
 }
 
-/// What is asked of a fetch, while it is under way and once its response is stored.
+/// An observer of a page's inputs, while its fetch is under way and once its response is stored.
 pub trait Guard: fmt::Debug + Send + Sync {
-    /// The fetch is about to be sent to the upstream: what has changed before is in its response.
+    /// The fetch is about to be sent to the upstream: earlier changes are in its response.
     fn begin(&self);
 
     /// Called for each lookup, with a lock of the zone held: it must not call the zone.
     fn verdict(&self, now: Millis) -> GuardVerdict;
 
-    /// From when on it hears of what changes, where that is later than its fetch: the response was kept elsewhere.
+    /// Returns the stamp from which it hears of changes, if that is later than its fetch: the response was kept
+    /// elsewhere.
     fn holds_since(&self) -> Option<Stamp> {
         None
     }
 
-    /// Of a response that is outdated: returns once another lookup may find it good (`true`), or will not.
+    /// Waits for the inputs of an outdated response: returns `true` once another lookup may find it good, `false` if
+    /// none will.
     fn decided(&self) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(ready(false))
     }

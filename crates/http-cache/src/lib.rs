@@ -9,9 +9,8 @@
 //!   stored ──► encoded(coding) ──► Ready | Useless | Busy | Absent(Claim) ──► attach
 //! ```
 //!
-//! Opens no socket, reads no clock ([`Millis`] is an argument), knows no configuration syntax and
-//! no upstream protocol. The fetch belongs to the cache: the client that caused it reads along
-//! like everybody else.
+//! Opens no socket, reads no clock ([`Millis`] is an argument), knows no configuration syntax and no upstream
+//! protocol. The fetch belongs to the cache: the client that caused it reads along like the others.
 
 pub mod body;
 pub mod collapse;

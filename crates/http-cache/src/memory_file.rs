@@ -1,17 +1,17 @@
 //! Bodies that are asked for often, as files that live in memory, so that the kernel can send them
 //! without copying them (`sendfile(2)`).
 //!
-//! A body of 21 KB is copied into the socket's buffers for every answer; that is the largest part
-//! of what such a hit costs. Pages of a file are handed over as they are. So a body that has been
-//! asked for 16 times gets a file of its own (`memfd_create(2)`), beside its bytes, from which
-//! parts of the body are still sent.
+//! A body of 21 KB is copied into the socket's buffers for every answer; that is the largest part of
+//! such a hit. Pages of a file are handed over as they are. So a body that has been asked for 16 times
+//! gets a file of its own (`memfd_create(2)`), beside its bytes, from which parts of the body are still
+//! sent.
 //!
-//! The file is sealed against changes: bytes on their way to a slow client stay what they were also
-//! when the response has left the cache and the file is closed. It is counted in the zone's budget
-//! like an encoded form and leaves with its response. Files take descriptors, and memory a second
-//! time, so there are bounds on both: 1,024 files for the process (fewer where few may be open), an
-//! eighth of its budget for a zone. A body that finds no room stays as it is and is looked at again
-//! when it has been asked for twice as often.
+//! The file is sealed against changes: bytes on their way to a slow client stay the same, even when
+//! the response has left the cache and the file is closed. It is counted in the zone's budget like an
+//! encoded form and leaves with its response. Files take descriptors, and memory a second time, so
+//! there are bounds on both: 1,024 files for the process (fewer where few may be open), an eighth of
+//! its budget for a zone. A body that finds no room stays as it is and is looked at again when it has
+//! been asked for twice as often.
 //!
 //! ```text
 //!   asked 1, 2, ... 15 times ─► bytes     16 times ─► file, if there is room; else again at 32, 64, ...
@@ -50,7 +50,7 @@ const MAX_FILES: usize = 1024;
 /// others.
 const DESCRIPTOR_SHARE: u64 = 16;
 
-/// What the budget counts in: files are made of whole pages.
+/// The unit that the budget counts in: files are made of whole pages.
 const PAGE_BYTES: u64 = 4096;
 
 /// Files that there are, in the whole process: descriptors are the process's.
@@ -90,7 +90,7 @@ impl FileBytes {
     }
 }
 
-/// One file's part of what there may be. Given back when dropped.
+/// One file's part of the memory for files. Given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Room {
     zone: Arc<FileBytes>,
@@ -121,17 +121,17 @@ impl Drop for Room {
     }
 }
 
-/// What a response keeps beside its body: where a file of the body is counted.
+/// The owner of a body's file: counts its memory.
 pub(crate) trait FileOwner: fmt::Debug + Send + Sync {
-    /// A part of what the files of the response's zone may take.
+    /// Takes a part of the memory that the files of the response's zone may use.
     fn take_room(&self, bytes: u64) -> Option<Room>;
 
-    /// Counts the file in the zone's budget. `put` is told whether the response is still stored,
-    /// while it cannot leave; where there is no room it is not called.
+    /// Counts the file in the zone's budget. Calls `put` with whether the response is still stored,
+    /// and keeps it from leaving meanwhile; if there is no room, `put` is not called.
     fn count_file(self: Arc<Self>, bytes: u64, put: &mut dyn FnMut(bool));
 }
 
-/// Beside a body: how often it was asked for, and the file once there is one.
+/// The file of a body: how often the body was asked for, and the file once there is one.
 #[derive(Debug, Default)]
 pub(crate) struct FileSlot {
     asked: AtomicU32,
@@ -210,7 +210,7 @@ fn write(chunks: &[Bytes]) -> io::Result<File> {
         Err(Errno::INVAL) => memfd_create(c"body", flags),
         made => made,
     }?;
-    // It would be everybody's otherwise, for who finds a path to it.
+    // Otherwise every account that finds a path to it could read it.
     fchmod(&file, Mode::RUSR | Mode::WUSR)?;
     let mut file = File::from(file);
     for chunk in chunks {

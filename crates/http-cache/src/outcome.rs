@@ -1,4 +1,4 @@
-//! What the cache did for one request, in RFC 9211's words and in nginx's.
+//! The result of the cache for one request, in RFC 9211's words and in nginx's.
 //!
 //! The pipeline fills an [`Outcome`] in; the `Cache-Status` field, the variable
 //! `$upstream_cache_status`, the log and the counters are renderings of it.
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Why a request was forwarded (RFC 9211 §2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forward {
-    /// The cache was told not to handle this request.
+    /// The configuration made the cache not handle this request.
     Bypass,
     /// The method's semantics require it.
     Method,
@@ -41,7 +41,7 @@ pub enum UpstreamCacheStatus {
     Stale,
     /// Served stale while a refresh is under way.
     Updating,
-    /// Found stale, and the upstream said 304.
+    /// Found stale, and the upstream answered 304.
     Revalidated,
     /// Served fresh from the cache.
     Hit,
@@ -81,7 +81,7 @@ pub enum ServedFrom {
     Revalidated,
 }
 
-/// What the cache did for one request. `Default` is a hit-less, forward-less nothing.
+/// The result of the cache for one request. `Default` is neither a hit nor forwarded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Whether and how the answer came from storage.

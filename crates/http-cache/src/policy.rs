@@ -1,5 +1,6 @@
-//! What the operator wants stored: methods, lifetimes by status, response fields that are ignored.
-//! Plain data, made once per location; the decision itself is in `storability.rs` and `freshness.rs`.
+//! The operator's rules for storing: methods, lifetimes by status, response fields that are ignored.
+//! Plain data, made once per location; the decision itself is in `storability.rs` and
+//! `freshness.rs`.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ pub struct Methods {
 }
 
 impl Methods {
-    /// Whether `method` is among them. No other method is ever stored.
+    /// Returns whether `method` is among them. No other method is ever stored.
     #[must_use]
     pub fn contains(self, method: &[u8]) -> bool {
         match method {
@@ -24,7 +25,7 @@ impl Methods {
     }
 }
 
-/// What the operator wants stored. Plain data; made once per location.
+/// The operator's rules for storing. Plain data; made once per location.
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// Methods whose responses may be stored. Default: GET and HEAD.
@@ -35,13 +36,12 @@ pub struct Policy {
     pub valid: Vec<ValidRule>,
     /// The longest that a response is fresh here, whatever gives its lifetime. Default: no bound.
     pub max_fresh: Option<Duration>,
-    /// How long answers that say that there is no such page (404, 410) are fresh, whatever their
-    /// fields and `max_fresh` say. Only for requests without an identity in their key. Default: as
-    /// other answers.
+    /// How long answers about missing pages (404, 410) are fresh, in place of their fields and of
+    /// `max_fresh`. Only for requests without an identity in their key. Default: as other answers.
     pub not_found: Option<Duration>,
     /// Store answers to requests with `Authorization` although the response does not allow it.
     pub store_authorized: bool,
-    /// Store a 206 as if it were whole: the key says which part it is. Default: no.
+    /// Store a 206 as if it were whole: the key contains its range. Default: no.
     pub stores_partial: bool,
     /// Obey `CDN-Cache-Control` (RFC 9213). Default: yes.
     pub targeted: bool,
@@ -112,8 +112,8 @@ pub enum StatusSet {
 /// A lifetime for responses whose fields say nothing (as `fastcgi_cache_valid`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidRule {
-    /// For which statuses. The first rule that matches counts.
+    /// The statuses of the rule. The first rule that matches counts.
     pub statuses: StatusSet,
-    /// For how long; zero: not stored.
+    /// The lifetime; zero: not stored.
     pub lifetime: Duration,
 }

@@ -11,16 +11,17 @@ use std::collections::VecDeque;
 /// How much one group may keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupLimits {
-    /// At most this many stored responses per group.
+    /// The most stored responses per group.
     pub max_responses: usize,
-    /// At most this many bytes per group.
+    /// The most bytes per group.
     pub max_bytes: u64,
 }
 
-/// What a member costs in the table below: its entry and a share of its group's.
+/// The memory of a member in the table below: its entry and a share of its group's.
 pub(crate) const MEMBER_BYTES: usize = 2 * size_of::<Member>() + 2 * size_of::<(u64, Group)>();
 
-/// The groups of a zone. As bounded as the zone is: a group lives as long as it has members.
+/// The groups of a zone. The bounds of the zone apply to them: a group lives as long as it has
+/// members.
 #[derive(Default)]
 pub(crate) struct Groups {
     table: Mutex<HashMap<u64, Group, foldhash::quality::RandomState>>,
@@ -40,7 +41,7 @@ pub(crate) struct Member {
     pub hash: u64,
     /// The id it was stored with.
     pub id: u64,
-    /// What it counts.
+    /// The bytes counted for it.
     pub size_bytes: u64,
 }
 
@@ -84,7 +85,7 @@ impl Groups {
         }
     }
 
-    /// Gives back what the table has grown to beyond the groups that there are.
+    /// Gives back the memory of the table beyond the groups that there are.
     pub(crate) fn shrink(&self) {
         self.table.lock().shrink_to_fit();
     }

@@ -27,7 +27,7 @@ macro_rules! reasons {
                 match self { $(Reason::$variant => $sentence,)* }
             }
 
-            /// What decides it.
+            /// Returns the part of a request's life that decides the reason.
             #[must_use]
             pub fn decided_by(self) -> DecidedBy {
                 match self { $(Reason::$variant => DecidedBy::$when,)* }
@@ -36,16 +36,16 @@ macro_rules! reasons {
     };
 }
 
-/// What decides a [`Reason`], and so when it is known.
+/// The part of a request's life that decides a [`Reason`], and so when it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecidedBy {
-    /// The request and the configuration: known before anybody is asked.
+    /// The request and the configuration: known before an upstream is asked.
     Request,
-    /// What the cache holds and who else asks, at this moment.
+    /// The cache's content and the other requests at this moment.
     Moment,
     /// The head of the response.
     Response,
-    /// The body of the response, or what happened while it arrived.
+    /// The body of the response, or an event while it arrived.
     Body,
 }
 
@@ -100,9 +100,9 @@ reasons! {
 }
 
 impl Reason {
-    /// Does a response with this fate say of the page itself that it is not to be kept? Then a
-    /// stale copy of it is out of date. A reason that is the request's own says nothing of it, and a
-    /// cookie is often set for first visits only.
+    /// Does this reason show that the page itself is not to be stored? Then a stale copy of it is out
+    /// of date. A reason that is the request's own does not show it, and a cookie is often set for
+    /// first visits only.
     #[must_use]
     pub fn is_of_page(self) -> bool {
         matches!(
@@ -118,7 +118,7 @@ impl Reason {
         )
     }
 
-    /// Does it depend on who asks, so that it says nothing of the next request for the key?
+    /// Does it depend on the client, so that it does not apply to the next request for the key?
     #[must_use]
     pub fn is_of_one_request(self) -> bool {
         matches!(

@@ -5,17 +5,17 @@
 //! form 1 │ status 2 │ flags 1 │ lifetime source 1 │ fresh for 8 │ age at receipt 8
 //!        │ stale-while-revalidate 8 │ stale-if-error 8 │ made in 2 │ reason │ address
 //!        │ count of tags 4, tags │ count of names of `Vary` 4, names, their values │ length of the fields' lines 4, fields
-//!        │ in form 3: what the page was made of
+//!        │ in form 3: the inputs of the page
 //! ```
 //!
-//! Numbers are big-endian, and each text has its length before it. The fields are one text, as they lie in memory: a hit
-//! on what was kept elsewhere takes them as they are. Times are counted from the moment at which
-//! the response was received, which whoever keeps it knows: the clock of a process says nothing to the next. A form that is not this one is not read; whoever
-//! changes what is written counts `FORM` up. A response that has a guard is written in `GUARDED_FORM`, and is of no use without what
-//! it was made of, which is not read here.
+//! Numbers are big-endian, and each text has its length before it. The fields are one text, as they lie in
+//! memory: a hit on a kept page takes them as they are. Times are counted from the moment at which the
+//! response was received, which the keeper knows: the clock of a process means nothing to the next. Any other
+//! form is not read; a change of the layout counts `FORM` up. A response that has a guard is
+//! written in `GUARDED_FORM`, and is of no use without its inputs, which are not parsed here.
 //!
-//! A variance stands under the bare key of a page that varies: it says by which fields its variants, which
-//! are kept under longer keys, are told apart.
+//! A variance stands under the bare key of a page that varies: it names the fields by which its variants,
+//! which are kept under longer keys, are told apart.
 
 use crate::body::Body;
 use crate::fields::StoredFields;
@@ -54,18 +54,19 @@ const SOURCES: [LifetimeSource; 8] = [
 /// A response that was kept elsewhere, but for its body.
 #[derive(Clone, Debug)]
 pub struct PageRecord {
-    /// As it was stored.
+    /// The head as it was stored.
     pub head: Arc<StoredHead>,
-    /// By which it is purged.
+    /// The address by which it is purged.
     pub address: Bytes,
-    /// Likewise.
+    /// The tags by which it is purged.
     pub tags: Tags,
-    /// What a response with a guard was made of: it may be shown if that is as it was, and not otherwise. Empty where its age is not known.
+    /// The inputs of a response with a guard: it may be shown only if they are unchanged. Empty if its age
+    /// is not known.
     pub made_of: Option<Bytes>,
 }
 
 impl PageRecord {
-    /// By what it is purged.
+    /// Returns the names by which it is purged.
     #[must_use]
     pub fn names(&self) -> LabelNames<'_> {
         LabelNames {
@@ -81,7 +82,8 @@ impl PageRecord {
     }
 }
 
-/// May the response be kept elsewhere? A private one never is, nor one with a guard without what it was `made_of`.
+/// May the response be kept elsewhere? A private one never is, nor one with a guard without its inputs
+/// `made_of`.
 #[must_use]
 pub fn may_be_written(key: &[u8], response: &StoredResponse, made_of: Option<&[u8]>) -> bool {
     let address = response.labels.address().unwrap_or_default();
@@ -140,7 +142,7 @@ pub fn write(response: &StoredResponse, made_of: Option<&[u8]>) -> Vec<u8> {
 /// A record as it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptBytes<'a> {
-    /// What [`write()`] has written. The page shares its memory.
+    /// The bytes from [`write()`]. The page shares their memory.
     pub head: &'a Bytes,
     /// How long the body beside it is.
     pub body_bytes: u64,
@@ -148,13 +150,13 @@ pub struct KeptBytes<'a> {
     pub age: Option<Duration>,
 }
 
-/// Reads what [`write()`] has written of a response without a guard; `None` where it is anything else.
+/// Reads the record that [`write()`] has written of a response without a guard; `None` for anything else.
 #[must_use]
 pub fn read(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
     read_any(kept, now).filter(|page| page.made_of.is_none())
 }
 
-/// The same of any response. One with a guard must not be shown without another one.
+/// Reads the record of any response. One with a guard must not be shown without another one.
 #[must_use]
 pub fn read_any(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
     let mut rest = Unread(&kept.head[..]);
@@ -171,7 +173,7 @@ pub fn read_any(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
     }
 }
 
-/// For fuzzing: what is read is written again, and comes back as it was.
+/// For fuzzing: a record that was read is written again, and comes back as it was.
 ///
 /// # Panics
 /// When it does not.
@@ -267,7 +269,7 @@ fn put_names(names: &[String], out: &mut Vec<u8>) {
     names.iter().for_each(|name| put_text(name.as_bytes(), out));
 }
 
-/// What is left to be read.
+/// The bytes of a record not parsed yet.
 struct Unread<'a>(&'a [u8]);
 
 impl<'a> Unread<'a> {

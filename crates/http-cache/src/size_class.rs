@@ -1,5 +1,5 @@
-//! The size classes of the allocator: what a piece of memory really takes, which is what a zone's
-//! budget counts. Those of jemalloc; other allocators round in a similar way.
+//! The size classes of the allocator: the memory that a piece really takes, which a zone's budget
+//! counts. The classes are jemalloc's; other allocators round in a similar way.
 
 /// The size class that holds `len` bytes: four per power of two, 16 apart at first.
 #[must_use]

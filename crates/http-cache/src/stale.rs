@@ -14,10 +14,10 @@ use std::time::Duration;
 
 /// How long a failure counts: within this time of one, a stale response is served at once, for as
 /// long as it may be served at all, instead of waiting for an upstream that has just failed. Short,
-/// since an upstream that is back is not asked for so long.
+/// since an upstream that is back is not asked meanwhile.
 const FAILURE_COUNTS_FOR: Duration = Duration::from_secs(10);
 
-/// What [`crate::Zone::find`] tells about a stale response.
+/// The facts of [`crate::Zone::find`] about a stale response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleInfo {
     /// How long ago it stopped being fresh.
@@ -26,32 +26,32 @@ pub struct StaleInfo {
     pub stale_while_revalidate: Duration,
     /// The response's window for serving on errors.
     pub stale_if_error: Duration,
-    /// What the response says of serving it stale.
+    /// The response's own rule about serving it stale.
     pub rule: StaleRule,
     /// A purge has marked it stale: whatever is configured, it may be shown while it is refreshed.
     pub is_purged: bool,
-    /// A purge of it may have been missed ([`crate::Zone::void`]): it stands in for a fetch that failed, where the
-    /// operator says so, and for nothing else.
+    /// A purge of it may have been missed ([`crate::Zone::void`]): it stands in for a fetch that
+    /// failed, if the operator allows that, and is not used otherwise.
     pub is_void: bool,
-    /// How long ago it last stood in for a fetch that failed; none where it never has.
+    /// How long ago it last stood in for a fetch that failed; none if it never has.
     pub last_failure: Option<Duration>,
 }
 
-/// What a response says of serving it stale (RFC 9111 §4.2.4), the most permissive first.
+/// A response's rule about serving it stale (RFC 9111 §4.2.4), the most permissive first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StaleRule {
     /// Nothing: it may be served where the upstream cannot be reached.
     Unsaid,
     /// `s-maxage`: only where the operator or the response itself allows it (§5.2.2.10).
     Shared,
-    /// `must-revalidate` or `proxy-revalidate`: only where the operator says so by name.
+    /// `must-revalidate` or `proxy-revalidate`: only where the operator allows it by name.
     MustRevalidate,
     /// `no-cache`: never, it is validated on each use (§5.2.2.4).
     NoCache,
 }
 
 impl StaleInfo {
-    /// The same when `time` has passed.
+    /// Returns the facts after `time` has passed.
     #[must_use]
     pub fn after(self, time: Duration) -> StaleInfo {
         StaleInfo {
@@ -67,7 +67,7 @@ impl StaleInfo {
     }
 }
 
-/// For how long past its freshness lifetime a response is served at most, by whichever rule.
+/// The longest times past its freshness lifetime that a response is served, by rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleBounds {
     /// While it is renewed, and the upstream can keep up.
@@ -116,16 +116,16 @@ pub struct UseStale {
     pub invalid_header: bool,
     /// `http_500`, `http_503`, ...: these statuses.
     pub statuses: Vec<u16>,
-    /// Serve stale even where the response says `must-revalidate`.
+    /// Serve stale even a response with `must-revalidate`.
     pub override_must_revalidate: bool,
-    /// For how long past its lifetime a response of [`StaleRule::Unsaid`] is served where the upstream
-    /// cannot be reached (RFC 9111 §4.2.4), whatever the flags say.
+    /// How long past its lifetime a response of [`StaleRule::Unsaid`] is served if the upstream
+    /// cannot be reached (RFC 9111 §4.2.4), whatever the flags are.
     pub when_disconnected: Duration,
     /// None: for as long as the response is kept, or itself allows.
     pub bounds: Option<StaleBounds>,
 }
 
-/// Whether a stale response may be served for this reason.
+/// Returns whether a stale response may be served for this reason.
 #[must_use]
 pub fn may_serve_stale(reason: StaleReason, allowed: &UseStale, stale: &StaleInfo) -> bool {
     let is_for_failure = !matches!(reason, StaleReason::Updating | StaleReason::QueueFull);

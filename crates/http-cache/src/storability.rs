@@ -1,8 +1,8 @@
 //! Whether a response may be stored, and for how long (RFC 9111 §3).
 //!
 //! [`decide`] gives a [`Storable`], or the named reason not to store the response. Safe by default:
-//! a response with `Set-Cookie`, one to a request with `Authorization`, one that says `private` and
-//! one without a lifetime are not stored unless the policy says so by name.
+//! a response with `Set-Cookie`, one to a request with `Authorization`, one with `private` and one
+//! without a lifetime are not stored unless the policy allows it by name.
 
 use crate::fields::{Field, RequestFields, first, values};
 use crate::freshness::{Lifetime, LifetimeSource, initial_age, lifetime};
@@ -14,20 +14,20 @@ use crate::vary::VaryKey;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the decision needs to know about the request.
+/// The facts of the request that the decision needs.
 #[derive(Clone, Copy)]
 pub struct RequestFacts<'a> {
     /// The method, as sent.
     pub method: &'a [u8],
     /// The request's fields.
     pub fields: &'a dyn RequestFields,
-    /// A configured condition (as in `fastcgi_no_cache`) says not to store.
+    /// A configured condition (as in `fastcgi_no_cache`) forbids storing.
     pub no_store_condition: bool,
     /// How often the key was asked for, this time included ([`crate::Zone::count_use`]).
     pub uses: u32,
 }
 
-/// What the decision needs to know about the response.
+/// The facts of the response that the decision needs.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseFacts<'a> {
     /// Status code.
@@ -43,7 +43,7 @@ pub struct ResponseFacts<'a> {
 pub struct Storable {
     /// Freshness lifetime, counted from the response's generation.
     pub lifetime: Duration,
-    /// What gave the lifetime.
+    /// The source of the lifetime.
     pub source: LifetimeSource,
     /// Age when it was received (RFC 9111 §4.2.3).
     pub age_at_receipt: Duration,
@@ -53,13 +53,13 @@ pub struct Storable {
     pub stale_if_error: Duration,
     /// Never to be served stale on the response's own account.
     pub must_revalidate: bool,
-    /// What `Vary` selects by, with this request's values.
+    /// The fields of `Vary`, with this request's values.
     pub vary: Option<Arc<VaryKey>>,
     /// May be shared with collapsed requests but not stored, and why (minimum uses).
     pub share_only: Option<Reason>,
 }
 
-/// Most specific reason first: a response gets the same word whatever else is wrong with it.
+/// Most specific reason first: a response gets the same word whatever other reasons there are.
 ///
 /// # Errors
 /// The named reason why the response may not be stored or shared.

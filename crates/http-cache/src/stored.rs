@@ -1,12 +1,12 @@
-//! A stored response and its head: what the cache hands out. Once made it does not change, except
-//! that it notes when a fetch for a newer one last failed.
+//! A stored response and its head, which the cache hands out. Once made it does not change, except that
+//! it notes when a fetch for a newer one last failed.
 //!
 //! The head exists first: it is published to followers while the body still arrives. The stored
 //! response adds the body when all of it is there. Freshening on a 304 and a soft purge make a new
 //! stored response that shares the body of the old one.
 //!
-//! What a hit reads lies side by side, since in a large store each address is a wait for memory.
-//! The index holds both addresses, so that the two waits overlap:
+//! The parts that a hit reads lie side by side, since in a large store each address is a wait for
+//! memory. The index holds both addresses, so that the two waits overlap:
 //!
 //! ```text
 //!   index ─┬──► [ key ][ fields ][ body of up to 2 KB ] ◄─┐
@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// What came from the upstream before the body, handed to [`crate::Leader::publish_head`].
+/// The upstream's response before the body, handed to [`crate::Leader::publish_head`].
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseHead<'a> {
     /// Status code.
@@ -46,7 +46,7 @@ pub struct ResponseHead<'a> {
     pub reason: &'a [u8],
     /// The fields to keep and send; those that may not be stored are dropped here.
     pub fields: &'a [Field],
-    /// The body's length where the upstream said it; a body of another length is never stored.
+    /// The body's length, if the upstream declared it; a body of another length is never stored.
     pub declared_length: Option<u64>,
 }
 
@@ -78,9 +78,9 @@ pub struct StoredHead {
     pub stored_at: Millis,
     /// How old it was already (RFC 9111 §4.2.3: corrected initial age).
     pub age_at_receipt: Span,
-    /// From then on it is stale.
+    /// The time from which it is stale.
     pub expires_at: Millis,
-    /// What said so.
+    /// The source of the lifetime.
     pub lifetime_source: LifetimeSource,
     /// How long past `expires_at` the response may be served while it is refreshed (RFC 5861 §3).
     pub stale_while_revalidate: Span,
@@ -99,12 +99,12 @@ pub struct StoredHead {
 }
 
 impl StoredHead {
-    /// Puts together what came and what was decided.
+    /// Creates the head from the received one and the decision to store it.
     #[must_use]
     pub fn new(head: &ResponseHead<'_>, storable: &Storable, now: Millis) -> StoredHead {
         StoredHead {
             status: head.status,
-            // A copy: what was received is a slice of a whole buffer.
+            // A copy: the received phrase is a slice of a whole buffer.
             reason: head.reason.into(),
             fields: StoredFields::new(head.fields),
             declared_length: head.declared_length,
@@ -112,8 +112,8 @@ impl StoredHead {
         }
     }
 
-    /// This head after the upstream answered a validation with 304 (RFC 9111 §4.3.4). It is selected by what
-    /// `Vary` says from now on: the upstream stands by it for the fields of this request.
+    /// Returns this head after the upstream answered a validation with 304 (RFC 9111 §4.3.4). From now
+    /// on the `Vary` of the 304 selects it: the upstream confirms it for the fields of this request.
     #[must_use]
     pub fn freshened(&self, fields: &[Field], storable: &Storable, now: Millis) -> StoredHead {
         StoredHead {
@@ -121,7 +121,7 @@ impl StoredHead {
             reason: self.reason.clone(),
             fields: self.fields.freshened(fields),
             declared_length: self.declared_length,
-            // A 304 says nothing of how long the page takes.
+            // A 304 does not show how long the page takes.
             made_in: self.made_in,
             ..StoredHead::timed(storable, now)
         }
@@ -162,7 +162,7 @@ impl StoredHead {
         self.age_at_receipt.duration() + now.since(self.stored_at)
     }
 
-    /// Whether it may be served without asking.
+    /// Returns whether it may be served without asking.
     #[must_use]
     pub fn is_fresh(&self, now: Millis) -> bool {
         now < self.expires_at && !self.needs_validation()
@@ -174,7 +174,7 @@ impl StoredHead {
         self.lifetime_source == LifetimeSource::NoCache
     }
 
-    /// What it says of serving it stale.
+    /// Returns its rule about serving it stale.
     #[must_use]
     pub fn stale_rule(&self) -> StaleRule {
         match self.lifetime_source {
@@ -185,7 +185,7 @@ impl StoredHead {
         }
     }
 
-    /// How much of the freshness lifetime is left; zero when stale.
+    /// Returns how much of the freshness lifetime is left; zero when stale.
     #[must_use]
     pub fn fresh_for(&self, now: Millis) -> Duration {
         self.expires_at.since(now)
@@ -202,7 +202,7 @@ impl StoredHead {
         }
     }
 
-    /// For how long past its lifetime it may be shown at most, on its own account.
+    /// Returns how long past its lifetime it may be shown at most, on its own account.
     #[must_use]
     pub fn stale_windows(&self) -> Duration {
         let refreshed = self.stale_while_revalidate.duration();
@@ -232,7 +232,8 @@ impl StoredHead {
     }
 }
 
-/// A `Last-Modified` that is so much earlier than `Date` is beyond doubt, though two clocks have written them.
+/// A `Last-Modified` this much earlier than `Date` is beyond doubt, though two clocks have written
+/// them.
 const SURE_MODIFIED_SECONDS: i64 = 60;
 
 /// Bodies up to this lie behind their fields. The server copies as many behind the head anyway, and
@@ -248,19 +249,19 @@ pub struct StoredResponse {
     pub body: Body,
     /// The purge clock when the fetch began: a purge with a later stamp beats this response.
     pub stamp: Stamp,
-    /// Who else has a say in showing it.
+    /// The group or guard that also decides whether it is shown.
     pub(crate) bond: Bond,
     /// The body in content codings, see [`crate::encoded`].
     pub encoded_forms: Arc<EncodedForms>,
     /// When it last stood in for a fetch that failed.
     pub(crate) last_failure: LastFailure,
-    /// By what it is purged; the zone says so when it is stored.
+    /// The labels by which it is purged; the zone sets them when it is stored.
     pub(crate) labels: Labels,
-    /// Up to which stamp purges were compared with it and found to concern others.
+    /// The stamp up to which purges were compared with it and found to concern others.
     compared_until: NotedNumber,
 }
 
-/// What a stored response is bound to.
+/// A bond of a stored response to a private group or a guard.
 #[derive(Clone, Debug)]
 pub(crate) enum Bond {
     None,
@@ -269,8 +270,8 @@ pub(crate) enum Bond {
     Guard(Arc<Box<dyn Guard>>),
 }
 
-/// A number that grows while others read: all that changes about a stored response. What succeeds
-/// a response replaces it.
+/// A number that grows while others read: the only part of a stored response that changes. A response
+/// that follows another one replaces it.
 #[derive(Debug, Default)]
 struct NotedNumber(AtomicU64);
 
@@ -352,10 +353,10 @@ impl StoredResponse {
         self.labels.tags()
     }
 
-    /// Up to which stamp no purge has concerned it.
+    /// Returns the stamp up to which no purge has concerned it.
     #[inline]
     pub(crate) fn compared_until(&self) -> u64 {
-        // What was compared is only ever good news: nothing is read that depends on it.
+        // Relaxed: a late value only costs another comparison, and nothing is read that depends on it.
         self.compared_until.0.load(Relaxed)
     }
 
@@ -381,8 +382,8 @@ impl StoredResponse {
         self.encoded_forms.look_or_claim(encoding)
     }
 
-    /// The same response, and the block of memory that begins with `key` and has all in it that is
-    /// small.
+    /// Returns the response in a new layout, and the block of memory that begins with `key` and holds
+    /// all its small parts.
     pub(crate) fn laid_out(mut self, key: &[u8]) -> (Bytes, StoredResponse) {
         let mut block = Vec::with_capacity(self.block_len(key.len()));
         let mut put = |bytes: &[u8]| {
@@ -435,7 +436,7 @@ impl StoredResponse {
         self.body.file_slot().map_or(0, FileSlot::file_bytes)
     }
 
-    /// The same response, fresh until then.
+    /// Returns the response, fresh until that time at least.
     #[must_use]
     pub(crate) fn kept_until(&self, until: Millis) -> StoredResponse {
         let mut response = self.clone();
@@ -443,7 +444,7 @@ impl StoredResponse {
         response
     }
 
-    /// The same response, stale from `now` on (soft purge).
+    /// Returns the response, stale from `now` on (soft purge).
     #[must_use]
     pub fn expired(&self, now: Millis) -> StoredResponse {
         let mut response = self.clone();
@@ -464,8 +465,8 @@ impl StoredResponse {
     }
 
     /// Bytes of memory the response takes under a key of `key_len` bytes: key, body, fields and
-    /// bookkeeping as the allocator rounds them. The zone adds the index, and what encoded forms
-    /// and files take when they come.
+    /// bookkeeping as the allocator rounds them. The zone adds the index, and the memory of encoded
+    /// forms and files when they come.
     #[must_use]
     pub(crate) fn size_bytes(&self, key_len: usize) -> usize {
         let separate = match self.is_small() {
@@ -495,8 +496,8 @@ mod tests {
         assert!(size_of::<StoredResponse>() + 2 * size_of::<usize>() <= 256);
     }
 
-    /// The phrase and the fields of a proxied response are slices of what came in one read, with
-    /// the beginning of the body. Kept as such, 1 KB of page took 3 KB.
+    /// The phrase and the fields of a proxied response are slices of the bytes of one read, with the
+    /// beginning of the body. Kept as such, 1 KB of page took 3 KB.
     #[test]
     fn a_stored_head_holds_no_received_buffer() {
         let received = Bytes::from(b"HTTP/1.1 200 Fine\r\nX: 1\r\n\r\nbody".to_vec());

@@ -1,4 +1,4 @@
-//! What the tests share: fields from text, responses in one line, seeded random numbers.
+//! Helpers of the tests: fields from text, responses in one line, seeded random numbers.
 
 use crate::fields::{Field, NoFields};
 use crate::policy::Policy;

@@ -1,9 +1,9 @@
-//! Another place where a zone keeps responses: slower than memory, larger, and still there after a
-//! restart. What it is made of is not known here.
+//! Another place where a zone keeps responses: slower than memory, larger, and still there after a restart.
+//! Its implementation is not known here.
 //!
 //! A response that comes from there is a fetch that began at its stamp: it may be used if no purge that is
 //! written down since then names it ([`Zone::promote`](crate::Zone::promote)). So a tier is never searched
-//! for what a purge has hit. It writes the purges down instead, and gives them back at its next start
+//! for purged pages. It writes the purges down instead, and gives them back at its next start
 //! ([`Zone::recall`](crate::Zone::recall)).
 //!
 //! ```text
@@ -30,20 +30,20 @@ use std::time::Duration;
 /// Something of a tier that takes waiting.
 pub type TierFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Where responses are kept beside memory. No call waits for a disk: what takes waiting is a future.
+/// A store of responses beside memory. No call waits for a disk: work that waits is a future.
 pub trait Tier: fmt::Debug + Send + Sync {
-    /// Begins to write a purge down. What it names is removed from memory afterwards.
+    /// Begins to write a purge down. The purged responses are removed from memory afterwards.
     fn write_down(&self, target: PurgeTarget<'_>, mode: PurgeMode, stamp: Stamp, now: Millis);
 
     /// Resolves to `true` once all purges that were handed over so far hold, whatever happens to the server, and
     /// to `false` once it is known that they do not; `None`: they do.
     fn written_down(&self) -> Option<TierFuture<bool>>;
 
-    /// What is kept for a request that memory has nothing for.
+    /// Looks for a page that memory does not have.
     fn look(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> TierLook;
 
-    /// What becomes of a request whose [`TierLook::Coming`] has given a page: it may be of another variant,
-    /// and purges have come meanwhile.
+    /// Checks the page that [`TierLook::Coming`] has given for a request: it may be of another variant, or
+    /// purged meanwhile.
     fn look_at(
         &self,
         page: Arc<TierPage>,
@@ -52,10 +52,10 @@ pub trait Tier: fmt::Debug + Send + Sync {
         now: Millis,
     ) -> TierLook;
 
-    /// A response was stored in memory: what is kept under its key is older.
+    /// A response was stored in memory: the page under its key is older.
     fn note_stored(&self, key: &KeyRef<'_>, response: &Arc<StoredResponse>, now: Millis);
 
-    /// A response with a guard, which was stored before, is kept for so long by what it was made of.
+    /// A response with a guard, which was stored before, is kept for that time with its inputs `made_of`.
     fn note_kept(
         &self,
         key: &KeyRef<'_>,
@@ -69,11 +69,11 @@ pub trait Tier: fmt::Debug + Send + Sync {
     /// A stored response is asked for again and again, and has not left memory.
     fn note_wanted(&self, key: &[u8], response: &Arc<StoredResponse>, now: Millis);
 
-    /// Itself, for whoever made it.
+    /// Returns itself, for its maker.
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
-/// What a tier has for a request.
+/// The result of looking in a tier.
 pub enum TierLook {
     /// Nothing.
     Nothing,
@@ -95,7 +95,7 @@ pub struct TierPage {
     pub body: TierBody,
 }
 
-/// Where a body is.
+/// The bytes of a body, or their place.
 #[derive(Clone, Debug)]
 pub enum TierBody {
     /// It was read.
@@ -109,7 +109,7 @@ pub enum TierBody {
 pub struct FilePart {
     /// The file.
     pub file: Arc<File>,
-    /// Where the part begins.
+    /// The offset of the part in the file.
     pub offset: u64,
     /// How many bytes it has.
     pub len: u64,

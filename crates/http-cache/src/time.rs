@@ -26,7 +26,7 @@ impl Millis {
         Millis(self.0.saturating_sub(as_millis(duration)))
     }
 
-    /// How long after `earlier` this is; zero when it is not after it.
+    /// Returns how long after `earlier` this is; zero when it is not after it.
     #[must_use]
     pub fn since(self, earlier: Millis) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
@@ -54,15 +54,15 @@ impl From<Duration> for Span {
 }
 
 impl Span {
-    /// As a duration.
+    /// Returns the span as a duration.
     #[must_use]
     pub fn duration(self) -> Duration {
         Duration::from_millis(self.millis)
     }
 }
 
-/// A length of time in two bytes, to eleven significant bits: what there is room for in a stored
-/// response. Up to an hour; what is longer counts as the longest.
+/// A length of time in two bytes, to eleven significant bits: a stored response has no room for
+/// more. Up to an hour; a longer time counts as the longest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoughSpan(u16);
 
@@ -80,7 +80,7 @@ impl From<Duration> for RoughSpan {
 }
 
 impl RoughSpan {
-    /// As it is kept elsewhere.
+    /// Returns the bits that a record stores.
     pub(crate) fn bits(self) -> u16 {
         self.0
     }
@@ -90,7 +90,7 @@ impl RoughSpan {
         RoughSpan(bits)
     }
 
-    /// In microseconds.
+    /// Returns the span in microseconds.
     #[must_use]
     #[inline]
     pub fn micros(self) -> u64 {

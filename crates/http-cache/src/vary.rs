@@ -20,18 +20,18 @@ const MAX_NAMES: usize = 16;
 /// Bound on the values kept per variant; a client chooses them, so they must not fill the memory.
 const MAX_VALUES_BYTES: usize = 8 * 1024;
 
-/// Stands before the name of a cookie by which variants are told apart. No field is called so: `=`
-/// cannot stand in the name of one (RFC 9110 §5.6.2).
+/// The prefix of a cookie's name among the names of fields. No field has such a name: `=` cannot stand in
+/// the name of one (RFC 9110 §5.6.2).
 pub const ONE_COOKIE: &str = "cookie=";
 
-/// What a response varies on.
+/// The fields that a response varies on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VarySpec {
     /// Lower case, sorted, each once.
     names: Vec<String>,
 }
 
-/// What a response varies on, and the values for which it was made.
+/// The fields that a response varies on, and the values for which it was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryKey {
     spec: Arc<VarySpec>,
@@ -83,7 +83,7 @@ impl VaryKey {
         }))
     }
 
-    /// Of its parts, as they were kept elsewhere.
+    /// Creates a key from its parts in a record.
     pub(crate) fn of_parts(spec: VarySpec, values: &[u8]) -> VaryKey {
         VaryKey {
             spec: Arc::new(spec),
@@ -91,7 +91,7 @@ impl VaryKey {
         }
     }
 
-    /// The values of a request for what a response is known to vary on.
+    /// Creates the key of a request for the fields that a response is known to vary on.
     #[must_use]
     pub(crate) fn for_request(spec: Arc<VarySpec>, request: &dyn RequestFields) -> VaryKey {
         let mut values = Vec::new();
@@ -102,7 +102,7 @@ impl VaryKey {
         }
     }
 
-    /// What the response varies on.
+    /// Returns the fields that the response varies on.
     #[must_use]
     pub fn spec(&self) -> &Arc<VarySpec> {
         &self.spec
@@ -115,7 +115,7 @@ impl VaryKey {
     }
 
     /// The fields of a request that selects it, where it is chosen by content negotiation alone
-    /// (RFC 9110 §12.5); none where another field has a value: that one is of one visitor.
+    /// (RFC 9110 §12.5); none if another field has a value: that one is of one visitor.
     #[must_use]
     pub fn negotiated(&self) -> Option<Vec<(String, Vec<u8>)>> {
         let mut fields = Vec::new();
@@ -138,7 +138,7 @@ impl VaryKey {
         Some(fields)
     }
 
-    /// Whether a request with these fields selects it.
+    /// Returns whether a request with these fields selects it.
     #[must_use]
     pub fn matches<F: RequestFields + ?Sized>(&self, request: &F) -> bool {
         let mut values = Vec::new();
@@ -163,7 +163,7 @@ impl VaryKey {
 }
 
 impl VarySpec {
-    /// Of names in lower case, each once.
+    /// Creates a spec from names in lower case, each once.
     pub(crate) fn of_names(mut names: Vec<String>) -> VarySpec {
         names.sort_unstable();
         VarySpec { names }
@@ -234,7 +234,7 @@ fn plain(name: &str, request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
 
 /// The language ranges in lower case, and a weight where it is not 1. Their order stays: applications
 /// choose the first of one weight, or the first of all, and one visitor must not get a page that was made
-/// for the order of another. Where one of them cannot be read, the values stay as they were sent.
+/// for the order of another. If one of them cannot be read, the values stay as they were sent.
 fn accept_language(request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     let mut is_plain = false;
@@ -371,7 +371,7 @@ mod tests {
         let language = |value: &str| format!("Accept-Language: {value}");
         for (left, right, expected) in [
             ("en, de", "en,de", true),
-            // The first is what many applications take, whatever its weight.
+            // Many applications take the first, whatever its weight.
             ("en, de", "de,en", false),
             ("en;q=0.5, de", "de, en;q=0.5", false),
             ("en, de", "eN , De", true),
@@ -382,7 +382,7 @@ mod tests {
             ("de;q=0", "de", false),
             ("de-DE", "de-de", true),
             ("de", "*", false),
-            // What cannot be read stays as it is.
+            // An unreadable value stays as it is.
             ("de;x=1, en", "en, de;x=1", false),
             ("de;q=2, en", "en, de;q=2", false),
             ("d\u{e4}, en", "en, d\u{e4}", false),

@@ -5,15 +5,15 @@
 use crate::field_name::same_name;
 use crate::request::RequestView;
 
-/// Whether the client takes `coding` (`gzip`, `br`, `zstd`). Like nginx, only
-/// the first Accept-Encoding field counts.
+/// Returns whether the client takes `coding` (`gzip`, `br`, `zstd`). Like nginx, only the first
+/// Accept-Encoding field counts.
 pub fn accepts<'r>(head: impl Into<RequestView<'r>>, coding: &[u8]) -> bool {
     head.into()
         .field("accept-encoding")
         .is_some_and(|value| value_accepts(value, coding))
 }
 
-/// The same for a field value. Of a coding named twice, the first counts.
+/// Does a field value accept `coding`? If a coding is named twice, the first counts.
 pub fn value_accepts(value: &[u8], coding: &[u8]) -> bool {
     value_weight(value, coding) > 0
 }
@@ -22,7 +22,7 @@ pub fn value_accepts(value: &[u8], coding: &[u8]) -> bool {
 pub const MOST: u16 = 1000;
 
 /// The weight that a field value gives to `coding` (RFC 9110 §12.4.2), in
-/// thousandths; 0 where it is not taken.
+/// thousandths; 0 if it is not taken.
 pub fn value_weight(value: &[u8], coding: &[u8]) -> u16 {
     value
         .split(|&byte| byte == b',')
@@ -44,7 +44,7 @@ fn weight_of(coding: &[u8], element: &[u8]) -> Option<u16> {
     }
 }
 
-/// The weight of a parameter `q=0.5`, without its semicolon; 0 for what cannot be read.
+/// The weight of a parameter `q=0.5`, without its semicolon; 0 if it cannot be read.
 fn weight_of_parameter(parameter: &[u8]) -> u16 {
     match parameter.trim_ascii() {
         [b'q' | b'Q', b'=', weight @ ..] => thousandths(weight).unwrap_or(0),
@@ -52,7 +52,7 @@ fn weight_of_parameter(parameter: &[u8]) -> u16 {
     }
 }
 
-/// A weight (RFC 9110 §12.4.2) such as `0`, `0.5` or `1.000`, in thousandths; `None` for what is no weight.
+/// A weight (RFC 9110 §12.4.2) such as `0`, `0.5` or `1.000`, in thousandths; `None` for any other text.
 pub fn thousandths(weight: &[u8]) -> Option<u16> {
     let (whole, decimals) = match weight {
         [whole @ (b'0' | b'1')] => (whole, &[][..]),

@@ -10,7 +10,7 @@
 use crate::date;
 use crate::request::RequestView;
 
-/// What is known about the response that would be sent.
+/// The validators of the response that would be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validators<'a> {
     /// The ETag field's value, with quotes and `W/`.
@@ -31,7 +31,7 @@ pub enum IfModifiedSince {
     Off,
 }
 
-/// What the conditions ask for.
+/// The verdict of the conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Answer in full, or with ranges if asked for.
@@ -75,8 +75,8 @@ pub fn evaluate<'r>(
     }
 }
 
-/// Whether a Range field may be honoured: there is no If-Range, or it names
-/// exactly what would be sent (RFC 9110 §13.1.5). Otherwise ignore Range.
+/// Returns whether a Range field may be honoured: there is no If-Range, or it names exactly the
+/// response that would be sent (RFC 9110 §13.1.5). Otherwise ignore Range.
 pub fn range_applies<'r>(head: impl Into<RequestView<'r>>, validators: Validators<'_>) -> bool {
     match head.into().field("if-range") {
         None => true,
@@ -95,7 +95,7 @@ enum Comparison {
     Weak,
 }
 
-/// Whether `*` or a tag of `list` matches. RFC 9110 §8.8.3.2.
+/// Returns whether `*` or a tag of `list` matches. RFC 9110 §8.8.3.2.
 fn matches_list(list: &[u8], etag: Option<&[u8]>, comparison: Comparison) -> bool {
     if list == b"*" {
         return true;
@@ -115,7 +115,7 @@ fn matches_list(list: &[u8], etag: Option<&[u8]>, comparison: Comparison) -> boo
 
 struct EntityTag<'a> {
     weak: bool,
-    /// With its quotes.
+    /// The tag with its quotes.
     opaque: &'a [u8],
 }
 
@@ -131,8 +131,8 @@ impl<'a> EntityTag<'a> {
     }
 }
 
-/// The first tag of a list and what follows it; `None` at the end or at what is not a tag. A comma
-/// inside quotes is part of the tag.
+/// Returns the first tag of a list and the rest; `None` at the end or at a text that is not a tag. A
+/// comma inside quotes is part of the tag.
 fn next_tag(list: &[u8]) -> Option<(EntityTag<'_>, &[u8])> {
     let separators = list
         .iter()

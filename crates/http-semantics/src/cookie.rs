@@ -11,7 +11,7 @@ pub fn find<'r>(head: impl Into<RequestView<'r>>, name: &[u8]) -> Option<&'r [u8
         .find_map(|value| find_in(value, name))
 }
 
-/// The same in one field value.
+/// Returns the value of the cookie `name` in one field value.
 pub fn find_in<'v>(value: &'v [u8], name: &[u8]) -> Option<&'v [u8]> {
     pairs(value)
         .find(|(cookie, _)| cookie.eq_ignore_ascii_case(name))

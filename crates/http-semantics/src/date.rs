@@ -130,7 +130,7 @@ fn number(digits: &[u8]) -> Option<i64> {
     })
 }
 
-/// The days from 1970 to a date of a year of four digits, in the Gregorian calendar; none where its month has no such day.
+/// The days from 1970 to a date of a year of four digits, in the Gregorian calendar; none if its month has no such day.
 fn days_since_1970(year: i64, month: i64, day: i64) -> Option<i64> {
     const DAYS_BEFORE: [i64; 13] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365];
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);

@@ -14,8 +14,8 @@ pub fn hex_digits(bytes: &[u8]) -> impl Iterator<Item = u8> {
         .flat_map(move |byte| [digit(byte >> 4), digit(*byte)])
 }
 
-/// Which bytes are written as `%XX`. Control characters, space and bytes from
-/// 0x7F always are, except that memcached keys may have the latter.
+/// The bytes that are written as `%XX`. Control characters, space and bytes from 0x7F
+/// always are, except that memcached keys may have the latter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {
     /// A path (proxying, redirects): `"#%<>?\^` and `` `{|} ``.
@@ -99,8 +99,8 @@ pub fn escape_html(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// Decodes `%XX`. As in nginx, a broken escape loses its `%` (and, if the first
-/// digit was good, that digit and what followed it); at the end it is dropped.
+/// Decodes `%XX`. Like in nginx, a broken escape loses its `%` (and, if the first digit
+/// was good, that digit and the next character); at the end it is dropped.
 pub fn unescape(bytes: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr(b'%', bytes).is_none() {
         return Cow::Borrowed(bytes);

@@ -1,9 +1,9 @@
-//! Excerpts of what a peer sent, for error messages.
+//! Excerpts of a peer's bytes, for error messages.
 
 use std::fmt;
 
-/// A short piece of what was sent, for the log. Shown with control characters,
-/// quotes and bytes above 0x7E escaped, so that a peer cannot write log lines.
+/// A short piece of the bytes sent, for the log. Shown with control characters, quotes
+/// and bytes above 0x7E escaped, so that a peer cannot write log lines.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Excerpt(Box<[u8]>);
 

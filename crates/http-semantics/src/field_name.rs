@@ -3,7 +3,7 @@
 
 use byte_scan as scan;
 
-/// Whether two names are the same but for the case of ASCII letters.
+/// Returns whether two names are the same but for the case of ASCII letters.
 ///
 /// ```
 /// assert!(http_semantics::same_name(b"Content-Length", b"content-length"));
@@ -37,7 +37,8 @@ fn short_word(bytes: &[u8]) -> Option<u64> {
     Some(u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last)))
 }
 
-/// Whether `variable` (lower case, `_` for `-`) is how variables spell the name `field`.
+/// Returns whether `variable` (lower case, `_` for `-`) is how variables spell the name
+/// `field`.
 ///
 /// ```
 /// assert!(http_semantics::is_spelt(b"content_length", b"Content-Length"));
@@ -75,8 +76,8 @@ fn spelling(word: u64) -> u64 {
     lower(word) ^ ((dashes >> 7) * u64::from(b'-' ^ b'_'))
 }
 
-/// Whether two words of names are the same: they may differ in the bit that tells capitals
-/// from small letters, and that in letters.
+/// Returns whether two words of names are the same: letters may differ in the bit for
+/// capitals, and no other byte may differ.
 #[inline]
 fn same_word(one: u64, other: u64) -> bool {
     let different = one ^ other;
@@ -87,7 +88,8 @@ fn same_word(one: u64, other: u64) -> bool {
 #[inline]
 fn lower(word: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
-    // The highest bit of each byte says: at least `A`, more than `Z`, no ASCII.
+    // The highest bit of each byte of these words means: at least `A`, more than `Z`, not
+    // ASCII.
     let low = word & (0x7f * EACH);
     let at_least_a = low + (0x80 - b'A' as u64) * EACH;
     let above_z = low + (0x7f - b'Z' as u64) * EACH;

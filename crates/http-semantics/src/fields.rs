@@ -45,7 +45,7 @@ impl Fields {
             .map(|(_, value)| value)
     }
 
-    /// Whether there is a field `name`.
+    /// Returns whether there is a field `name`.
     pub fn contains(&self, name: impl AsRef<[u8]>) -> bool {
         self.value(name).is_some()
     }
@@ -83,7 +83,7 @@ impl Fields {
         self.0.len() != before
     }
 
-    /// Keeps the fields for which `keep(name, value)` says so.
+    /// Keeps the fields for which `keep(name, value)` is true.
     pub fn retain(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) {
         self.0.retain(|(name, value)| keep(name, value));
     }
@@ -98,7 +98,7 @@ impl Fields {
         &self.0
     }
 
-    /// How many field lines.
+    /// Returns how many field lines.
     pub fn len(&self) -> usize {
         self.0.len()
     }

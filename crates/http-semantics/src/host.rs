@@ -1,8 +1,7 @@
-//! Host names as clients send them, in the Host field or in an absolute-form
-//! target: validated (RFC 3986 §3.2.2, as nginx since 1.29.4), lowercased,
-//! without port and without the trailing dot. What passes here has no slash, no
-//! white space and no control character, so it may go into logs, cache keys and
-//! `server_name` matching.
+//! Host names as clients send them, in the Host field or in an absolute-form target:
+//! validated (RFC 3986 §3.2.2, as nginx since 1.29.4), lowercased, without port and
+//! without the trailing dot. A name that passes has no slash, no white space and no
+//! control character, so it may go into logs, cache keys and `server_name` matching.
 
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
@@ -48,7 +47,7 @@ pub fn parse_host(bytes: &[u8]) -> Option<Host<'_>> {
     Some(Host { name, port })
 }
 
-/// What a byte is in a name: most need no second look.
+/// The class of a byte in a name: most need no second look.
 const PLAIN: u8 = 0;
 const UPPER: u8 = 1;
 const DOT: u8 = 2;
@@ -112,7 +111,7 @@ fn scan_reg_name(bytes: &[u8]) -> Option<(usize, bool)> {
     Some((at, has_upper))
 }
 
-/// How many bytes that need no second look `bytes` begin with.
+/// Returns how many bytes that need no second look `bytes` begin with.
 #[inline]
 fn plain_len(bytes: &[u8]) -> usize {
     let plain = |&&byte: &&u8| NAME_BYTES[usize::from(byte)] == PLAIN;

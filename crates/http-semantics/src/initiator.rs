@@ -3,16 +3,16 @@
 //!
 //! Browsers send `Origin` with each method but GET and HEAD, and pages cannot change it (Fetch
 //! Standard §3.1). To an `https` or loopback address they also send `Sec-Fetch-Site` (Fetch Metadata).
-//! Elsewhere a GET tells no more than `Referer`, which a page may leave out; but each browser sends
-//! `Accept-Language`, which a page can change and not leave out.
+//! Elsewhere a GET has no more evidence than `Referer`, which a page may leave out; but each browser
+//! sends `Accept-Language`, which a page can change and not leave out.
 
 use crate::host::{Host, parse_host};
 use crate::request::RequestView;
 
-/// On whose behalf a client sent a request.
+/// The party on whose behalf a client sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initiator {
-    /// Nothing tells of a browser.
+    /// No field shows a browser.
     Program,
     /// A browser, for a page of the request's own host, or for its user alone.
     OwnSite,

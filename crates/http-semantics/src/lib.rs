@@ -1,6 +1,6 @@
-//! What the parts of HTTP messages mean (RFC 9110), whatever version carries them: the
-//! target and the host, fields, their names and lists, conditions, ranges, cookies, content
-//! codings, dates, status codes, escaping, excerpts for messages.
+//! The semantics of HTTP messages (RFC 9110), whatever version carries them: the target and
+//! the host, fields, their names and lists, conditions, ranges, cookies, content codings,
+//! dates, status codes, escaping, excerpts for messages.
 //!
 //! Everything here is a function from values to values. Nothing knows how a message is
 //! framed or parsed: that is the matter of a codec, such as `http1`. Nothing opens a

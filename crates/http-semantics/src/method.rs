@@ -1,6 +1,6 @@
-//! Request methods, as far as the server tells them apart, and what each of them means.
+//! Request methods that the server distinguishes, and their meaning.
 
-/// Methods that the server itself tells apart.
+/// A method that the server itself distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     Get,
@@ -44,7 +44,7 @@ impl Method {
         )
     }
 
-    /// Makes what is stored for its target out of date once it has succeeded (RFC 9111 §4.4): it is
+    /// Makes responses stored for its target out of date once it has succeeded (RFC 9111 §4.4): it is
     /// unsafe, or the server does not know whether it is. PURGE is left out, since the server itself
     /// decides who may purge.
     #[must_use]
@@ -52,13 +52,13 @@ impl Method {
         self.is_write() || self == Method::Other
     }
 
-    /// Asks for what is there (RFC 9110 §9.2.1).
+    /// Asks for a representation of the target (RFC 9110 §9.2.1).
     #[must_use]
     pub fn is_read(self) -> bool {
         matches!(self, Method::Get | Method::Head)
     }
 
-    /// Sending it twice means what sending it once means (RFC 9110 §9.2.2).
+    /// Sending it twice has the effect of sending it once (RFC 9110 §9.2.2).
     #[must_use]
     pub fn is_idempotent(self) -> bool {
         !matches!(

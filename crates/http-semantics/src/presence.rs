@@ -1,6 +1,6 @@
 //! Which fields a head may have: one bit for each of its names, so that asking
 //! for a field that is not there (most questions) costs a test of a bit and no
-//! walk through the list. Two names may share a bit; a set bit says "look".
+//! walk through the list. Two names may share a bit; a set bit means "look".
 
 /// Noted while a head is parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,13 +29,13 @@ impl Presence {
         self.once |= bit;
     }
 
-    /// False where no field of this name was noted, in whatever case.
+    /// False if no field of this name was noted, in whatever case.
     #[inline]
     pub fn may_have(self, name: &[u8]) -> bool {
         self.once & bit(name) != 0
     }
 
-    /// False where each field of `other` was noted once at most.
+    /// False if each field of `other` was noted once at most.
     #[inline]
     pub fn may_repeat(self, other: Presence) -> bool {
         self.again & other.once != 0

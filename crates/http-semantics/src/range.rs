@@ -2,7 +2,7 @@
 //! response of known length are asked for. `If-Range` comes before
 //! (`conditional.rs`).
 
-/// What a Range field asks for.
+/// The ranges of a Range field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranges {
     /// 206 with these parts, in the order asked for: first byte, byte after the

@@ -1,7 +1,6 @@
-//! The head of a request as values: method, target, version and fields, as spans of
-//! the bytes they came in, and the questions one asks of them. Who made it of which
-//! bytes is the matter of a codec (`http1`); what the fields say is that of the other
-//! files here.
+//! The head of a request as values: method, target, version and fields, as spans of the
+//! bytes they came in, and the questions one asks of them. Parsing the bytes is the matter
+//! of a codec (`http1`); the meaning of the fields is that of the other files here.
 //!
 //! Looking up a field is on the path of every cache hit: it allocates nothing, and a
 //! field that is not there is hardly looked for (`presence.rs`).
@@ -30,7 +29,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// As logs and `$server_protocol` show it.
+    /// Returns the version in the form of logs and `$server_protocol`.
     pub fn as_str(self) -> &'static str {
         match self {
             Version::Http09 => "HTTP/0.9",
@@ -42,8 +41,8 @@ impl Version {
     }
 }
 
-/// Where the parts of a request head are; spans count from the head's first
-/// byte, leading empty lines included.
+/// The positions of the parts of a request head; spans count from the head's first byte,
+/// leading empty lines included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLine {
     /// Length of the whole head in bytes, up to and with the empty line.
@@ -58,11 +57,12 @@ pub struct RequestLine {
     pub version: Version,
     /// Field lines left out because of their names (`ignore_invalid_headers`).
     pub ignored_fields: usize,
-    /// Which fields follow it, roughly.
+    /// The fields that follow it, roughly.
     pub presence: Presence,
 }
 
-/// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
+/// Returns whether the client waits for `100 Continue` before it sends the body (RFC 9110
+/// §10.1.1).
 pub fn expects_continue<'a>(head: impl Into<RequestView<'a>>) -> bool {
     let head = head.into();
     head.version() >= Version::Http11
@@ -76,25 +76,25 @@ pub fn expects_continue<'a>(head: impl Into<RequestView<'a>>) -> bool {
 pub struct RequestHead {
     /// The head as it came.
     pub bytes: Bytes,
-    /// Where its first line's parts are.
+    /// The positions of its first line's parts.
     pub line: RequestLine,
-    /// Where its fields are.
+    /// The positions of its fields.
     pub fields: Vec<FieldSpan>,
 }
 
-/// A parsed head that borrows everything: what the hit path uses.
+/// A parsed head that borrows everything, for the hit path.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestView<'a> {
     /// The bytes the spans count in.
     pub bytes: &'a [u8],
-    /// Where the first line's parts are.
+    /// The positions of the first line's parts.
     pub line: &'a RequestLine,
-    /// Where the fields are.
+    /// The positions of the fields.
     pub fields: &'a [FieldSpan],
 }
 
 impl RequestHead {
-    /// The same head, borrowed.
+    /// Borrows the head.
     pub fn view(&self) -> RequestView<'_> {
         RequestView {
             bytes: &self.bytes,
@@ -278,16 +278,17 @@ impl<'a> RequestView<'a> {
             .map(move |field| field.value.of(self.bytes))
     }
 
-    /// False where there is surely no field `name` (any case).
+    /// False if there is surely no field `name` (any case).
     #[inline]
     pub fn may_have(self, name: &[u8]) -> bool {
         self.line.presence.may_have(name)
     }
 
-    /// The same of a name as variables spell it, with `_` for `-`.
+    /// False if there is surely no field with this name as variables spell it, with `_`
+    /// for `-`.
     #[inline]
     pub fn may_have_spelt(self, variable: &[u8]) -> bool {
-        // What the bits tell of a name is the same in either spelling but at its ends.
+        // The bits are the same for either spelling of a name, but at its ends.
         variable.starts_with(b"_") || variable.ends_with(b"_") || self.may_have(variable)
     }
 

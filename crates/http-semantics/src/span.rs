@@ -35,7 +35,7 @@ impl Span {
         self.end.saturating_sub(self.start) as usize
     }
 
-    /// Whether the span names no byte.
+    /// Returns whether the span names no byte.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -45,8 +45,8 @@ impl Span {
 /// space) are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FieldSpan {
-    /// Where the field name is.
+    /// The position of the field name.
     pub name: Span,
-    /// Where the field value is.
+    /// The position of the field value.
     pub value: Span,
 }

@@ -49,7 +49,7 @@ pub fn reason(status: u16) -> Option<&'static str> {
     })
 }
 
-/// Is `phrase` what is written for this status where there is no other?
+/// Is `phrase` the one that is written for this status by default?
 pub fn is_usual(status: u16, phrase: &[u8]) -> bool {
     let usual = reason(status).filter(|_| shown(status) == status);
     usual.is_some_and(|usual| usual.as_bytes() == phrase)
@@ -64,7 +64,8 @@ pub fn shown(status: u16) -> u16 {
     }
 }
 
-/// The title of nginx's page where it says something else than the status line, and what its body says below the status.
+/// Returns the title of nginx's page if it differs from the status line, and the text of
+/// its body below the status.
 pub fn page_title(status: u16) -> Option<(&'static str, Option<&'static str>)> {
     Some(match status {
         302 => ("302 Found", None),

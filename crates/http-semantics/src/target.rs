@@ -1,10 +1,10 @@
-//! The request target, read: its form, the authority of an absolute-form one,
-//! the decoded and normalised path (what locations match), the query and the
-//! raw text (`$request_uri`).
+//! The request target, read: its form, the authority of an absolute-form one, the decoded
+//! and normalised path (which locations match), the query and the raw text
+//! (`$request_uri`).
 //!
-//! Normalising is nginx's: percent-decoding, `.` and `..` segments resolved
-//! (also when encoded), slashes merged if asked, `#` and what follows cut. A
-//! target that needs none of it, nearly every one, borrows.
+//! Normalising is nginx's: percent-decoding, `.` and `..` segments resolved (also when
+//! encoded), slashes merged if asked, `#` and the rest cut. A target that needs none of
+//! it, nearly every one, borrows.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -58,7 +58,7 @@ pub struct Target<'a> {
     /// Decoded and normalised; begins with `/` in origin and absolute form,
     /// is empty in authority form and `*` in asterisk form.
     pub path: Cow<'a, [u8]>,
-    /// What follows `?`, as sent, without fragment.
+    /// The part after `?`, as sent, without fragment.
     pub query: Option<&'a [u8]>,
     /// Path and query as sent, without scheme and authority.
     pub raw: &'a [u8],
@@ -166,7 +166,7 @@ pub fn request_host<'a>(
     }
 }
 
-/// What follows `scheme://`, if `target` begins so.
+/// Returns the part after `scheme://`, if `target` begins so.
 fn split_scheme(target: &[u8]) -> Option<&[u8]> {
     let colon = memchr::memchr(b':', target)?;
     let (scheme, rest) = target.split_at(colon);
@@ -179,7 +179,7 @@ fn split_scheme(target: &[u8]) -> Option<&[u8]> {
 
 /// Path and query of a target that the server itself was given (`try_files`,
 /// `error_page`, `X-Accel-Redirect` and the like), cut at the first `?` and as
-/// they are; `None` where there is no `?`.
+/// they are; `None` if there is no `?`.
 pub fn split_query(target: &[u8]) -> (&[u8], Option<&[u8]>) {
     let mark = memchr::memchr(b'?', target).unwrap_or(target.len());
     let (path, query) = target.split_at(mark);
@@ -220,7 +220,7 @@ fn split_plain(raw: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     Some((path, raw.get(mark + 1..end)))
 }
 
-/// Where in a segment the writing end of the path is.
+/// The state of the path's writing end within a segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Segment {
     /// In a segment like any other.
@@ -233,7 +233,7 @@ enum Segment {
     DotDot,
 }
 
-/// Decodes and resolves path and query; `None` where nginx answers 400.
+/// Decodes and resolves path and query; `None` if nginx answers 400.
 ///
 /// An encoded `/` or `.` counts like a plain one (so `%2e%2e` climbs), an
 /// encoded `%`, `#` or `?` is an ordinary byte.

@@ -224,7 +224,7 @@ fn serve_ours(script: &[Vec<u8>], body: &Bytes) -> Run {
 struct Script<'a> {
     batches: std::slice::Iter<'a, Vec<u8>>,
     written: &'a Cell<usize>,
-    /// What is left of a batch.
+    /// The rest of a batch.
     rest: &'a [u8],
     /// Requests that were answered, and that were given.
     answered: &'a Cell<usize>,

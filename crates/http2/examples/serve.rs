@@ -108,7 +108,7 @@ fn write(
     output: &mut Output,
 ) -> io::Result<()> {
     loop {
-        // Its error is told by the next call that receives; the GOAWAY is in the output.
+        // The next call that receives returns its error; the GOAWAY is in the output.
         let _ = connection.take_output(output, Instant::now());
         while let Some(_notice) = connection.next_notice() {}
         if output.is_empty() {

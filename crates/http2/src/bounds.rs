@@ -1,18 +1,18 @@
-//! Bounds for what costs us more than it costs the peer, each with its reason. A peer that exceeds
-//! one is told to calm down: GOAWAY with ENHANCE_YOUR_CALM.
+//! Bounds for frames that cost us more than they cost the peer, each with its reason. A peer that
+//! exceeds one gets GOAWAY with ENHANCE_YOUR_CALM.
 //!
-//! Each kind of frame in question has an allowance. It begins full (`burst`), is used up by
-//! one for each frame, and comes back with time (`per_second`) and with useful work: what an
-//! honest client sends more of, the more it downloads, earns by bytes; what stands
-//! in relation to requests earns by answered requests. So a connection of many hours is not
-//! ended for what it did in all of them together, and a flood ends within moments.
+//! Each kind of frame in question has an allowance. It begins full (`burst`), is used up by one
+//! for each frame, and comes back with time (`per_second`) and with useful work: frames that an
+//! honest client sends more of, the more it downloads, earn by bytes; frames in relation to
+//! requests earn by answered requests. So a connection of many hours is not ended for the sum of
+//! its frames, and a flood ends within moments.
 //!
-//! Also here: bounds of what is kept.
+//! Also here: bounds of kept memory.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// What a client sent too much of.
+/// The kind of frames that a client sent too many of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flood {
     /// Requests that the client took back (CVE-2023-44487, "rapid reset").
@@ -48,7 +48,7 @@ struct Bound {
     burst: u32,
     /// How much of it comes back each second.
     per_second: u32,
-    /// What else brings it back.
+    /// Further events that give it back.
     earns: Earning,
 }
 
@@ -62,15 +62,16 @@ enum Earning {
     Nothing,
 }
 
-/// So much body brings back one frame of each kind that is in relation to it: clients send
-/// a WINDOW_UPDATE for stream and connection each 4 KB at most, and a PING for each
+/// The bytes of bodies that bring back one frame of each kind that is in relation to them: clients
+/// send a WINDOW_UPDATE for stream and connection each 4 KB at most, and a PING for each
 /// round-trip while data come.
 const EARNING_BYTES: u64 = 1024;
 
-/// In the order of [`Flood`], which [`bound`] checks. Rates are what costs well below a hundredth of a core.
+/// The bounds in the order of [`Flood`], which [`bound`] checks. The rates cost well below a
+/// hundredth of a core.
 static BOUNDS: [Bound; 11] = [
-    // A browser that leaves a page takes back all that is open (128 by default); twice that much at
-    // once. Then as many as are answered.
+    // A browser that leaves a page takes back all that is open (128 by default); twice that much
+    // at once. Then one for each answered request.
     bound(0, Flood::Resets, 256, 16, Earning::Requests),
     // Honest clients make next to none; a broken one shall see its 400s.
     bound(1, Flood::StreamErrors, 100, 1, Earning::Nothing),
@@ -99,7 +100,7 @@ static BOUNDS: [Bound; 11] = [
     bound(8, Flood::TinyData, 2000, 100, Earning::Bytes),
     // A window that is used up ends with a small piece, once for each WINDOW_UPDATE.
     bound(9, Flood::TinyWindows, 1000, 50, Earning::Bytes),
-    // What was under way when we reset a stream: at most a window full of frames.
+    // Frames under way when we reset a stream: at most a window full of frames.
     bound(10, Flood::IgnoredFrames, 1000, 20, Earning::Bytes),
 ];
 
@@ -121,7 +122,7 @@ pub(crate) const TINY_PIECE_BYTES: usize = 256;
 /// A field block may have this many times the bytes that a head may have, and decode to as
 /// many, before the connection ends. Up to that its request is answered with a status.
 pub(crate) const BLOCK_TO_LIST: usize = 2;
-/// What a block may have at least, whatever the limit for heads.
+/// The least bound of a block, whatever the limit for heads.
 pub(crate) const MIN_BLOCK_BYTES: usize = 16 * 1024;
 
 /// How many closed streams are remembered, to tell frames that were under way when we reset a
@@ -131,24 +132,24 @@ pub(crate) const REMEMBERED_STREAMS: usize = 128;
 /// streams that may be open; browsers send one at most).
 pub(crate) const REMEMBERED_PRIORITIES: usize = 32;
 
-/// So much of a body may wait for its turn, beyond which no more of it should be given: what is written
-/// in one turn, and the next piece is read from its file meanwhile.
+/// The bytes of a body that may wait for its turn; no more should be given beyond them: one turn
+/// writes as much, and the next piece is read from its file meanwhile.
 pub(crate) const STREAM_QUEUE_BYTES: usize = 64 * 1024;
-/// The same for all bodies of a connection: some of one urgency take turns, and what is written at once
-/// has [`OUTPUT_BYTES`].
+/// The bound for all bodies of a connection: some of one urgency take turns, and one write takes
+/// [`OUTPUT_BYTES`].
 pub(crate) const CONNECTION_QUEUE_BYTES: usize = 256 * 1024;
-/// Of what waits, a client must take so much in each time that a stream has
+/// The bytes of a waiting body that a client must take in the time that a stream has
 /// ([`crate::Connection::reset_stalled`]): a byte now and then does not keep a stream.
 pub(crate) const LEAST_PROGRESS_BYTES: usize = 4096;
 
-/// No more bytes are put into the output at once: the next turn may bring more urgent
-/// ones. A system call for so much costs little for each byte.
+/// No more bytes are put into the output at once: the next turn may bring more urgent ones. A
+/// system call for this number costs little for each byte.
 pub(crate) const OUTPUT_BYTES: usize = 256 * 1024;
 /// While this number of bytes of heads and answers waits for the socket, nothing more should be
 /// read: a client that does not read shall not have us write.
 pub(crate) const CONGESTED_BYTES: usize = 64 * 1024;
 
-/// What is left of each allowance.
+/// The rest of each allowance.
 #[derive(Debug)]
 pub(crate) struct Allowances {
     left: [u32; BOUNDS.len()],
@@ -181,7 +182,7 @@ impl Allowances {
         });
     }
 
-    /// So much body went either way.
+    /// Notes that this many bytes of bodies went either way.
     #[inline]
     pub(crate) fn earn_by_bytes(&mut self, bytes: usize) {
         self.unearned_bytes += bytes as u64;
@@ -213,7 +214,7 @@ impl Allowances {
     }
 }
 
-/// How many CONTINUATION frames one field block may have.
+/// Returns how many CONTINUATION frames one field block may have.
 pub(crate) fn max_continuations() -> u32 {
     BOUNDS[Flood::Continuations as usize].burst
 }

@@ -15,8 +15,8 @@ const MAX_FIELD_BYTES: usize = 256;
 /// Odd, with bits everywhere: the golden ratio.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The bytes of fields that were encoded lately. What is in it changes no block, only how long it
-/// takes to make one. Fields with secrets of one client do not come into it.
+/// The bytes of fields that were encoded lately. Its content changes no block, only the time to
+/// make one. Fields with secrets of one client do not come into it.
 #[derive(Debug, Default)]
 pub struct EncodedFields {
     slots: Vec<Slot>,
@@ -53,7 +53,7 @@ impl Slot {
 }
 
 impl EncodedFields {
-    /// Without memory yet.
+    /// Creates a cache without memory yet.
     pub const fn new() -> Self {
         EncodedFields { slots: Vec::new() }
     }
@@ -93,7 +93,7 @@ impl EncodedFields {
     }
 }
 
-/// Whether a field may carry what one client alone is to know.
+/// Returns whether a field may carry a secret of one client.
 fn is_secret(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"set-cookie")
 }

@@ -1,8 +1,8 @@
-//! What ends a connection or a stream, who did wrong, and the words for the log.
+//! Errors that end a connection or a stream, who did wrong, and the words for the log.
 //!
-//! Three kinds, as RFC 9113 §5.4 and §8.1.1 have them: an error of the connection
-//! (GOAWAY, then the end), an error of one stream (RST_STREAM, the others go on), and a
-//! request that cannot be served, which is answered with a status (`request_error.rs`).
+//! Three kinds, after RFC 9113 §5.4 and §8.1.1: an error of the connection (GOAWAY, then
+//! the end), an error of one stream (RST_STREAM, the others go on), and a request that
+//! cannot be served, which is answered with a status (`request_error.rs`).
 
 use std::fmt;
 
@@ -211,7 +211,7 @@ impl From<HpackError> for ConnectionError {
     }
 }
 
-/// What a client did wrong with one stream. It was answered with RST_STREAM.
+/// A client's error with one stream. It was answered with RST_STREAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamError {
     /// A frame after END_STREAM, or on a closed stream (§5.1).

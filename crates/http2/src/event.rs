@@ -1,5 +1,5 @@
-//! Events: what a client's bytes meant to the server of its requests. Events borrow the bytes
-//! they came in and the buffer of the head; they do not borrow the connection.
+//! Events: the meaning of a client's bytes for the server of its requests. Events borrow the
+//! bytes they came in and the buffer of the head; they do not borrow the connection.
 
 use http_semantics::{FieldSpan, RequestView};
 
@@ -7,13 +7,13 @@ use crate::error::{ErrorCode, StreamError};
 use crate::frame::StreamId;
 use crate::request_error::RequestError;
 
-/// What [`crate::Connection::receive`] found.
+/// The result of [`crate::Connection::receive`].
 #[derive(Debug)]
 pub struct ReceivedInput<'a> {
     /// How many bytes of the input were used up. They must not be given again.
     pub consumed: usize,
-    /// What happened. There may be more in the rest of the input. `None` asks for more
-    /// bytes: the rest of the input is no whole frame.
+    /// The event. There may be more in the rest of the input. `None` asks for more bytes:
+    /// the rest of the input is no whole frame.
     pub event: Option<Event<'a>>,
 }
 
@@ -30,7 +30,7 @@ pub enum Event<'a> {
         head: RequestView<'a>,
         /// Length of the field block that it came in.
         block_bytes: usize,
-        /// How long its body will be, if the client said so.
+        /// The length of its body, if the client declared it.
         content_length: Option<u64>,
         /// Whether it has no body.
         end_stream: bool,
@@ -40,7 +40,7 @@ pub enum Event<'a> {
     BadRequest {
         /// The stream.
         stream: StreamId,
-        /// What is wrong.
+        /// The error of the request.
         error: RequestError,
     },
     /// A piece of a request's body. Once it is consumed, [`crate::Connection::release`]
@@ -64,7 +64,7 @@ pub enum Event<'a> {
     Reset {
         /// The stream.
         stream: StreamId,
-        /// Whose wish that was.
+        /// The side that wanted the reset.
         cause: ResetCause,
         /// Bytes of frames that its response had so far.
         sent_bytes: u64,

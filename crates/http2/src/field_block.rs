@@ -1,8 +1,8 @@
 //! The fields of a response or of trailers, encoded for HTTP/2. A block depends on no
 //! connection: it can be kept beside a stored response, and sent together with others.
 //!
-//! Nothing can be smuggled into a response here: a name or value that HTTP/2 does not
-//! allow is not written, and the caller is told.
+//! Nothing can be smuggled into a response here: a name or value that HTTP/2 does not allow
+//! is not written, and the caller gets an error.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ impl std::error::Error for FieldError {}
 const NAME_BYTES: usize = 64;
 
 impl FieldBlock {
-    /// Without fields.
+    /// Creates a block without fields.
     pub const fn new() -> Self {
         FieldBlock { bytes: Vec::new() }
     }
@@ -69,17 +69,17 @@ impl FieldBlock {
         self.bytes.clear();
     }
 
-    /// How many bytes it has on the wire.
+    /// Returns how many bytes it has on the wire.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether it has no fields.
+    /// Returns whether it has no fields.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// As it is on the wire.
+    /// Returns the encoded bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }

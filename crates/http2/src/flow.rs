@@ -24,13 +24,13 @@ impl SendWindow {
         SendWindow(bytes.min(MAX_WINDOW_BYTES) as i32)
     }
 
-    /// What may be sent now.
+    /// Returns the number of bytes that may be sent now.
     #[inline]
     pub(crate) fn available(self) -> usize {
         self.0.max(0) as usize
     }
 
-    /// Takes what is sent, no more than is available.
+    /// Takes the bytes to send, no more than are available.
     #[inline]
     pub(crate) fn take(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.available());
@@ -50,11 +50,12 @@ impl SendWindow {
     }
 }
 
-/// How much the peer may send. What was consumed is given back in large steps, so that
+/// How much the peer may send. Consumed bytes are given back in large steps, so that
 /// WINDOW_UPDATE frames are few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiveWindow {
-    /// What the peer may still send; negative while it has not seen a smaller setting.
+    /// The bytes that the peer may still send; negative while it has not seen a smaller
+    /// setting.
     available: i64,
     /// Received and not consumed yet.
     held: u32,
@@ -75,7 +76,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// Takes what came.
+    /// Takes received bytes.
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), FlowControlError> {
         let left = self.available - bytes as i64;
         if left < 0 {
@@ -86,8 +87,8 @@ impl ReceiveWindow {
         Ok(())
     }
 
-    /// Notes that so much of what came was consumed; the increment for a WINDOW_UPDATE
-    /// where one is worth sending.
+    /// Notes that this number of received bytes was consumed. Returns the increment for a
+    /// WINDOW_UPDATE, if one is worth sending.
     pub(crate) fn release(&mut self, bytes: usize) -> Option<u32> {
         let bytes = self.held.min(u32::try_from(bytes).unwrap_or(u32::MAX));
         self.held -= bytes;

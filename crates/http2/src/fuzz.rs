@@ -1,4 +1,4 @@
-//! Entries for fuzzing: each takes any bytes and asserts what must hold for them. A failed
+//! Entries for fuzzing: each takes any bytes and asserts its invariants for them. A failed
 //! assertion is the finding; the targets that call these are one line each.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::preface::PREFACE;
 use crate::settings::Settings;
 
-/// Frames are read or refused, and what is read lies within the frame.
+/// Frames are read or refused, and each part that is read lies within the frame.
 #[doc(hidden)]
 pub fn fuzz_frames(data: &[u8]) {
     let mut rest = data;
@@ -41,8 +41,8 @@ pub fn fuzz_frames(data: &[u8]) {
     }
 }
 
-/// Blocks, each behind two bytes of length, decode within their bounds; and what decodes is
-/// the same when it is encoded by us and decoded again.
+/// Blocks, each behind two bytes of length, decode within their bounds; and a decoded block
+/// is the same when it is encoded by us and decoded again.
 #[doc(hidden)]
 pub fn fuzz_hpack(data: &[u8]) {
     let mut decoder = Decoder::default();
@@ -83,9 +83,9 @@ fn check_encoding(name: &[u8], value: &[u8]) {
     assert_eq!(got_value, value.trim_ascii());
 }
 
-/// A connection whose client sends any bytes: events come in an order that makes sense,
-/// what is kept is bounded, what is written are whole frames of open streams, and the
-/// verdict is the same however the bytes are cut (as the first of them says).
+/// Feeds a connection with a client's bytes of any kind: events come in an order that makes
+/// sense, kept memory is bounded, written bytes are whole frames of open streams, and the
+/// verdict is the same however the bytes are cut (the first byte chooses the cut).
 #[doc(hidden)]
 pub fn fuzz_connection(data: &[u8]) {
     let Some((&piece, data)) = data.split_first() else {
@@ -130,7 +130,7 @@ impl Client {
         client
     }
 
-    /// How it ends, and how many events there were.
+    /// Returns how it ends, and how many events there were.
     fn run(mut self, data: &[u8], piece: usize) -> (Option<ConnectionError>, usize) {
         let (mut from, mut to) = (0, 0);
         while to < data.len() && self.verdict.is_none() {
@@ -147,7 +147,7 @@ impl Client {
         (self.verdict, self.events)
     }
 
-    /// Serves what is in `input`; how much of it was used up.
+    /// Serves the events in `input`, and returns how much of it was used up.
     fn receive(&mut self, input: &[u8]) -> usize {
         let mut at = 0;
         loop {

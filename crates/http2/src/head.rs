@@ -3,9 +3,9 @@
 //! HTTP/3 has the same rules (RFC 9114 §4.2, §4.3), and its heads are read here as well: how
 //! a block is compressed is known to a [`FieldSource`] alone.
 //!
-//! A head costs no allocation but what the caller's reused [`HeadBuffer`] may need to grow.
-//! A block is decoded to its end even when the request is refused early, so that the
-//! peer's table stays right.
+//! A head costs no allocation unless the caller's reused [`HeadBuffer`] has to grow. A block
+//! is decoded to its end even when the request is refused early, so that the peer's table
+//! stays right.
 
 use http_semantics::{
     Excerpt, FieldSpan, Host, Presence, RequestHead, RequestLine, RequestView, Span, Version,
@@ -48,7 +48,7 @@ impl Default for HeadBuffer {
 }
 
 impl HeadBuffer {
-    /// Without memory yet.
+    /// Creates a buffer without memory yet.
     pub fn new() -> Self {
         HeadBuffer::default()
     }
@@ -88,7 +88,7 @@ impl HeadBuffer {
     }
 }
 
-/// The same head, owned: for a request that lives longer than its event.
+/// Copies a head, for a request that lives longer than its event.
 pub fn to_owned_head(head: RequestView<'_>) -> RequestHead {
     RequestHead {
         bytes: bytes::Bytes::copy_from_slice(head.bytes),
@@ -97,10 +97,10 @@ pub fn to_owned_head(head: RequestView<'_>) -> RequestHead {
     }
 }
 
-/// What a head says about its stream.
+/// The facts of a head about its stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestFacts {
-    /// How long the body will be, as far as the head says.
+    /// The length of the body, if the head declares it.
     pub content_length: Option<u64>,
     /// How urgent the response is (RFC 9218).
     pub priority: Priority,
@@ -122,10 +122,10 @@ pub trait FieldSource {
     /// Appends the next field to `out`, its value behind its name; `None` at the block's end.
     ///
     /// # Errors
-    /// The block is not what it should be.
+    /// The block is not valid.
     fn next_field(&mut self, out: &mut Vec<u8>) -> Result<Option<DecodedField>, Self::Error>;
 
-    /// What a block is refused with that stands for far more than a head may have.
+    /// Returns the error for a block that stands for far more than a head may have.
     fn too_large() -> Self::Error;
 }
 
@@ -183,7 +183,7 @@ pub fn read_head<S: FieldSource>(
 /// Reads trailers into `buffer`.
 ///
 /// # Errors
-/// As [`read_request`].
+/// The errors of [`read_request`].
 pub(crate) fn read_trailers(
     decoder: &mut Decoder,
     block: &[u8],
@@ -198,7 +198,7 @@ pub(crate) fn read_trailers(
 /// Reads trailers into `buffer`, however their block is compressed.
 ///
 /// # Errors
-/// As [`read_head`].
+/// The errors of [`read_head`].
 pub fn read_trailer_fields<S: FieldSource>(
     source: &mut S,
     limits: &HeadLimits,
@@ -311,7 +311,7 @@ fn read_fields<S: FieldSource>(
     }
 }
 
-/// What the fields that a head may have take beside their names and values.
+/// Returns the overhead of a head's fields beside their names and values.
 fn overhead_bytes(limits: &HeadLimits) -> usize {
     limits.max_fields.saturating_mul(FIELD_OVERHEAD_BYTES)
 }
@@ -334,7 +334,7 @@ const UNDERSCORE: u8 = 1;
 const ODD: u8 = 2;
 const REFUSED: u8 = 4;
 
-/// What each byte of a field name is; zero for letters, digits and `-`.
+/// The class of each byte in a field name; zero for letters, digits and `-`.
 static NAME_BYTES: [u8; 256] = {
     let mut table = [REFUSED; 256];
     let mut byte = b'!';
@@ -557,7 +557,7 @@ fn is_scheme(scheme: &[u8]) -> bool {
     scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(is_scheme_byte)
 }
 
-/// §8.3.1. What the path means is decided when it is decoded, as for HTTP/1.
+/// Checks a path by §8.3.1. Its meaning is decided when it is decoded, like for HTTP/1.
 fn is_path(path: &[u8], method: &[u8]) -> bool {
     let is_path_byte = |&byte: &u8| byte > b' ' && byte != 0x7f;
     match path {

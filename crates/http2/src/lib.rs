@@ -6,10 +6,9 @@
 //! beside a stored response ([`FieldBlock`]), and pieces of a body that are sent without being
 //! copied ([`Output`]).
 //!
-//! Nothing here opens a socket, reads a clock or waits; the time is an argument. Bytes of a
-//! peer lead to events or to an error that names the offence, never to a panic. Every
-//! buffer and loop has a bound, and what costs us more than the peer has an allowance
-//! (`bounds.rs`).
+//! Nothing here opens a socket, reads a clock or waits; the time is an argument. Bytes of a peer
+//! lead to events or to an error that names the offence, never to a panic. Every buffer and loop
+//! has a bound, and frames that cost us more than the peer have an allowance (`bounds.rs`).
 //!
 //! Not offered, and refused where a client tries: server push (§8.4), CONNECT and extended
 //! CONNECT (RFC 8441), the upgrade from HTTP/1.1. The priorities of RFC 7540 are ignored.
@@ -26,7 +25,7 @@
 //! let mut connection = Connection::new(Settings::default(), Instant::now());
 //! let (mut head, mut output) = (HeadBuffer::new(), Output::new());
 //!
-//! // Of a stored response, the block of its fields is kept.
+//! // The block of a stored response's fields is kept.
 //! let mut stored = FieldBlock::new();
 //! stored.put("Content-Type", "text/plain")?;
 //! let body = bytes::Bytes::from_static(b"hello\n");
@@ -70,8 +69,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Where a call fails with a [`ConnectionError`], the output has a GOAWAY frame that tells
-//! the client; it is written before the socket is closed.
+//! If a call fails with a [`ConnectionError`], the output has a GOAWAY frame that informs the
+//! client; it is written before the socket is closed.
 
 mod bounds;
 mod connection;

@@ -1,6 +1,6 @@
-//! What goes to the socket: frames that are written here, and pieces of bodies that are
-//! only referred to, in order, for one large vectored write. Belongs to the transport, which
-//! keeps it while the socket takes no more.
+//! The bytes for the socket: frames that are written here, and pieces of bodies that are only
+//! referred to, in order, for one large vectored write. Belongs to the transport, which keeps
+//! it while the socket takes no more.
 
 use bytes::Bytes;
 
@@ -15,7 +15,7 @@ const KEPT_BYTES: usize = 16 * 1024;
 pub struct Output {
     frames: Vec<u8>,
     pieces: Vec<Piece>,
-    /// Where in `frames` the last piece ends.
+    /// The end of the last piece in `frames`.
     frames_cut: usize,
     /// How many pieces are written, and how much of the next one.
     written: usize,
@@ -31,12 +31,12 @@ enum Piece {
 }
 
 impl Output {
-    /// With nothing to write.
+    /// Creates an output with nothing to write.
     pub fn new() -> Self {
         Output::default()
     }
 
-    /// How many bytes there are to write.
+    /// Returns how many bytes there are to write.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -97,7 +97,7 @@ impl Output {
         self.written_of_next = 0;
     }
 
-    /// Adds what `write` writes.
+    /// Adds the frames that `write` writes.
     #[inline]
     pub(crate) fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let before = self.frames.len();

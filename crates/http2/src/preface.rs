@@ -1,10 +1,10 @@
-//! The bytes with which a client says that it speaks HTTP/2 (RFC 9113 §3.4), so that a
-//! plain port can serve both versions ("prior knowledge").
+//! The first bytes of a client that speaks HTTP/2 (RFC 9113 §3.4), so that a plain port
+//! can serve both versions ("prior knowledge").
 
-/// What a client sends before its first frame.
+/// The bytes that a client sends before its first frame.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// What the first bytes of a connection say.
+/// The protocol of a connection by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preface {
     /// They are the preface.

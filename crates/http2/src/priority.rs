@@ -1,10 +1,10 @@
 //! Priorities (RFC 9218 §4, §5): how urgent a response is, and whether a part of it is
 //! useful before the rest.
 
-/// What a `priority` field or a PRIORITY_UPDATE frame says.
+/// The value of a `priority` field or a PRIORITY_UPDATE frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {
-    /// From 0, the most urgent, to 7.
+    /// The urgency from 0, the most urgent, to 7.
     pub urgency: u8,
     /// Whether responses of one urgency may be sent in pieces, by turns.
     pub incremental: bool,
@@ -23,10 +23,10 @@ impl Default for Priority {
 }
 
 impl Priority {
-    /// Reads the value of a `priority` field. What is not understood is ignored (§4), as
-    /// are members of later extensions. The value is taken apart at commas without regard
-    /// to quoted strings, which neither parameter has: a client that hides one in a string
-    /// changes nothing but the order of its own responses.
+    /// Reads the value of a `priority` field. Values that are not understood are ignored
+    /// (§4), as are members of later extensions. The value is taken apart at commas without
+    /// regard to quoted strings, which neither parameter has: a client that hides one in a
+    /// string changes nothing but the order of its own responses.
     ///
     /// ```
     /// use http2::Priority;

@@ -1,4 +1,4 @@
-//! Whether a client takes what is sent to it.
+//! Whether a client takes the bytes sent to it.
 
 use std::time::Instant;
 

@@ -42,7 +42,7 @@ pub enum RequestError {
     InvalidHost,
     /// Neither `:authority` nor Host.
     MissingHost,
-    /// More or less DATA than Content-Length said (§8.1.1).
+    /// More or less DATA than Content-Length declared (§8.1.1).
     BodyLength,
     /// Trailers without END_STREAM (§8.1).
     UnendedTrailers,
@@ -70,7 +70,8 @@ impl RequestError {
         }
     }
 
-    /// Whether the request broke the protocol, rather than a limit or a rule of ours.
+    /// Returns whether the request broke the protocol, rather than a limit or a rule of
+    /// ours.
     pub fn is_malformed(&self) -> bool {
         self.status() == 400
     }

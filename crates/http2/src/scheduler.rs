@@ -1,13 +1,13 @@
 //! Which stream sends next (RFC 9218 §10).
 //!
-//! The more urgent come first. Of one urgency, responses that are not incremental come one
-//! after the other in the order of their streams, since half of one is of no use;
-//! incremental ones take turns. Where there are both kinds, the former take one turn
-//! among the latter, so that neither waits for ever.
+//! The more urgent streams come first. Responses of one urgency that are not incremental come one
+//! after the other in the order of their streams, since half of one is of no use; incremental ones
+//! take turns. If there are both kinds, the former take one turn among the latter, so that neither
+//! waits for ever.
 //!
 //! Here are only streams that can send something now. The scheduler knows nothing of
-//! windows or bodies: [`Scheduler::next`] says who sends a frame, and the caller adds the
-//! stream again if it has more.
+//! windows or bodies: [`Scheduler::next`] returns the stream that sends a frame, and the caller
+//! adds the stream again if it has more.
 
 use std::collections::VecDeque;
 
@@ -91,7 +91,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether no stream can send.
+    /// Returns whether no stream can send.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }

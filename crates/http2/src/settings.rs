@@ -1,4 +1,4 @@
-//! SETTINGS (RFC 9113 §6.5): what the peer told us, and what we tell it. Also what the
+//! SETTINGS (RFC 9113 §6.5): the peer's settings, and ours. Also the settings that the
 //! operator may set ([`Settings`]).
 
 use crate::error::ConnectionError;
@@ -22,7 +22,7 @@ pub struct Settings {
     /// How many bytes of a request's body may wait to be consumed
     /// (`http2_body_preread_size`); from 0 to 2^31-1.
     pub stream_window_bytes: u32,
-    /// The same for all bodies of a connection together, which bounds its memory; from
+    /// The bytes of all bodies of a connection together, which bounds its memory; from
     /// 65,535, below which no setting can bring it, to 2^31-1.
     pub connection_window_bytes: u32,
     /// The most bytes of body in one DATA frame (`http2_chunk_size`).
@@ -77,9 +77,9 @@ impl Settings {
 pub struct HeadLimits {
     /// The longest field name, and the longest field value.
     pub max_field_bytes: usize,
-    /// All names and values of a head together, which is also what we announce as
-    /// SETTINGS_MAX_HEADER_LIST_SIZE. The standard counts 32 bytes more for each field; we
-    /// do not, so no client that respects the setting is refused.
+    /// The bytes of all names and values of a head together, which we also announce as
+    /// SETTINGS_MAX_HEADER_LIST_SIZE. The standard counts 32 bytes more for each field; we do
+    /// not, so no client that respects the setting is refused.
     pub max_list_bytes: usize,
     /// How many fields a head may have, pseudo-fields not counted.
     pub max_fields: usize,
@@ -103,10 +103,11 @@ impl Default for HeadLimits {
     }
 }
 
-/// What the peer's settings say, as far as it concerns us.
+/// The peer's settings, as far as they concern us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerSettings {
-    /// Below what every decoder begins with, the peer waits for a word about it.
+    /// The peer has a table smaller than every decoder's initial one, and waits for a table
+    /// size update.
     pub(crate) has_small_table: bool,
     pub(crate) initial_window_bytes: u32,
     pub(crate) max_frame_bytes: usize,
@@ -123,8 +124,8 @@ impl Default for PeerSettings {
 }
 
 impl PeerSettings {
-    /// These settings after a SETTINGS frame; nothing has effect when one is wrong. Settings
-    /// that we do not know or need are ignored (§6.5.2).
+    /// Returns these settings after a SETTINGS frame; nothing has effect when one is wrong.
+    /// Settings that we do not know or need are ignored (§6.5.2).
     pub(crate) fn updated(mut self, pairs: &[[u8; 6]]) -> Result<Self, ConnectionError> {
         for &[i1, i0, v3, v2, v1, v0] in pairs {
             let identifier = u16::from_be_bytes([i1, i0]);

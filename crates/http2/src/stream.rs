@@ -1,4 +1,4 @@
-//! One stream: its state (RFC 9113 §5.1), its windows, and what it has to send.
+//! One stream: its state (RFC 9113 §5.1), its windows, and its pending frames.
 //! LIFECYCLE.md of this crate draws the states.
 
 use std::collections::VecDeque;
@@ -48,7 +48,7 @@ impl State {
         }
     }
 
-    /// Whether DATA and trailers may come.
+    /// Returns whether DATA and trailers may come.
     pub(crate) fn may_receive(self) -> bool {
         matches!(self, State::Open | State::HalfClosedLocal)
     }
@@ -65,7 +65,7 @@ pub(crate) enum ResponseState {
     Whole,
 }
 
-/// What the server does with the request.
+/// The state of the server's answer to the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestState {
     /// It is served.
@@ -76,7 +76,7 @@ pub(crate) enum RequestState {
     Malformed,
 }
 
-/// What follows the body.
+/// The frames after the body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
     /// It is not known yet.
@@ -97,7 +97,7 @@ pub(crate) struct Stream {
     pub(crate) is_scheduled: bool,
     pub(crate) send_window: SendWindow,
     pub(crate) receive_window: ReceiveWindow,
-    /// What is left of Content-Length.
+    /// The rest of Content-Length.
     pub(crate) body_left: Option<u64>,
     pub(crate) body: BodyQueue,
     pub(crate) tail: Tail,
@@ -105,17 +105,17 @@ pub(crate) struct Stream {
     pub(crate) chunk_bytes: usize,
     /// Bytes of frames for this stream so far.
     pub(crate) sent_bytes: u64,
-    /// Since it last had nothing to send.
+    /// The progress since it last had nothing to send.
     pub(crate) progress: Progress,
 }
 
 impl Stream {
-    /// Whether it can send DATA, as far as its own window goes.
+    /// Returns whether it can send DATA, as far as its own window goes.
     pub(crate) fn can_send(&self) -> bool {
         !self.body.is_empty() && self.send_window.available() > 0
     }
 
-    /// Takes DATA of this length into account; false where the request said another.
+    /// Takes DATA of this length into account; false if Content-Length differs.
     pub(crate) fn count_body(&mut self, bytes: usize, end_stream: bool) -> bool {
         let Some(left) = &mut self.body_left else {
             return true;

@@ -1,20 +1,19 @@
-//! Whether this process may have huge pages (2 MB where others are 4 KB), and what the programs
-//! it starts may.
+//! Whether this process and the programs it starts may have huge pages (2 MB where others are 4 KB).
 //!
 //! The allocator asks the kernel for huge pages wherever it may (`thp:always`, `.cargo/config.toml`).
 //! They spare a hit in a large store most of the page tables on its way to memory; a small process
 //! they make twice as large, for there are many regions of which it uses a part. So the process
 //! begins without them ([`begin_without`]), and has them while its store is large ([`permit`]).
 //!
-//! The kernel keeps one such word per process (`PR_SET_THP_DISABLE`), for all threads, and hands it
-//! on to programs that are started: those get the one we were given ([`as_given`]). Where there are
-//! no huge pages, or no such word, all this does nothing.
+//! The kernel keeps one such word per process (`PR_SET_THP_DISABLE`), for all threads, and hands it on
+//! to programs that are started: those get the one we were given ([`as_given`]). Without huge pages, or
+//! without such a word, all this does nothing.
 
 use parking_lot::Mutex;
 
 static WORD: Mutex<Option<Word>> = Mutex::new(None);
 
-/// What is known of the word; none before [`begin_without`].
+/// The state of the word; none before [`begin_without`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     /// Huge pages were forbidden when this process started: they stay forbidden.
@@ -30,7 +29,7 @@ impl Word {
     }
 }
 
-/// From now on without huge pages, until they are permitted.
+/// Runs without huge pages from now on, until they are permitted.
 pub fn begin_without() {
     let mut word = WORD.lock();
     let given = rustix::thread::transparent_huge_pages_are_disabled();
@@ -46,8 +45,8 @@ pub fn begin_without() {
     say(without);
 }
 
-/// Permits huge pages, or forbids them again. What is there stays as it is; what is there in small
-/// pages the kernel may put together by and by.
+/// Permits huge pages, or forbids them again. Existing memory stays as it is; the kernel may put small
+/// pages of it together by and by.
 pub fn permit(permitted: bool) {
     change(|word| word.permitted = permitted);
 }

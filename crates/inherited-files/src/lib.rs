@@ -2,9 +2,9 @@
 //!
 //! A shell, a service manager or a deployment script leaves descriptors open for no purpose of ours:
 //! `exec 9</root-only; mayfly -c x.conf`. A process that holds them keeps pipes from ending, and
-//! programs that it starts read what they should not. So they are kept from other programs from the
-//! first line of the program on, and closed once the configuration was read, which may be one of them
-//! (`mayfly -c <(make-config)`).
+//! programs that it starts read files that they should not. So they are kept from other programs from
+//! the first line of the program on, and closed once the configuration was read, which may be one of
+//! them (`mayfly -c <(make-config)`).
 //!
 //! A descriptor without an owner has no safe interface. This crate uses only numbers that were open
 //! before the program opened anything, and closes each once or gives it one owner.
@@ -23,10 +23,10 @@ const MAX_TRIED: RawFd = 65_536;
 pub struct InheritedFiles(Vec<RawFd>);
 
 /// Keeps all inherited descriptors from programs that are started. To be called in the first line of
-/// `main`: what is open by then counts as inherited.
+/// `main`: files open by then count as inherited.
 #[must_use]
 pub fn keep_from_others() -> InheritedFiles {
-    // Also covers what /proc does not list, in one step. Linux 5.11.
+    // Also covers descriptors that /proc does not list, in one step. Linux 5.11.
     // SAFETY: the call takes three numbers, sets a flag of descriptors and touches no memory.
     let is_marked = unsafe {
         libc::syscall(

@@ -1,5 +1,5 @@
 //! Connections that the server makes for itself, to services that its administrator has named: issuers of
-//! certificates (`acme`) and collectors of traces (`traces`). What visitors cause goes through `upstream`.
+//! certificates (`acme`) and collectors of traces (`traces`). Visitors' requests go through `upstream`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 
-/// Where systems keep the authorities they trust.
+/// The files in which systems keep the authorities they trust.
 const SYSTEM_AUTHORITIES: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -52,7 +52,7 @@ pub fn tls(trusted: Option<&[u8]>) -> Result<ClientConfig, String> {
 /// Connects to the first address of a name that takes a connection. Each is given `time`.
 ///
 /// # Errors
-/// The name has no address, or none of them takes a connection: what the last one said.
+/// The name has no address, or none of them takes a connection: the error of the last one.
 pub async fn connect(host: &str, port: u16, time: Duration) -> Result<TcpStream, String> {
     let addresses = tokio::net::lookup_host((host, port)).await;
     let mut last = "the name has no address".to_owned();

@@ -9,7 +9,7 @@ const TOKEN_MILLIS: u64 = 2_000;
 /// The requests that trials may still make.
 #[derive(Debug)]
 pub struct Budget {
-    /// Fewer than none where trials took more than was set aside for them.
+    /// Fewer than none if trials took more than was set aside for them.
     tokens: i64,
     counted_at: u64,
 }

@@ -1,9 +1,9 @@
-//! A bounded map that forgets what nobody asks for.
+//! A bounded map that forgets entries that are not used.
 
 use std::collections::HashMap;
 
-/// A map from numbers with a young and an old half. What is written to is in the young half; when that is full, the old
-/// half is dropped.
+/// A map from numbers with a young and an old half. Entries written to are in the young half; when that is full, the
+/// old half is dropped.
 #[derive(Debug)]
 pub struct Halves<V> {
     young: HashMap<u64, V>,
@@ -44,7 +44,7 @@ impl<V> Halves<V> {
         self.young.is_empty() && self.old.is_empty()
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.young.len() + self.old.len()

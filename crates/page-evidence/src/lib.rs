@@ -1,24 +1,24 @@
-//! Evidence that a page may be shared: what was seen of the answers that visitors' own requests and the
-//! shared one were given, and what follows for the next visitor.
+//! Evidence that a page may be shared: the answers to visitors' own requests and to the shared one, and
+//! the rule for the next visitor.
 //!
 //! A visitor's own request runs the application once, and its answer is for that visitor. If such an
-//! answer could have been stored, the page may be shareable: the shared request, which
-//! [`shared_request`] writes without what is only this visitor's, is made for the next one, and both
-//! answers are compared. The same bytes are evidence that nothing that was left out matters; different
-//! bytes are a question, which a trial answers.
+//! answer could have been stored, the page may be shareable: the shared request, which [`shared_request`]
+//! writes without the parts that are only this visitor's, is made for the next one, and both answers are
+//! compared. The same bytes are evidence that nothing that was left out matters; different bytes are a
+//! question, which a trial answers.
 //!
 //! ```text
 //! render    an answer as far as it is compared
-//! page      what is known of one page: a record, and its rules
-//! shape     what is known of pages whose addresses look alike
+//! page      the record of one page, and its rules
+//! shape     the evidence about pages whose addresses look alike
 //! table     the records of all pages, bounded; the visitors whose requests are under way
 //! trial     why two answers differ, found out by trying
 //! budget    how many requests trials may cost
 //! halves    a bounded map
 //! ```
 //!
-//! What is loosened (a value does not matter on pages of this shape) needs two pages and two networks,
-//! so that it never depends on what one visitor sends. What is tightened needs one trial.
+//! A loosened rule (a value does not matter on pages of this shape) needs two pages and two networks, so
+//! that it never depends on one visitor's requests. A tightened rule needs one trial.
 //!
 //! No I/O and no clock: times are arguments.
 

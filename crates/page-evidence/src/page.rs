@@ -1,4 +1,4 @@
-//! What is known of one page, and what follows for a visitor.
+//! The record of one page, and the rule that follows for a visitor.
 
 use shared_request::{LeftOut, Trait, TraitSet};
 
@@ -15,7 +15,7 @@ pub enum Standing {
     Depends(Trait),
 }
 
-/// What is known of the session that a page begins for each guest.
+/// The evidence about the session that a page begins for each guest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionStanding {
     /// No answer has begun one, as far as was seen.
@@ -27,8 +27,8 @@ pub enum SessionStanding {
     Indifferent,
 }
 
-/// What an answer shows of itself that may not be stored: two visitors whose answers show the same were led to the same
-/// place, and were given the same cookies or fewer.
+/// The outline of an answer that may not be stored: two visitors whose answers have the same outline were led to the
+/// same place, and were given the same cookies or fewer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AnswerOutline {
     /// Stands for its status and for where it leads.
@@ -46,8 +46,8 @@ impl AnswerOutline {
     }
 }
 
-/// So many answers to one visitor, over more than so many seconds, count as those to two: it is no double click, and no
-/// link that works once.
+/// This many answers to one visitor, over more than this many seconds, count like those to two: it is no double click,
+/// and no link that works once.
 const SAME_VISITOR_ANSWERS: u8 = 3;
 const SAME_VISITOR_SECONDS: u32 = 1;
 /// After a trial that found a page to depend on its session, another one is made no sooner than this, in seconds; twice as
@@ -59,21 +59,21 @@ const MOST_SESSION_PAUSE: u32 = 1800;
 const MAX_AGREED: usize = 32;
 /// Values that were seen to matter.
 const MAX_DIFFERING: usize = 6;
-/// So many values of one trait that matter stand for all of them.
+/// This many values of one trait that matter stand for all of them.
 const DIFFERING_STAND_FOR_ALL: u8 = 3;
-/// For how long it is remembered that something matters, in seconds; then it is tried again.
+/// How long it is remembered that something matters, in seconds; then it is tried again.
 const DIFFERING_SECONDS: u32 = 1800;
-/// For how long it is remembered that a page that is not shared leaves a session as it was, in seconds.
+/// How long it is remembered that a page that is not shared leaves a session as it was, in seconds.
 const LEFT_SECONDS: u32 = 1800;
 /// How long after a comparison the answer of a visitor of another network is compared, in seconds. It
 /// doubles each time.
 const FIRST_AUDIT_SECONDS: u32 = 10;
 const MOST_AUDIT_SECONDS: u32 = 3600;
 
-/// What is known of one page.
+/// The record of one page.
 #[derive(Debug, Default)]
 pub(crate) struct PageRecord {
-    /// Since when, in seconds; 0: nothing is known.
+    /// The start of the evidence, in seconds; 0: nothing is known.
     since: u32,
     /// A visitor's own answer and the shared one were the same, or the shared request was the visitor's own.
     is_agreed: bool,
@@ -85,11 +85,11 @@ pub(crate) struct PageRecord {
     /// When that was, in seconds, and how many answers there were since.
     begun_at: u32,
     begun_again: u8,
-    /// From when on a trial of the session is made, in seconds, and how long the next pause is.
+    /// The time from which a trial of the session is made, in seconds, and the length of the next pause.
     session_from: u32,
     session_pause: u32,
-    /// Until when, in seconds, a page that is not shared is known to leave a session as it was, where its answer
-    /// shows what this one showed.
+    /// The time, in seconds, until which a page that is not shared is known to leave a session as it was, if its answer
+    /// has the outline of this one.
     left_until: u32,
     left: AnswerOutline,
     /// The page differs each time it is made.
@@ -97,12 +97,12 @@ pub(crate) struct PageRecord {
     /// Addresses of clients do not matter, as far as was seen.
     is_of_any_network: bool,
     agreed: Recent<MAX_AGREED>,
-    /// Traits of which a value did not matter on this page: what other pages have seen of other values
-    /// counts for them.
+    /// Traits of which a value did not matter on this page: the evidence of other pages about their other values
+    /// counts.
     immaterial: TraitSet,
     differing: Recent<MAX_DIFFERING>,
     differing_by_trait: [u8; Trait::ALL.len()],
-    /// When what differs is forgotten, in seconds.
+    /// When the differing values are forgotten, in seconds.
     differing_until: u32,
     depends: TraitSet,
     pub(crate) keyed: TraitSet,
@@ -155,7 +155,7 @@ pub(crate) fn named(of: Trait, value: u32) -> u32 {
         .max(1)
 }
 
-/// The network of a client, or its address where that says nothing of a network.
+/// Returns the network of a client, or its address if the network is not known.
 fn place_of(left_out: &LeftOut) -> u32 {
     match left_out.network_group() {
         0 => left_out.value(Trait::Network),
@@ -163,10 +163,10 @@ fn place_of(left_out: &LeftOut) -> u32 {
     }
 }
 
-/// What is known of a page, for people.
+/// The findings about a page, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageFindings {
-    /// Since when something is known, in seconds of the clock that the table is given.
+    /// The start of the evidence, in seconds of the clock that the table is given.
     pub since: u32,
     pub is_shared: bool,
     pub is_refused: bool,
@@ -179,7 +179,7 @@ pub struct PageFindings {
     pub agreed: usize,
     /// Traits of which a value mattered.
     pub depends: TraitSet,
-    /// Those of them that are in the key.
+    /// The traits that are in the key.
     pub keyed: TraitSet,
     pub comparisons: u32,
 }
@@ -231,7 +231,7 @@ impl PageRecord {
         unknown.fold(TraitSet::NONE, TraitSet::with)
     }
 
-    /// A request that left nothing out was answered with what may be stored.
+    /// A request that left nothing out got an answer that may be stored.
     pub(crate) fn note_shared(&mut self, now: u32) {
         self.begin(now);
         self.is_refused = false;
@@ -277,7 +277,7 @@ impl PageRecord {
             self.immaterial = self.immaterial.without(it);
             self.differing.note(value);
             if it == Trait::Network {
-                // Those of its network are like it.
+                // Other addresses of its network count as different, too.
                 self.differing.note(place_of(left_out));
             }
             let count = &mut self.differing_by_trait[it as usize];
@@ -305,8 +305,8 @@ impl PageRecord {
         (is_second || is_awaited) && now >= self.session_from
     }
 
-    /// Does the page leave a session as it was, as far as was seen? `answer`: what a visitor's answer showed, once it is
-    /// there.
+    /// Does the page leave a session as it was, by the evidence so far? `answer`: the outline of a visitor's answer,
+    /// once it is there.
     pub(crate) fn leaves_session(&self, answer: Option<AnswerOutline>, now: u32) -> bool {
         match answer {
             // A page that begins no session may write into one all the same.

@@ -4,8 +4,8 @@
 //! Renderer ── read(status, fields), read(body) ─► Rendering: a digest, and the parts of the page
 //! ```
 //!
-//! The digest says whether two answers are the same. The parts (text up to the next `<` or line end)
-//! say of answers that differ each time whether they also differ in what stays.
+//! The digest shows whether two answers are the same. The parts (text up to the next `<` or line end) show,
+//! for answers that differ each time, whether they also differ in the parts that stay.
 
 use std::hash::Hasher;
 
@@ -21,7 +21,7 @@ const MAX_PART_BYTES: usize = 4096;
 pub struct Rendering {
     pub status: u16,
     pub digest: u64,
-    /// Hashes of the parts, sorted, each once; empty where they were not asked for.
+    /// Hashes of the parts, sorted, each once; empty if they were not asked for.
     parts: Vec<u64>,
 }
 
@@ -167,7 +167,7 @@ impl Parts {
 }
 
 /// Do answers of one kind have something in each of them that no answer of the other kind has? Both were
-/// given parts. What differs from answer to answer (a time, a random number) is in no two of them.
+/// given parts. A part that differs from answer to answer (a time, a random number) is in no two of them.
 #[must_use]
 pub fn differ_in_what_stays(one: &[Rendering], other: &[Rendering]) -> bool {
     let statuses = |of: &[Rendering]| of.iter().map(|it| it.status).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
-//! What is known of pages whose addresses look alike: a value that did not matter on two of them, seen from
-//! two networks, is taken not to matter on the others of them that are shared.
+//! The evidence about pages whose addresses look alike: a value that did not matter on two of them, seen from two
+//! networks, is taken not to matter on the others of them that are shared.
 //!
 //! A shape is the path without its last segment, and the names of the arguments ([`shape_of`]).
 
@@ -15,7 +15,7 @@ const LEAST_PAGES: u16 = 2;
 /// trait counts for pages on which none was compared.
 const LEAST_PAGES_OF_TRAIT: u32 = 8;
 
-/// What is known of the pages of one shape.
+/// The evidence about the pages of one shape.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
     values: HashMap<u32, SeenValue>,
@@ -24,7 +24,7 @@ pub(crate) struct Shape {
     keyed: [u16; Trait::ALL.len()],
 }
 
-/// Where values of a trait did not matter.
+/// The pages and networks on which values of a trait did not matter.
 #[derive(Debug, Default)]
 struct SeenTrait {
     /// A bit for each page, by its number: pages that share a bit count once.
@@ -33,12 +33,12 @@ struct SeenTrait {
     mattered: bool,
 }
 
-/// Where a value did not matter.
+/// The pages and networks on which a value did not matter.
 #[derive(Debug, Default)]
 struct SeenValue {
     pages: u16,
     last_page: u64,
-    /// A network from which it was sent; 0: an address that says nothing of its network.
+    /// A network from which it was sent; 0: an address whose network is not known.
     network: u32,
     /// It was sent from two networks, or from addresses that say nothing of theirs.
     is_wide: bool,
@@ -65,7 +65,7 @@ impl Shape {
         seen.network = network;
     }
 
-    /// A value mattered on a page: what was seen elsewhere says nothing of it.
+    /// Notes that a value mattered on a page: the evidence of other pages about it is dropped.
     pub(crate) fn note_difference(&mut self, of: Trait, value: u32) {
         self.values.remove(&value);
         self.traits[of as usize].mattered = true;
@@ -86,7 +86,7 @@ impl Shape {
         *count = count.saturating_add(1);
     }
 
-    /// Do so many pages depend on the trait that those which are not known yet are taken to as well?
+    /// Do enough pages depend on the trait to assume it of pages that are not known yet?
     pub(crate) fn is_keyed(&self, it: Trait) -> bool {
         self.keyed[it as usize] >= LEAST_PAGES
     }
@@ -98,8 +98,8 @@ impl SeenValue {
     }
 }
 
-/// Bytes of an address by which its shape is told: all up to the last `/` of the path, and the names of
-/// the arguments.
+/// Returns the bytes of an address that name its shape: all up to the last `/` of the path, and the names of the
+/// arguments.
 #[must_use]
 pub(crate) fn shape_of(target: &[u8]) -> Vec<u8> {
     let mut halves = target.splitn(2, |&byte| byte == b'?');
@@ -115,7 +115,7 @@ pub(crate) fn shape_of(target: &[u8]) -> Vec<u8> {
         Some(folder) => folder.to_vec(),
     };
     if !args.is_empty() {
-        // A script with arguments is a program of its own; a page is told by its arguments.
+        // A script with arguments is a program of its own; its arguments name the page.
         shape = path.to_vec();
     }
     let mut names: Vec<&[u8]> = args

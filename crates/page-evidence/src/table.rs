@@ -1,7 +1,7 @@
 //! The records of all pages, and the visitors' own requests that are under way.
 //!
-//! Bounded: a shard has a young and an old half. What is asked for moves to the young half; when that is
-//! full, the old half is dropped. What is forgotten costs a comparison, never a wrong answer.
+//! Bounded: a shard has a young and an old half. A record that is asked for moves to the young half; when that
+//! is full, the old half is dropped. A forgotten record costs a comparison, never a wrong answer.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -28,11 +28,12 @@ const MAX_ZONES: usize = 64;
 const MAX_OWN_RUNS: usize = 4;
 /// Pages with own requests under way, in a shard.
 const MAX_ACTIVE: usize = 256;
-/// After so many milliseconds a request under way no longer counts: its end was lost.
+/// After these milliseconds a request under way no longer counts: its end was lost.
 const LOST_AFTER: u64 = 60_000;
-/// A visitor's own answer that begins a session pays for so many requests of a trial, which spares all who come next.
+/// Requests of a trial that a visitor's own answer pays for if it begins a session: the trial spares all later
+/// visitors.
 const SESSION_WORTH: u32 = 8;
-/// For so many milliseconds no trial of a page begins after one for which there was no room.
+/// For these milliseconds no trial of a page begins after one for which there was no room.
 const UNTRIED_MILLIS: u64 = 500;
 
 /// The name of a page: numbers that stand for it, its shape and its zone.
@@ -81,13 +82,14 @@ fn hash(bytes: &[u8]) -> u64 {
     SECRET.hash_one(bytes)
 }
 
-/// What a visitor's request does whose answer may not be the shared one.
+/// The action for a visitor's request whose answer may not be the shared one.
 #[derive(Debug)]
 pub enum Part {
     /// It may be, meanwhile.
     Shared,
-    /// The visitor's own request is made. With `compared`, its answer is told ([`Evidence::own_ended`]);
-    /// without, nothing is learned of it. With `shared`, the shared request is made beside it.
+    /// The visitor's own request is made. With `compared`, its end is to be reported
+    /// ([`Evidence::own_ended`]); without, nothing is learned of it. With `shared`, the shared request is made
+    /// beside it.
     Own {
         compared: Option<OwnRun>,
         shared: bool,
@@ -157,7 +159,7 @@ struct AtomicCounts {
     found: AtomicU64,
 }
 
-/// What was seen of all pages.
+/// The evidence about all pages.
 #[derive(Debug, Default)]
 pub struct Evidence {
     shards: [Mutex<Shard>; SHARDS],
@@ -175,19 +177,19 @@ struct Shard {
     active: HashMap<u64, Active>,
 }
 
-/// What is under way for a page, and the answer that waits for another.
+/// The requests under way for a page, and the answer that waits for another.
 #[derive(Debug, Default)]
 struct Active {
     own: Vec<(OwnRun, u64, u64)>,
-    /// Since when the shared request is under way.
+    /// The start of the shared request under way.
     shared_since: Option<u64>,
     /// The answers of visitors' own that wait for the shared one.
     waiting: Vec<(LeftOut, u64)>,
-    /// Since when a trial is under way, and of what.
+    /// The start of a trial under way, and the traits that it tries.
     trial: Option<(u64, LeftOut)>,
-    /// Visitors wait for what is found out.
+    /// Visitors wait for the result.
     is_awaited: bool,
-    /// Until when no trial begins, because there was no room for one: nobody waits for one either.
+    /// Until this time no trial begins, because there was no room for one: visitors do not wait for one either.
     untried_until: u64,
     touched: u64,
 }
@@ -241,7 +243,7 @@ impl Evidence {
         all.fold(keyed.unwrap_or_default(), TraitSet::with)
     }
 
-    /// Whether a visitor may be shown the shared answer, at `now` in milliseconds.
+    /// Returns whether a visitor may be shown the shared answer, at `now` in milliseconds.
     #[must_use]
     pub fn standing(&self, page: PageName, left_out: &LeftOut, now: u64) -> Standing {
         if left_out.is_nothing() {
@@ -305,7 +307,8 @@ impl Evidence {
         let trial = under_way.trial.as_ref();
         let trial = trial.filter(|(since, _)| now.saturating_sub(*since) < LOST_AFTER);
         if trial.is_some_and(|(_, of)| covers([of].into_iter(), left_out, unproven)) {
-            // It says soon whether this visitor differs. Many who come at once have not one run each.
+            // The shared request soon shows whether this visitor differs. Many who come at once have not one
+            // run each.
             return Part::Wait { shared: false };
         }
         if trial.is_some() || now < under_way.untried_until {
@@ -340,7 +343,7 @@ impl Evidence {
         if begins_shared {
             under_way.shared_since = Some(now);
         }
-        // An answer may wait for a copy of another variant, for which nobody asks.
+        // An answer may wait for a copy of another variant, which no visitor asks for.
         let is_coming = !under_way.own.is_empty() || under_way.is_shared_under_way(now);
         under_way.is_awaited |= !is_first && is_other;
         if is_covered && is_coming || under_way.own.len() >= MAX_OWN_RUNS {
@@ -425,7 +428,7 @@ impl Evidence {
                     under_way.waiting.push((run.left_out, own));
                 }
             }
-            // It may be this visitor alone who is refused: whoever is shown the copy goes on being shown it.
+            // It may be this visitor alone who is refused: visitors who are shown the copy go on being shown it.
             (OwnEnd::NotStorable | OwnEnd::Personal, Some(_)) => {
                 let of_session = record.session == SessionStanding::Indifferent;
                 order = self.order((run.page, &run.left_out), of_session, under_way, now);
@@ -460,7 +463,7 @@ impl Evidence {
         order
     }
 
-    /// The shared request begins, for whatever reason.
+    /// The shared request begins, for any reason.
     pub fn shared_began(&self, page: PageName, now: u64) {
         let mut shard = self.shard(page).lock();
         if let Some(under_way) = shard.active.get_mut(&page.page) {
@@ -479,9 +482,9 @@ impl Evidence {
             .is_some_and(|under_way| !under_way.waiting.is_empty())
     }
 
-    /// The shared request has ended with an answer of this digest; `None`: it could not be stored, and that
-    /// is due to the page. An answer of a visitor's own that differs is forgotten: the next one is compared
-    /// with what is stored now.
+    /// The shared request has ended with an answer of this digest; `None`: it could not be stored, and that is
+    /// due to the page. An answer of a visitor's own that differs is forgotten: the next one is compared with
+    /// the response stored now.
     pub fn shared_ended(&self, page: PageName, end: Option<u64>, now: u64) {
         let mut shard = self.shard(page).lock();
         let Shard { records, active } = &mut *shard;
@@ -532,8 +535,8 @@ impl Evidence {
         }
     }
 
-    /// Does the page leave a visitor's session as it was, as far as was seen? `answer`: what the visitor's answer showed,
-    /// once it is there.
+    /// Does the page leave a visitor's session as it was, by the evidence so far? `answer`: the outline of the
+    /// visitor's answer, once it is there.
     #[must_use]
     pub fn leaves_session(&self, page: PageName, answer: Option<AnswerOutline>, now: u64) -> bool {
         let shard = self.shard(page).lock();
@@ -549,7 +552,7 @@ impl Evidence {
         record.is_some_and(|record| record.is_refused)
     }
 
-    /// What is known of the session that the page begins.
+    /// Returns the evidence about the session that the page begins.
     #[must_use]
     pub fn session(&self, page: PageName) -> SessionStanding {
         let shard = self.shard(page).lock();
@@ -565,7 +568,7 @@ impl Evidence {
         record.put_off_session(seconds(now));
     }
 
-    /// The shared request came to no end that says anything of the page.
+    /// Ends a shared request that gave no evidence about the page.
     pub fn shared_failed(&self, page: PageName, now: u64) {
         let mut shard = self.shard(page).lock();
         if let Some(under_way) = shard.active.get_mut(&page.page) {
@@ -717,7 +720,7 @@ impl Evidence {
         }
     }
 
-    /// The page may not be shown to anybody but who asks for it: something said so beside its answers.
+    /// Refuses to share the page: a cause beside its answers makes it personal.
     pub fn refuse(&self, page: PageName, now: u64) {
         let mut shard = self.shard(page).lock();
         self.refuse_record(shard.records.entry(page.page, MAX_PAGES), now);
@@ -729,7 +732,7 @@ impl Evidence {
         }
     }
 
-    /// What is known of a page; `None`: nothing.
+    /// Returns the findings about a page; `None` if there are none.
     #[must_use]
     pub fn findings(&self, page: PageName, now: u64) -> Option<PageFindings> {
         let shard = self.shard(page).lock();
@@ -751,7 +754,7 @@ impl Evidence {
     }
 }
 
-/// How many requests are set aside for a trial.
+/// Returns how many requests are set aside for a trial.
 fn set_aside(traits: TraitSet, of_session: bool) -> u32 {
     match of_session {
         true => SESSION_WORTH,

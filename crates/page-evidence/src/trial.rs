@@ -5,14 +5,14 @@
 //! shared, all ── the same ──────────────────► Agree         the difference was one of the moment
 //!   └ shared again ── steady ─► each alone ─► Depends       those whose page differs
 //!        │                        └ none ─► all again ──► Agree, or Depends on all together
-//!        └ differs each time ─► all again ── alike in what stays ──► Agree
+//!        └ differs each time ─► all again ── alike in the lasting parts ──► Agree
 //!                                  └ each alone, twice ────────────► Depends
 //! ```
 //!
-//! What differs each time may be the same twice by chance: a page that prints the milliseconds it took. So a
+//! A part that differs each time may be the same twice by chance: a page that prints the milliseconds it took. So a
 //! difference counts once it was seen in [`SURE`] answers, and the first answer without it ends the doubt.
 //!
-//! A pure state machine: [`Trial::next`] says which request is wanted, [`Trial::note`] takes its answer.
+//! A pure state machine: [`Trial::next`] returns the request to make, [`Trial::note`] takes its answer.
 
 use std::ops::RangeInclusive;
 
@@ -21,13 +21,13 @@ use shared_request::{Trait, TraitSet};
 use crate::page::AnswerOutline;
 use crate::render::{Rendering, differ_in_what_stays};
 
-/// So many answers make sure that a difference is none of chance.
+/// This many answers make sure that a difference is not one of chance.
 const SURE: usize = 4;
 
 /// Why a visitor's answer differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialVerdict {
-    /// Nothing of what was left out matters. `each_time`: the page differs each time it is made.
+    /// No trait that was left out matters. `each_time`: the page differs each time it is made.
     Agree { each_time: bool },
     /// These matter.
     Depends(TraitSet),
@@ -41,7 +41,7 @@ pub enum TrialVerdict {
     },
 }
 
-/// What a trial wants next.
+/// The next step of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialStep {
     /// The shared request, with the visitor's own fields for these traits.
@@ -58,7 +58,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// A trial of what differs between a visitor's request and the shared one.
+    /// Creates a trial of the traits in which a visitor's request and the shared one differ.
     #[must_use]
     pub fn new(traits: TraitSet) -> Trial {
         Trial {
@@ -68,14 +68,14 @@ impl Trial {
         }
     }
 
-    /// How many requests are set aside for it. Where a page differs each time and seems to depend on something, it
-    /// may take twice as many.
+    /// Returns how many requests are set aside for it. If a page differs each time and seems to depend on something,
+    /// the trial may take twice as many.
     #[must_use]
     pub fn usual_requests(traits: TraitSet) -> u32 {
         4 + 2 * traits.iter().count() as u32
     }
 
-    /// Takes an answer; `None` where it could not have been stored.
+    /// Takes an answer; `None` if it could not have been stored.
     pub fn note(&mut self, with: TraitSet, answer: Option<Rendering>) {
         match answer {
             Some(answer) => self.answers.push((with, answer)),
@@ -90,7 +90,7 @@ impl Trial {
         found.map(|(_, answer)| answer.clone()).collect()
     }
 
-    /// What it wants next.
+    /// Returns the next step.
     #[must_use]
     pub fn next(&self) -> TrialStep {
         if self.has_failed {
@@ -159,8 +159,8 @@ impl Trial {
         }
     }
 
-    /// The traits of which `differs` is true where each is sent alone: at least so many times, and at most so many
-    /// while it differs; or what is missing.
+    /// Returns the traits for which `differs` is true if each is sent alone: with at least the smaller number of
+    /// answers, and at most the larger one while it is true. An error is the step that is missing.
     fn singles(
         &self,
         times: RangeInclusive<usize>,
@@ -183,7 +183,7 @@ impl Trial {
     }
 }
 
-/// The traits of a verdict that a key can hold, for which the shared request then sends what the key has.
+/// Is it a trait of a verdict that a key can hold, and that the shared request then copies from the key?
 #[must_use]
 pub fn may_be_keyed(it: Trait) -> bool {
     matches!(it, Trait::Language | Trait::Cookies | Trait::Agent)
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use crate::render::Renderer;
 
-    /// Runs a trial against an application: what it answers to these traits at the n-th request.
+    /// Runs a trial against an application: its answer to these traits at the n-th request.
     fn tried(
         traits: &[Trait],
         application: impl Fn(TraitSet, usize) -> Option<String>,
@@ -257,8 +257,8 @@ mod tests {
         assert!(matches!(tried(&ALL, changed).0, TrialVerdict::Agree { .. }));
     }
 
-    /// A page of MediaWiki says how many milliseconds it took: two answers with the same number seemed to have it
-    /// from the visitor, whose like then had no page from memory for half an hour.
+    /// A page of MediaWiki prints how many milliseconds it took: two answers with the same number seemed to depend
+    /// on the visitor, whose like then had no page from memory for half an hour.
     #[test]
     fn what_is_the_same_twice_by_chance_is_not_taken_for_the_visitors() {
         let mixed = |seed: u64, time: usize| {

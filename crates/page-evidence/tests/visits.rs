@@ -42,7 +42,7 @@ impl Random {
     }
 }
 
-/// What an application makes of one page.
+/// The application's behaviour for one page.
 #[derive(Clone, Debug, Default)]
 struct Application {
     reads: TraitSet,
@@ -74,7 +74,7 @@ impl Application {
         }
     }
 
-    /// What stays of its answer; `None` where it may not be stored.
+    /// Returns the part of its answer that stays; the flag is false if it may not be stored.
     fn answer(&self, request: &LeftOut) -> (String, bool) {
         let mut text = String::from("<h1>page</h1>");
         for it in self.reads.iter() {
@@ -206,7 +206,7 @@ impl Site {
         self.applications[page].rendering(request, self.chance)
     }
 
-    /// What a visitor is given has to be what the application gives to their own request.
+    /// Checks an answer against the application's answer to the visitor's own request.
     fn give(&mut self, visit: &WaitingVisit, text: &str) {
         let application = &self.applications[visit.page];
         let (wanted, _) = application.answer(&visit.request);

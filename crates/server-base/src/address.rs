@@ -2,8 +2,7 @@
 
 use std::net::IpAddr;
 
-/// What each part of an IPv4 address is written as, with the dot behind it, and how long
-/// that is.
+/// The text of each part of an IPv4 address, with the dot behind it, and its length.
 static OCTETS: [([u8; 4], u8); 256] = {
     let mut texts = [([0; 4], 0); 256];
     let mut octet = 0;

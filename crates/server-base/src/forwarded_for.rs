@@ -1,4 +1,4 @@
-//! The address that a chain of proxies tells (X-Forwarded-For), as far as each of them is
+//! The address that a chain of proxies reports (X-Forwarded-For), as far as each of them is
 //! trusted.
 
 use std::net::{IpAddr, SocketAddr};
@@ -7,7 +7,7 @@ use site::Network;
 
 /// The address that `chain` (the values of X-Forwarded-For, in order) gives for
 /// a peer at `address`: the last one, or with `recursive` the last that is not
-/// trusted itself. `address` again where it is not trusted or nothing is said.
+/// trusted itself. `address` again if it is not trusted or the chain is empty.
 pub fn forwarded_address(
     address: Option<IpAddr>,
     chain: &[&[u8]],
@@ -26,7 +26,7 @@ pub fn is_trusted(address: Option<IpAddr>, trusted: &[Network]) -> bool {
 }
 
 /// Goes back through the chain while the sender of each step is trusted;
-/// `None` where not a single step can be taken.
+/// `None` if not a single step can be taken.
 pub fn walk(
     peer: Option<SocketAddr>,
     chain: &[&[u8]],
@@ -41,7 +41,7 @@ pub fn walk(
             .rsplit(blank)
             .filter(|text| !text.is_empty())
             .peekable();
-        // A field that says nothing ends the chain, as anything unreadable does.
+        // An empty field ends the chain, like an unreadable one.
         let nothing: Option<&[u8]> = texts.peek().is_none().then_some(&[]);
         texts.chain(nothing)
     });

@@ -1,4 +1,5 @@
-//! What `server`, `upstream-fetch` and `live-state` share: it knows nothing of requests.
+//! Functions that `server`, `upstream-fetch` and `live-state` share; they know nothing of
+//! requests.
 
 pub mod address;
 pub mod field_list;

@@ -89,7 +89,7 @@ impl<V> Lru<V> {
         self.link(index);
     }
 
-    /// What was used longest ago.
+    /// Returns the entry that was used longest ago.
     pub fn oldest(&self) -> Option<(&Arc<[u8]>, &V)> {
         let node = self.nodes.get(self.oldest)?;
         Some((&node.key, node.value.as_ref()?))

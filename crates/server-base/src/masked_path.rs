@@ -1,5 +1,5 @@
-//! Paths as lists of pages show them: what looks like a token is `*`. A reader of the list must not be able to
-//! follow the link of another person's mail (`/reset/8c9f...`), and a thousand such links are one page.
+//! Paths as lists of pages show them: a part that looks like a token is `*`. A reader of the list must not be able
+//! to follow the link of another person's mail (`/reset/8c9f...`), and a thousand such links are one page.
 //!
 //! A piece of a path is between `/`, `.` and other punctuation. It looks like a token if it is a UUID, many
 //! hexadecimal digits, or long and changes between digits, small and capital letters more often than words do:
@@ -9,7 +9,7 @@
 const MASK: u8 = b'*';
 /// Fewer hexadecimal digits are no secret: they can be found by trying.
 const MIN_HEX_BYTES: usize = 16;
-/// The same for tokens of more letters.
+/// A shorter token of letters and digits is no secret either.
 const MIN_TOKEN_BYTES: usize = 20;
 /// Words change less often than once in this number of letters.
 const LETTERS_PER_CHANGE: usize = 7;

@@ -1,16 +1,16 @@
-//! How much memory this process may use: what the machine has, or less where its own control
-//! group, or one that the group is in, has a limit (`MemoryMax=` of a service, `--memory` of a
-//! container; cgroup v2 and v1).
+//! How much memory this process may use: the machine's memory, or less if its own control group, or
+//! one that the group is in, has a limit (`MemoryMax=` of a service, `--memory` of a container;
+//! cgroup v2 and v1).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where control groups are usually mounted.
+/// The usual mount point of control groups.
 const MOUNT: &str = "/sys/fs/cgroup";
 /// Groups within groups that are looked at; systemd's are five deep.
 const MAX_DEPTH: usize = 64;
 
-/// The memory there is, and what says so.
+/// The available memory, and the source of that number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryLimit {
     pub bytes: u64,
@@ -37,7 +37,7 @@ impl fmt::Display for MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// Of this process; `None` where the system does not tell.
+    /// Returns the limit of this process; `None` if the system does not report one.
     pub fn observe() -> Option<MemoryLimit> {
         let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         machine()

@@ -1,14 +1,14 @@
-//! Which requests are timed and named: of each thread all of the first 127 of a minute, and of later
-//! ones fewer and fewer, down to one in 64. So a small site is seen whole, and a busy one pays little:
-//! two readings of a fine clock and the name of a page, for each hit, would be a tenth of what it costs.
+//! Which requests are timed and named: of each thread all of the first 127 of a minute, and of later ones
+//! fewer and fewer, down to one in 64. So a small site is seen whole, and a busy one pays little: two
+//! readings of a fine clock and the name of a page, for each hit, would be a tenth of its cost.
 //!
 //! A sample stands for as many requests as the mean distance `m` between it and the one before. The
-//! distance is drawn by chance, so that what repeats itself among requests does not choose, and its
-//! mean is set before: sums of these weights are right on average, whatever comes. How far off they
-//! are: of a page that `k` requests of a minute were for, the standard deviation of its estimate is at
-//! most `sqrt((m - 1) / k)` of it. That is nothing where a thread has 127 requests a minute; 36 % for a
-//! page that has 60 of 600 (m is 9), 8 % for one that has 10,000 of 100,000 (m is 64); and over half
-//! an hour a fifth of that.
+//! distance is drawn by chance, so that a regular pattern of requests does not choose, and its mean is
+//! set before: sums of these weights are right on average, whatever comes. How far off they are: of a
+//! page that `k` requests of a minute were for, the standard deviation of its estimate is at most
+//! `sqrt((m - 1) / k)` of it. That is nothing if a thread has 127 requests a minute; 36 % for a page
+//! that has 60 of 600 (m is 9), 8 % for one that has 10,000 of 100,000 (m is 64); and over half an hour a
+//! fifth of that.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ pub struct Sample {
     pub weight: u32,
 }
 
-/// What a thread knows of its requests.
+/// The sampling state of a thread.
 #[derive(Clone, Copy)]
 struct Sampler {
     random: u32,
@@ -76,7 +76,7 @@ fn draw(left: &Cell<u32>) -> Sample {
 }
 
 impl Sampler {
-    /// How many requests further the next sample is.
+    /// Returns how many requests further the next sample is.
     fn draw(&mut self, now: Instant) -> u32 {
         let began_at = *self.began_at.get_or_insert(now);
         if now.saturating_duration_since(began_at) >= PERIOD {
@@ -119,7 +119,7 @@ mod tests {
         };
         assert_eq!(between(0, 128).count(), 127);
         assert!(between(0, 128).all(|&(_, weight)| weight == 1));
-        // On average: 64 * ln(4096 / 128) = 222, and one in 64 of what comes after.
+        // On average: 64 * ln(4096 / 128) = 222, and one in 64 of the later ones.
         let (growing, busy) = (between(128, 4096).count(), between(4096, 100_000).count());
         assert!((200..260).contains(&growing), "{growing}");
         assert!((1_400..1_600).contains(&busy), "{busy}");

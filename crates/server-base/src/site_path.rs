@@ -1,10 +1,10 @@
 //! Opens files by paths that a visitor chooses and in which an account of the site may put links. Links
-//! are followed, but for those of `/proc` that lead to what a process has open ("magic links"): with
+//! are followed, but for those of `/proc` that lead to open files of a process ("magic links"): with
 //! `ln -s /proc/self/fd`, visitors would read uploads and pages of other sites, which only this process
 //! may. Nothing of `/proc` is opened at all.
 //!
-//! The kernel sees to it (`openat2(2)`, Linux 5.6). Where it does not know the call, or a sandbox
-//! forbids it, the path is walked name by name under the same rules.
+//! The kernel sees to it (`openat2(2)`, Linux 5.6). If it does not know the call, or a sandbox forbids it,
+//! the path is walked name by name under the same rules.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Links on a path, as many as the kernel follows.
+/// The number of links on a path that the kernel follows.
 const MAX_LINKS: usize = 40;
 
 /// Are symbolic links followed?
@@ -24,22 +24,22 @@ pub enum Links {
     Followed,
     /// `disable_symlinks on`
     Refused,
-    /// Those that belong to the owner of what they lead to are: `disable_symlinks if_not_owner`.
+    /// Links that belong to the owner of their target are followed: `disable_symlinks if_not_owner`.
     OfOwner,
 }
 
-/// Opens `path`; `flags` say for what.
+/// Opens `path`; `flags` name the use.
 ///
 /// # Errors
-/// What the system says; `LOOP` for a link that is not followed, `ACCESS` for what is in `/proc`.
+/// An error of the system; `LOOP` for a link that is not followed, `ACCESS` for a path in `/proc`.
 pub fn open(path: &[u8], flags: OFlags, links: Links) -> Result<(OwnedFd, Stat), Errno> {
     open_in(CWD, path, flags, links)
 }
 
-/// As [`open`], but that links in the first `free_bytes` of the path, which name a folder, are followed.
+/// Like [`open`], but links in the first `free_bytes` of the path, which name a folder, are followed.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_below(
     path: &[u8],
     free_bytes: usize,
@@ -83,10 +83,10 @@ fn open_in(
     Ok((file, stat))
 }
 
-/// The facts of what is at `path`. Most paths end with no link: for them it is one system call.
+/// Returns the facts of the file at `path`. Most paths end with no link: for them it is one system call.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn stat(path: &[u8]) -> Result<Stat, Errno> {
     let found = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?;
     match FileType::from_raw_mode(found.st_mode) {
@@ -284,7 +284,7 @@ mod tests {
             assert_eq!(read(&at(name), Links::OfOwner).unwrap(), "text", "{name}");
         }
         assert_eq!(read(&at("own/"), Links::OfOwner), Err(Errno::NOTDIR));
-        // What belongs to root is another's, unless these are root's own.
+        // Root's files belong to another account, unless these are root's own.
         symlink("/etc/passwd", at("passwd")).unwrap();
         symlink("/etc", at("etc")).unwrap();
         if rustix::process::geteuid().is_root() {

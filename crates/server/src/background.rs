@@ -1,6 +1,6 @@
-//! What runs beside requests for as long as a configuration is in force: names
-//! that are followed, health checks, and requests that applications want repeated. One set of tasks for the process, on
-//! the first worker; a reload ends it and begins another.
+//! Background tasks that run while a configuration is in force: DNS names that are resolved again, health checks, and
+//! requests that applications want repeated. One set of tasks for the process, on the first worker; a reload ends it and begins
+//! another.
 //!
 //! Invariant: no task keeps a configuration alive that was replaced.
 
@@ -18,14 +18,14 @@ use crate::worker::WorkersState;
 use upstream_fetch::health::Require;
 use upstream_fetch::{health, naming};
 
-/// How often pools are asked what they have to say.
+/// How often pools are asked for their messages.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs the tasks of whatever configuration is in force. Never ends.
+/// Runs the tasks of the configuration in force. Never ends.
 pub async fn run(shared: Arc<WorkersState>) {
     let mut changes = shared.changes();
     let mut of: Weak<ActiveConfiguration> = Weak::new();
-    // Dropped with what it holds: that ends the tasks.
+    // Dropping it ends its tasks.
     let mut tasks = JoinSet::new();
     loop {
         {
@@ -43,7 +43,7 @@ pub async fn run(shared: Arc<WorkersState>) {
     }
 }
 
-/// Writes what pools whose pages are learned have to say into the error log of the main context.
+/// Writes the messages of pools whose pages are learned into the error log of the main context.
 async fn tell_of_pools(configuration: Weak<ActiveConfiguration>) {
     while let Some(configuration) = configuration.upgrade() {
         let (live, logs) = (&configuration.live, &configuration.site.process.error_logs);

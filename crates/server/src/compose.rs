@@ -1,5 +1,5 @@
-//! Where the floors are put together: the tables of functions that lower floors call
-//! without knowing who is behind them.
+//! Connects the modules of the server: fills the tables of functions that lower modules call
+//! without depending on the modules that implement them.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ async fn serve_part(request: &mut Request) -> Option<Box<Reply>> {
     reply
 }
 
-/// Makes a site ready to serve, carrying over from `previous` what stays the same.
+/// Makes a site ready to serve, carrying over unchanged parts from `previous`.
 ///
 /// # Errors
 /// The site cannot be served.

@@ -4,7 +4,7 @@
 //! ```text
 //! compose        tables of functions that lower floors call
 //! worker         threads, listeners, the configuration in force; background
-//! explain        what would become of a request, and what is stored, for people
+//! explain        foreseen requests and stored responses, for people
 //! warming        pages that the server asks itself for
 //! service        answers a transport: makes the request, runs the pipeline, writes the log
 //! pipeline       the stages of a request, in their order

@@ -8,8 +8,8 @@
 //!                     └─ `last` ─┘
 //! ```
 //!
-//! Each stage names the next. As long as no stage has to wait, one runs after the other without a
-//! future, as all do for a hit. From the first that waits, they go on in one future.
+//! Each stage names the next. While no stage has to wait, one runs after the other without a future;
+//! for a hit none waits. From the first that waits, they go on in one future.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ use crate::route::{self, FoundLocation, pattern, rewrite};
 /// How often `rewrite ... last` may start the search for a location over.
 const MAX_REWRITE_CYCLES: usize = 10;
 
-/// Where a request is on its way. Small, since a hit goes through several.
+/// The stage that a request has reached. Small, since a hit goes through several.
 #[derive(Clone, Copy)]
 enum Stage {
     ServerRewrite,
@@ -53,7 +53,7 @@ enum Stage {
     Content,
 }
 
-/// What a stage comes to: the next one, or the end of this round.
+/// The result of a stage: the next stage, or the end of this round.
 type Step<'a> = Result<Stage, End<'a>>;
 
 /// How a round ends.
@@ -64,7 +64,7 @@ enum End<'a> {
     Wait(Wait<'a>),
 }
 
-/// Who or what is waited for.
+/// The cause of a wait.
 enum Wait<'a> {
     Delay(Duration),
     Access,
@@ -120,7 +120,7 @@ pub fn serve<'a>(
     }
 }
 
-/// The reply to a request that the server makes itself; `None` where the request ends without a
+/// The reply to a request that the server makes itself; `None` if the request ends without a
 /// reply.
 pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
     let configuration = request.configuration.clone();
@@ -134,7 +134,7 @@ pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
 }
 
 /// Takes a request that the server makes itself through all stages but the content, unless that is
-/// a file: no upstream is asked. Gives the reply of the stage that answers; `None` where the
+/// a file: no upstream is asked. Gives the reply of the stage that answers; `None` if the
 /// content was not made, which is noted ([`NotAsked::Dry`]), or where the request ends without a
 /// reply.
 pub async fn serve_dry(request: &mut Request) -> Option<Box<Reply>> {
@@ -233,7 +233,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
         }
     }
 
-    /// Waits, and tells the next stage.
+    /// Waits for a delay, an access check, a mirror or the content, and returns the next stage.
     async fn wait(
         &self,
         request: &mut Request,
@@ -324,7 +324,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
         if location == Server::ROOT || found.rewrite.is_empty() {
             return before_limits(request);
         }
-        // What ends here is traced as well.
+        // A request that the rewrite program ends is traced as well.
         traces::begin(request);
         match rewritten(request, &found.rewrite) {
             Err(handled) => Err(handled.into()),
@@ -374,7 +374,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
     }
 }
 
-/// Runs a rewrite program; what ends the way is the error.
+/// Runs a rewrite program; an error ends the way.
 #[inline]
 fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, StageEnd> {
     if program.is_empty() {
@@ -414,7 +414,7 @@ fn limit<'a>(request: &mut Request) -> Step<'a> {
     }
     real_ip::apply_real_ip(request);
     if request.is_own_visit() {
-        // It takes nothing from what visitors are allowed.
+        // A dry run does not use up visitors' limits.
         if request.is_dry() {
             limits::foresee(request);
         }

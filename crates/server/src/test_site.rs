@@ -19,7 +19,7 @@ pub struct TestSite {
 }
 
 impl TestSite {
-    /// `http`: what stands in that block.
+    /// `http`: the content of that block.
     pub fn new(folder: TempDir, http: &str) -> TestSite {
         let path = folder.path().join("site.conf");
         std::fs::write(&path, format!("events {{}} http {{ {http} }}")).unwrap();
@@ -49,7 +49,7 @@ impl TestSite {
         request
     }
 
-    /// How many lines the error log has.
+    /// Returns how many lines the error log has.
     pub fn log_lines(&self) -> usize {
         let log = std::fs::read_to_string(self.folder.path().join("error.log"));
         log.unwrap_or_default().lines().count()

@@ -37,7 +37,8 @@ fn examine_args(args: &[u8], rules: &Rules) -> Result<(), Bypass> {
 }
 
 fn is_personal(args: &[u8], names: &NameSet, patterns: &[Regex]) -> bool {
-    // PHP can be told to take `;` for `&` (arg_separator.input): then it has more arguments.
+    // PHP can be configured to take `;` for `&` (arg_separator.input): then it has more
+    // arguments.
     let whole = args.split(|&byte| byte == b'&');
     let parts = args.split(|&byte| matches!(byte, b'&' | b';'));
     let mut all = whole.chain(parts.filter(|_| args.contains(&b';')));
@@ -69,8 +70,8 @@ fn halves(argument: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Appends `args` without those that `removed` names. What is left stays as it was received,
-/// in its order.
+/// Appends `args` without those that `removed` names. The other arguments stay as they were
+/// received, in their order.
 pub fn put_counted(args: &[u8], removed: &NameSet, out: &mut Vec<u8>) {
     if removed.is_empty() {
         out.extend_from_slice(args);
@@ -89,8 +90,8 @@ pub fn put_counted(args: &[u8], removed: &NameSet, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a target without the arguments that `removed` names, and without `?` where none
-/// is left. Its arguments end at `#`, as those of the request do: what stands behind is no
+/// Appends a target without the arguments that `removed` names, and without `?` where none is
+/// left. Its arguments end at `#`, as those of the request do: the part behind it is no
 /// argument, and may not become one when those before it are removed.
 #[inline]
 pub fn put_target(target: &[u8], removed: &NameSet, out: &mut Vec<u8>) {

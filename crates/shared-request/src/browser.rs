@@ -1,10 +1,10 @@
-//! Browsers whose pages an application makes in their own way: a class in the `body` element, a style for one of them. Where
-//! that was seen, the key of a page has the browser, and the application is sent one User-Agent for all versions of it.
-//! Whether that is the page of a visitor's own version is compared, as for all that the shared request leaves out.
+//! Browsers whose pages an application makes in their own way: a class in the `body` element, a style for one of them.
+//! If that was seen, the key of a page has the browser, and the application is sent one User-Agent for all versions of
+//! it. Whether that is the page of a visitor's own version is compared, as for all that the shared request leaves out.
 
 use memchr::memmem;
 
-/// What a User-Agent (lower case) has of a browser, the first that fits: others name themselves after it.
+/// The parts of a User-Agent (lower case) that name a browser, the first that fits: others name themselves after it.
 const BROWSERS: [&str; 9] = [
     "samsungbrowser/",
     "edg/",

@@ -1,6 +1,5 @@
-//! Kinds of visitors for whom applications make pages of their own, told apart by
-//! User-Agent. The field itself is chosen by the client, so the application is sent the same
-//! one for all visitors of a class.
+//! Kinds of visitors for whom applications make pages of their own, distinguished by User-Agent. The field
+//! itself is chosen by the client, so the application is sent the same one for all visitors of a class.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hasher};
@@ -9,7 +8,7 @@ use memchr::memmem;
 
 use crate::left_out::class_of;
 
-/// What kind of visitor asks.
+/// The kind of a visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Desktop,
@@ -40,8 +39,7 @@ const CRAWLERS: [&str; 18] = [
     "facebookexternalhit",
 ];
 
-/// What WordPress's `wp_is_mobile()` looks for, and most other applications with it. Lower
-/// case.
+/// The words that WordPress's `wp_is_mobile()` looks for, and most other applications with it. Lower case.
 const MOBILES: [&str; 9] = [
     "mobile",
     "android",
@@ -67,7 +65,7 @@ impl Class {
     }
 
     /// The class of who sends this User-Agent, and the family of programs that it names
-    /// ([`Trait::Agent`](crate::left_out::Trait::Agent)): 0 where the shared request names the same, or
+    /// ([`Trait::Agent`](crate::left_out::Trait::Agent)): 0 if the shared request names the same, or
     /// where there is none.
     #[must_use]
     pub(crate) fn and_family(user_agent: Option<&[u8]>) -> (Class, u32) {
@@ -102,7 +100,7 @@ impl Class {
     }
 }
 
-/// Words by which other programs say what they are. Lower case.
+/// Words by which other programs name their kind. Lower case.
 const OTHER_CRAWLERS: [&str; 4] = ["bot/", "crawler", "spider", "scrapy"];
 
 /// The crawler that a User-Agent names; `"other crawler"` for one that is not known by its name.
@@ -198,11 +196,11 @@ struct RememberedUserAgent {
 }
 
 thread_local! {
-    /// By hash; empty until the first question.
+    /// Remembered fields by hash; empty until the first question.
     static KNOWN: RefCell<Vec<RememberedUserAgent>> = const { RefCell::new(Vec::new()) };
 }
 
-/// As [`look`], which costs a microsecond; browsers of one kind all send the same text.
+/// Like [`look`], which costs a microsecond, with a memory: browsers of one kind all send the same text.
 fn remembered(user_agent: &[u8]) -> (Class, u32) {
     let mut hasher = foldhash::fast::FixedState::with_seed(0).build_hasher();
     hasher.write(user_agent);

@@ -61,7 +61,7 @@ enum Kind {
 }
 
 /// The cookies that are not sent until they are seen to matter, as one Cookie field holds them, in the
-/// order of their bytes. False where there is none.
+/// order of their bytes. False if there is none.
 pub(crate) fn put_tried(head: RequestView<'_>, rules: &Rules, out: &mut Vec<u8>) -> bool {
     let fields = head.field_all(b"cookie");
     let cookies = fields.flat_map(|value| value.split(|&byte| byte == b';'));
@@ -158,7 +158,7 @@ pub fn pairs<'h>(head: RequestView<'h>) -> impl Iterator<Item = (&'h [u8], &'h [
         .map(pair)
 }
 
-/// Appends the cookies that the set does not name, as one Cookie field holds them; false where it
+/// Appends the cookies that the set does not name, as one Cookie field holds them; false if it
 /// appends none.
 pub fn put_others(head: RequestView<'_>, set: &NameSet, out: &mut Vec<u8>) -> bool {
     let start = out.len();

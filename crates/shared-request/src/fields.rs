@@ -1,5 +1,5 @@
-//! Reads what the fields of a request say: who its sender claims to be, and whether it asks for
-//! something that cannot be a shared page.
+//! Reads the fields of a request: who its sender claims to be, and whether it asks for something that
+//! cannot be a shared page.
 //!
 //! The lists here let known kinds of requests past the cache, so that they work. Nothing is
 //! safe because a field is in a list: a field that is in none is not sent to the application
@@ -10,7 +10,7 @@ use http_semantics::RequestView;
 use crate::left_out::{self, LeftOut, Trait};
 use crate::{Bypass, Class, media, varied};
 
-/// Reads each field once: the class of its sender, and what the shared request would leave out.
+/// Reads each field once: the class of its sender, and the parts that the shared request leaves out.
 ///
 /// # Errors
 /// Why the request goes past the cache.
@@ -35,7 +35,8 @@ pub(crate) fn examine(head: RequestView<'_>, own_host: &[u8]) -> Result<(Class, 
     Ok((class, left_out))
 }
 
-/// What is left out where responses have named these fields in `Vary`: those are sent, and tell variants apart.
+/// Returns the traits left out when responses have named these fields in `Vary`: those are sent, and
+/// separate variants.
 pub(crate) fn without_varied(
     head: RequestView<'_>,
     names: &[String],
@@ -76,14 +77,14 @@ fn put_hint(name: &[u8], value: &[u8], left_out: &mut LeftOut) {
 }
 
 enum Meaning {
-    /// It says nothing of a page: it is about the connection, the cache, the form of the transfer, or
-    /// the way that the request came by. `Cookie` is judged elsewhere.
+    /// No trait: the field is about the connection, the cache, the form of the transfer, or the way that
+    /// the request came by. `Cookie` is judged elsewhere.
     None,
     UserAgent,
     Accept,
     Language,
     Referer,
-    /// What the client says of itself, in few words that browsers of one kind all send alike.
+    /// The client's description of itself, in few words that browsers of one kind all send alike.
     Hint,
     Goes(Bypass),
 }
@@ -96,7 +97,7 @@ fn meaning(name: &[u8]) -> Meaning {
     let mut lower = [0; MOST_NAME_BYTES];
     let len = name.len().min(MOST_NAME_BYTES);
     for (to, from) in lower.iter_mut().zip(name) {
-        // As CGI sees a name: `X_Api_Key` and `X-Api-Key` are one.
+        // Folds a name like CGI: `X_Api_Key` and `X-Api-Key` are one.
         *to = match *from {
             b'_' => b'-',
             byte => byte.to_ascii_lowercase(),
@@ -217,7 +218,7 @@ fn is_hint(name: &[u8]) -> bool {
 /// Whole names, lower case.
 fn named(name: &[u8]) -> Option<Bypass> {
     Some(match name {
-        // RFC 9110 §11.6.2, RFC 9440, and what services and frameworks use in their place.
+        // RFC 9110 §11.6.2, RFC 9440, and fields that services and frameworks use in their place.
         b"authorization"
         | b"proxy-authorization"
         | b"authentication"

@@ -1,17 +1,17 @@
-//! What of a visitor's request the shared request leaves out although an application could read it,
-//! in kinds and classes: two visitors of one class may be shown one page once it has been seen that
-//! the class does not matter.
+//! Parts of a visitor's request that the shared request leaves out although an application could read them,
+//! in kinds and classes: two visitors of one class may be shown one page once it has been seen that the
+//! class does not matter.
 //!
-//! A value is a number that stands for a class; 0 is what the shared request says itself. The classes
-//! are coarse where visitors choose freely (the host of a `Referer`, the family of a `User-Agent`), so
-//! that their number is small; the exact text is in no class, and `docs/security.md` says what remains.
+//! A value is a number that stands for a class; 0 is the shared request's own value. The classes are coarse
+//! where visitors choose freely (the host of a `Referer`, the family of a `User-Agent`), so that their
+//! number is small; the exact text is in no class, and `docs/security.md` describes the risk that remains.
 
 use std::hash::{BuildHasher, Hasher};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A kind of what is left out.
+/// A kind of part that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trait {
     /// The languages of `Accept-Language`, in their one form.
@@ -22,7 +22,7 @@ pub enum Trait {
     Referer,
     /// Cookies that are not sent, and that no rule calls harmless.
     Cookies,
-    /// What the client says of itself otherwise: `Accept`, `Sec-Fetch-*`, client hints, `DNT`.
+    /// Further fields by which the client describes itself: `Accept`, `Sec-Fetch-*`, client hints, `DNT`.
     Hints,
     /// The address of the client.
     Network,
@@ -95,17 +95,17 @@ impl TraitSet {
     }
 }
 
-/// What one request leaves out.
+/// The traits that one request leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     values: [u32; Trait::ALL.len()],
-    /// Stands for the network of the client; 0 where the address says nothing of it: a unix socket, or
-    /// a private address, behind which there may be anybody.
+    /// A number for the network of the client; 0 if the address does not show it: a unix socket, or a private
+    /// address, which any network may have.
     network_group: u32,
 }
 
 impl LeftOut {
-    /// The class of what is left out; 0: nothing.
+    /// Returns the class of the part left out; 0: none.
     #[must_use]
     pub fn value(&self, of: Trait) -> u32 {
         self.values[of as usize]
@@ -123,7 +123,7 @@ impl LeftOut {
         named.fold(TraitSet::NONE, TraitSet::with)
     }
 
-    /// Does the shared request say all that this one says?
+    /// Is there nothing in this request that the shared request leaves out?
     #[must_use]
     #[inline]
     pub fn is_nothing(&self) -> bool {
@@ -195,8 +195,8 @@ pub fn next_address() -> Ipv4Addr {
     Ipv4Addr::new(a, b, c, host)
 }
 
-/// A number for a text, never 0. Another one in each process: a visitor who could compute it would choose
-/// a text with the number of somebody else's.
+/// A number for a text, never 0. Another one in each process: a visitor who could compute it would choose a
+/// text with the number of another visitor's.
 #[must_use]
 pub fn class_of(text: &[u8]) -> u32 {
     chained(0, text)

@@ -1,5 +1,5 @@
-//! Writes requests whose answers may be shared: which parts of a visitor's request reach the
-//! application, and what is left out of it.
+//! Writes requests whose answers may be shared: which parts of a visitor's request reach the application,
+//! and which are left out of it.
 //!
 //! The rule of a shared cache: an answer may go to another visitor only if everything of the
 //! request that could have shaped it is in the cache key, was removed before the application
@@ -9,19 +9,18 @@
 //! ```text
 //!                    ┌─ personal ─► Bypass: forwarded whole, never stored
 //!   ReceivedRequest ─┤
-//!                    └─ shared ───► put_key    (what tells answers apart)
-//!                                   write_head (what the application is sent)
+//!                    └─ shared ───► put_key    (the parts that separate answers)
+//!                                   write_head (the request that the application is sent)
 //! ```
 //!
-//! The answer to such a request may be shown to a visitor once it has been seen that what was left out of
-//! the visitor's own ([`left_out`]) does not matter: the crate `page-evidence` keeps what was seen.
+//! The answer to such a request may be shown to a visitor once it has been seen that the parts left out of
+//! the visitor's own ([`left_out`]) do not matter: the crate `page-evidence` keeps the evidence.
 //!
-//! Both functions read the same [`ReceivedRequest`] and nothing else. What `write_head` writes is
-//! made of what `put_key` wrote, of constants, and of the fields that a response has named
-//! in `Vary`, which the store compares on its own. A field that is invented tomorrow is
-//! therefore not sent.
+//! Both functions read the same [`ReceivedRequest`] and nothing else. The head from `write_head` is made
+//! of the parts that `put_key` wrote, of constants, and of the fields that a response has named in `Vary`,
+//! which the store compares on its own. A field that is invented tomorrow is therefore not sent.
 //!
-//! Where the application itself says who may share a page that it made with a visitor's cookies
+//! If the application itself decides who may share a page that it made with a visitor's cookies
 //! (LiteSpeed's protocol), the same is done with the cookies whole: [`put_visitors_key`] and
 //! [`SentCookies::AllCookies`]. Nothing else of the visitor's request gets in.
 //!
@@ -50,7 +49,7 @@ pub use class::{Class, crawler_named};
 pub use left_out::{LeftOut, Trait, TraitSet};
 pub use names::NameSet;
 
-/// What a site's administrator says of its cookies, arguments and paths.
+/// A site administrator's rules for its cookies, arguments and paths.
 #[derive(Debug, Default)]
 pub struct Rules {
     /// Cookies that make a request personal, whatever their value.
@@ -66,7 +65,7 @@ pub struct Rules {
     pub unknown_cookies: UnknownCookies,
     /// Query arguments that make a request personal, whatever their value.
     pub personal_arguments: NameSet,
-    /// The same by patterns of `name=value`, both decoded.
+    /// Patterns of such arguments: `name=value`, both decoded.
     pub personal_argument_patterns: Vec<Regex>,
     /// Query arguments that no page depends on: neither sent nor in the key.
     pub removed_arguments: NameSet,
@@ -74,7 +73,7 @@ pub struct Rules {
     pub personal_paths: Vec<Regex>,
 }
 
-/// What a cookie does that no rule names.
+/// The treatment of a cookie that no rule names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownCookies {
     /// It may be a session: the request is personal.
@@ -85,14 +84,14 @@ pub enum UnknownCookies {
     Remove,
 }
 
-/// A request as it was received, with what the server knows of it. The time is not here: a page is shown
-/// for its lifetime.
+/// A request as it was received, with the server's facts about it. The time is not here: a page is shown for
+/// its lifetime.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedRequest<'a> {
     pub head: RequestView<'a>,
     /// `http` or `https`.
     pub scheme: &'a str,
-    /// Lower case, without port and trailing dot; empty where the client named none.
+    /// Lower case, without port and trailing dot; empty if the client named none.
     pub host: &'a [u8],
     /// The port that the client named.
     pub port: Option<u16>,
@@ -114,11 +113,11 @@ impl ReceivedRequest<'_> {
     }
 }
 
-/// Who asks for a page that may be shared.
+/// The visitor who asks for a page that may be shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visitor {
     pub class: Class,
-    /// What the shared request would not say of them.
+    /// The parts that the shared request leaves out.
     pub left_out: LeftOut,
 }
 
@@ -141,7 +140,7 @@ pub enum Bypass {
     Partial,
     /// The path is personal.
     Path,
-    /// What would have to be in the key is too long.
+    /// A part that would have to be in the key is too long.
     TooLong,
     /// It asks for another protocol.
     Upgrade,
@@ -153,11 +152,11 @@ const SEPARATOR: u8 = 0;
 /// Bound on the bytes of cookies that are in the key.
 const MAX_KEY_COOKIE_BYTES: usize = 1024;
 
-/// Appends the cache key of a request: first its URL (scheme, host, port, path and the
-/// arguments that count), then everything else that tells answers apart.
+/// Appends the cache key of a request: first its URL (scheme, host, port, path and the arguments that
+/// count), then all other parts that separate answers.
 ///
 /// # Errors
-/// Why the request is personal; the caller discards what was appended.
+/// The reason why the request is personal; the caller discards the appended bytes.
 pub fn put_key(
     received: &ReceivedRequest<'_>,
     rules: &Rules,
@@ -186,8 +185,8 @@ fn examine(received: &ReceivedRequest<'_>, rules: &Rules) -> Result<Visitor, Byp
     })
 }
 
-/// What is left out of a request where responses have named these fields (lower case) in `Vary`: what of them is sent
-/// tells variants apart.
+/// Returns the traits left out when responses have named these fields (lower case) in `Vary`: the parts of
+/// them that are sent separate variants.
 #[must_use]
 pub fn without_varied(
     received: &ReceivedRequest<'_>,
@@ -197,8 +196,8 @@ pub fn without_varied(
     fields::without_varied(received.head, names, left_out)
 }
 
-/// Appends to a key what of the traits in `keyed` the application is sent: languages in their one form, cookies, and the
-/// kind of browser. Others are in no key.
+/// Appends the values of the traits in `keyed` that the application is sent to a key: languages in their one
+/// form, cookies, and the kind of browser. Others are in no key.
 pub fn put_keyed(
     received: &ReceivedRequest<'_>,
     rules: &Rules,
@@ -226,12 +225,12 @@ pub fn put_keyed(
     }
 }
 
-/// As [`put_key`], for a request that cookies would make personal: cookies that are in no key are
-/// passed over. The key differs from every key of [`put_key`]. The application, which has seen the
-/// cookies, says who may get what is stored under it.
+/// Like [`put_key`], for a request that cookies would make personal: cookies that are in no key are passed
+/// over. The key differs from every key of [`put_key`]. The application, which has seen the cookies,
+/// decides who may get the page stored under it.
 ///
 /// # Errors
-/// Why the request is personal for another reason; the caller discards what was appended.
+/// Why the request is personal for another reason; the caller discards the appended bytes.
 pub fn put_visitors_key(
     received: &ReceivedRequest<'_>,
     rules: &Rules,
@@ -269,7 +268,7 @@ fn put_key_of(
     }
 }
 
-/// Appends what stands before the cookies.
+/// Appends the part of a key before the cookies.
 fn put_start(received: &ReceivedRequest<'_>, rules: &Rules, letter: u8, key: &mut Vec<u8>) {
     put_url(received, rules, key);
     key.push(letter);
@@ -283,8 +282,8 @@ fn put_start(received: &ReceivedRequest<'_>, rules: &Rules, letter: u8, key: &mu
     key.push(SEPARATOR);
 }
 
-/// Appends what the keys of all answers for one URL begin with: for any visitor's class and
-/// cookies. It ends with a byte that no URL holds.
+/// Appends the beginning of the keys of all answers for one URL: for any visitor's class and cookies. It
+/// ends with a byte that no URL holds.
 fn put_url(received: &ReceivedRequest<'_>, rules: &Rules, key: &mut Vec<u8>) {
     key.extend_from_slice(received.scheme.as_bytes());
     key.extend_from_slice(b"://");
@@ -296,13 +295,13 @@ fn put_url(received: &ReceivedRequest<'_>, rules: &Rules, key: &mut Vec<u8>) {
 /// The cookies that the application is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentCookies {
-    /// Those that are in the key.
+    /// The cookies that are in the key.
     KeyCookies,
     /// All but those that no page depends on: see [`put_visitors_key`].
     AllCookies,
 }
 
-/// What the head of a shared request is made of, beside what is always in the key.
+/// The parts of a shared request's head, beside those that are always in the key.
 pub struct SharedHead<'v> {
     pub class: Class,
     pub cookies: SentCookies,
@@ -420,7 +419,7 @@ fn put_cookies(
     }
 }
 
-/// Appends the received fields whose names are wanted; false where there is none.
+/// Appends the received fields whose names are wanted; false if there is none.
 fn put_received(
     received: &ReceivedRequest<'_>,
     is_wanted: impl Fn(&[u8]) -> bool,
@@ -566,7 +565,7 @@ mod tests {
         assert_eq!(key, b"\0lde-at,de;q=0.9\0cconsent=1; theme=dark");
     }
 
-    /// The keys of a request with this Cookie field, and what is sent of it with all cookies.
+    /// Returns the keys of a request with this Cookie field, and the cookies sent with all of them.
     fn visitor(cookies: &str) -> (Option<Vec<u8>>, Vec<u8>, String) {
         let set = |names: &[&str]| NameSet::new(names.iter().map(|name| name.as_bytes()));
         let rules = Rules {

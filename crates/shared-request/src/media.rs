@@ -1,12 +1,13 @@
 //! The Accept field (RFC 9110 §12.5.1).
 
-/// What the application is told that a visitor accepts: HTML before everything.
+/// The `Accept` value that the application is sent for all visitors: HTML before
+/// everything.
 pub(crate) const ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
 /// Does a visitor who sent this value take an HTML page? An empty value refuses nothing.
 #[inline]
 pub(crate) fn accepts_html(value: &[u8]) -> bool {
-    // As browsers ask for pages, and as programs that do not care ask for anything.
+    // Browsers ask for pages so, and programs that do not care ask for anything.
     value.starts_with(b"text/html,") || value == b"*/*" || names_html(value)
 }
 

@@ -5,9 +5,10 @@ use std::fmt;
 /// A set of patterns of names, asked about names as PHP sees them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct NameSet {
-    /// By their first byte; those that begin with `*` last.
+    /// Globs by their first byte; those that begin with `*` last.
     globs: Box<[Glob]>,
-    /// Where the globs of a first byte begin; one more for the end of the last.
+    /// The index at which the globs of a first byte begin; one more for the end of the
+    /// last.
     starts: Box<[u16]>,
 }
 

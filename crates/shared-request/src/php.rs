@@ -2,11 +2,11 @@
 //! `php_default_treat_data` and `php_register_variable_ex`, PHP 7.0 to 8.4).
 //!
 //! PHP skips white space before a name, ends it at a NUL, decodes percent signs (in cookies
-//! until 7.4.11), writes `_` for `.` and space, and takes what follows `[` as the index of an
-//! array, unless the bracket is never closed: then it is `_` as well. Which of these a given
-//! PHP does is not known here, so a name has several forms, and the forms are asked about
-//! one after the other: too many of them cost a page that is not shared, one too few would
-//! cost a visitor's privacy.
+//! until 7.4.11), writes `_` for `.` and space, and takes the text after `[` as the index of an
+//! array, unless the bracket is never closed: then it is `_` as well. Which of these a given PHP
+//! does is not known here, so a name has several forms, and the forms are asked about one after
+//! the other: too many of them cost a page that is not shared, one too few would cost a
+//! visitor's privacy.
 //!
 //! Held to a real PHP by the fuzz target `php_names` and, through the whole server, by the
 //! attack test `php_names`.
@@ -51,7 +51,7 @@ fn any_form(raw: &[u8], is: &mut dyn FnMut(&[u8]) -> bool) -> bool {
     })
 }
 
-/// A name with `_` for what PHP does not keep; up to a bracket, or with `_` for it.
+/// A name with `_` for characters that PHP does not keep; up to a bracket, or with `_` for it.
 fn changed(name: &[u8], ends_at_bracket: bool) -> Vec<u8> {
     name.iter()
         .take_while(|&&byte| !(ends_at_bracket && byte == b'['))
@@ -97,7 +97,7 @@ fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// Compares what the rules make of a query string with the names that PHP finds in it: for
+/// Compares the rules' names in a query string with the names that PHP finds in it: for
 /// fuzzing.
 ///
 /// # Panics

@@ -35,8 +35,8 @@ pub fn may_be_sent(name: &str) -> bool {
     ) || name.starts_with("sec-ch-")
 }
 
-/// Appends the value of the field `name` (lower case) as it is sent; false where it is not.
-/// Accept is always sent: who says nothing of it takes a page as browsers do.
+/// Appends the value of the field `name` (lower case) as it is sent; false if it is not.
+/// Accept is always sent: a client without it takes pages like browsers.
 pub fn put_value(head: RequestView<'_>, name: &str, out: &mut Vec<u8>) -> bool {
     if !may_be_sent(name) {
         return false;
@@ -54,7 +54,7 @@ pub(crate) fn is_fit(head: RequestView<'_>, name: &str) -> bool {
     may_be_sent(name) && put_received(head, name, &mut Vec::new())
 }
 
-/// The same for what the client sent.
+/// Appends the client's own value of the field.
 fn put_received(head: RequestView<'_>, name: &str, out: &mut Vec<u8>) -> bool {
     let Some(value) = head.field_joined(name.as_bytes()) else {
         return false;
@@ -99,7 +99,7 @@ fn put_list(value: &[u8], out: &mut Vec<u8>) {
 const REMEMBERED: usize = 256;
 
 thread_local! {
-    /// By hash: the value as it was received, and its class.
+    /// Values by hash: the value as it was received, and its class.
     static KNOWN: RefCell<Vec<(Box<[u8]>, u32)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -127,7 +127,7 @@ fn one_form(value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(32);
     put_languages(value, &mut out);
     match out.is_empty() {
-        // The application is the judge of what is no list.
+        // The application is the judge of a value that is no list.
         true => value.get(..MAX_VALUE_BYTES).unwrap_or(value).to_vec(),
         false => out,
     }

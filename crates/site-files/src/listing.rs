@@ -1,8 +1,8 @@
-//! What is in a folder, and pages that list it in nginx's layouts
+//! The content of a folder, and pages that list it in nginx's layouts
 //! (<https://nginx.org/en/docs/http/ngx_http_autoindex_module.html>).
 //!
-//! Names are bytes that anybody with a write permission chose: each format
-//! escapes them.
+//! Names are bytes that any account with a write permission chose: each format escapes
+//! them.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -43,9 +43,9 @@ pub struct ListingForm<'a> {
     pub options: &'a Autoindex,
     /// The path that a visitor asked for.
     pub path: &'a [u8],
-    /// Of JSONP: the function that is given the list.
+    /// With JSONP: the function that is given the list.
     pub callback: Option<&'a [u8]>,
-    /// The page says that it is UTF-8.
+    /// The page declares UTF-8.
     pub is_utf8: bool,
 }
 
@@ -73,7 +73,7 @@ pub fn page(entries: &[Entry], form: &ListingForm<'_>) -> (&'static [u8], Vec<u8
     (media_type, out)
 }
 
-/// What is in `directory`, except for names with a dot before; directories
+/// Reads the entries of `directory`, except for names with a dot before; directories
 /// first, each group by its names' bytes.
 pub fn read(directory: &Path) -> io::Result<Vec<Entry>> {
     let path = directory.as_os_str().as_bytes();
@@ -103,11 +103,11 @@ pub fn read(directory: &Path) -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// A file of `directory`, the same names left out as by [`read`]: each with the same chance. `random` gives
-/// a number below the one that it is given.
+/// Chooses a file of `directory`, the same names left out as by [`read`]: each with the
+/// same chance. `random` returns a number below its argument.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub fn random_file(
     directory: &Path,
     mut random: impl FnMut(usize) -> usize,
@@ -138,7 +138,7 @@ pub fn random_file(
     Ok(chosen)
 }
 
-/// Of what a link leads to, or of the link where that is nothing.
+/// Returns the facts of a link's target, or of the link if the target does not exist.
 fn facts(folder: &OwnedFd, path: &[u8], name: &[u8]) -> Result<Stat, Errno> {
     let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
@@ -166,7 +166,7 @@ impl Entry {
         self.kind == EntryKind::Directory
     }
 
-    /// The name as text, where the page says that it is UTF-8.
+    /// Returns the name as text, if the page declares UTF-8.
     fn text(&self, is_utf8: bool) -> Option<&str> {
         std::str::from_utf8(&self.name).ok().filter(|_| is_utf8)
     }

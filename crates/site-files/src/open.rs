@@ -1,5 +1,5 @@
-//! Opening files, and `open_file_cache`: what was found at a path, kept for a
-//! while by each thread with or without the open file
+//! Opening files, and `open_file_cache`: the file found at a path, kept for a while by
+//! each thread with or without the open file
 //! (<https://nginx.org/en/docs/http/ngx_http_core_module.html#open_file_cache>).
 
 use std::cell::RefCell;
@@ -16,7 +16,7 @@ use transport::open_file::{OpenFile, Stamp, Validators};
 use server_base::lru::Lru;
 use server_base::site_path::{self, Links};
 
-/// What is at a path.
+/// The file or folder at a path.
 #[derive(Debug, Clone)]
 pub struct FoundFile {
     pub kind: Kind,
@@ -65,7 +65,7 @@ impl Failure {
     }
 }
 
-/// What the caller will do with the file.
+/// The caller's use of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenPurpose {
     Contents,
@@ -76,7 +76,7 @@ thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
 }
 
-/// What `disable_symlinks` says of a path.
+/// The rule of `disable_symlinks` for a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkRule {
     links: Links,
@@ -130,7 +130,7 @@ pub fn look(
     }
 }
 
-/// As [`look`], without `open_file_cache`: each time, the links are looked at.
+/// Like [`look`], without `open_file_cache`: each time, the links are looked at.
 pub fn look_now(path: &[u8], wanted: OpenPurpose, rule: LinkRule) -> Result<FoundFile, Failure> {
     if path.contains(&0) {
         return Err(Failure {
@@ -178,7 +178,7 @@ fn found(stat: &Stat, file: Option<Arc<OpenFile>>) -> FoundFile {
 }
 
 impl FoundFile {
-    /// What tells this state of the file from others.
+    /// Returns the validators of this state of the file.
     pub fn validators(&self) -> Validators {
         let make = || Validators::new(self.modified, self.length);
         match &self.file {
@@ -194,7 +194,7 @@ impl FoundFile {
         }
     }
 
-    /// The same file was looked at again: other times mean other bytes.
+    /// Takes the stamp of another look at the file: other times mean other bytes.
     fn take_stamp(&mut self, stamp: Stamp) {
         if self.stamp == stamp {
             return;
@@ -269,7 +269,7 @@ impl Cache {
     }
 
     fn drop_idle(&mut self, rules: &OpenFileCache, now: u64) {
-        // One or two at a time are enough to keep up with what comes in.
+        // One or two at a time are enough to keep up with new files.
         for _ in 0..2 {
             let is_idle =
                 |kept: &KeptFile| now.saturating_sub(kept.used_at) > millis(rules.inactive);
@@ -281,7 +281,7 @@ impl Cache {
 }
 
 impl KeptFile {
-    /// Looked at lately, or still what it was.
+    /// Checked lately, or unchanged.
     fn is_valid(&mut self, path: &[u8], rules: &OpenFileCache, now: u64) -> bool {
         if now.saturating_sub(self.checked_at) < millis(rules.valid) {
             return true;
@@ -301,7 +301,7 @@ impl KeptFile {
         true
     }
 
-    /// What is known, if it is enough.
+    /// Returns the known result, if it is enough.
     fn answer(&self, wanted: OpenPurpose) -> Option<Result<FoundFile, Failure>> {
         match &self.result {
             Err(failure) => Some(Err(*failure)),

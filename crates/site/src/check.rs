@@ -43,7 +43,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The checked tree. What is wrong is left out and reported.
+/// Returns the checked tree. Faulty directives are left out and reported.
 pub(crate) fn check<'a>(ast: &'a Ast, diagnostics: &mut Vec<Diagnostic>) -> Vec<Node<'a>> {
     level(&ast.directives, Context::Main, diagnostics)
 }
@@ -185,7 +185,7 @@ fn unknown(name: &Word, context: Context) -> Diagnostic {
     }
 }
 
-/// Has the directive the block and the number of arguments that the table says?
+/// Has the directive the block and the number of arguments that its table entry demands?
 fn fits(directive: &Written, spec: &Directive, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let name = &directive.name;
     let usage = match spec.ending {

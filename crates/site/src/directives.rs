@@ -1,4 +1,4 @@
-//! The directive table: every directive, where it may be written, and what it does.
+//! The directive table: every directive, where it may be written, and its effect.
 //!
 //! One entry for each directive is read by the check of a configuration, by `mayfly check
 //! --explain` and by the reference page, so that behaviour and documentation agree. A new
@@ -64,7 +64,7 @@ pub enum Context {
 }
 
 impl Context {
-    /// As nginx's documentation calls it.
+    /// Returns its name in nginx's documentation.
     pub fn name(self) -> &'static str {
         match self {
             Context::Main => "main",
@@ -83,7 +83,7 @@ impl Context {
     }
 }
 
-/// What follows the arguments.
+/// The end of a directive, after its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectiveEnding {
     /// `;`
@@ -94,7 +94,7 @@ pub enum DirectiveEnding {
     Entries,
 }
 
-/// What an inner block inherits.
+/// The lines that an inner block inherits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inheritance {
     /// Nothing: a line holds in its own block only.
@@ -121,7 +121,7 @@ pub enum Effect {
 /// One entry of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Directive {
-    /// As written; `*_...` for a family (see [`PREFIXES`]).
+    /// The name in the configuration; `*_...` for a family (see [`PREFIXES`]).
     pub name: &'static str,
     pub contexts: &'static [Context],
     /// Fewest and most arguments.
@@ -136,14 +136,14 @@ pub struct Directive {
     pub repeats: bool,
     /// Its presence alone decides who makes the response of a location, as with `empty_gif`.
     pub handles_content: bool,
-    /// As the reference shows it; `None`: no default.
+    /// The default in the reference; `None`: no default.
     pub default: Option<&'static str>,
     /// The version of Mayfly that brought it.
     pub since: &'static str,
     pub effect: Effect,
-    /// What it does, in half a line that begins with a verb.
+    /// The purpose, in half a line that begins with a verb.
     pub short: &'static str,
-    /// What it does and when to use it, in short sentences; Markdown.
+    /// The effect and when to use it, in short sentences; Markdown.
     pub long: &'static str,
     /// A line or block that is accepted in the first of its contexts.
     pub example: &'static str,

@@ -1,7 +1,7 @@
-//! What each directive of a configuration does, for `mayfly check --explain`.
+//! Explains each directive of a configuration, for `mayfly check --explain`.
 //!
-//! One line for each directive, in the order of the files, indented like the blocks. It says
-//! works, ignored, unsupported, misplaced, unknown or refused, and why.
+//! One line for each directive, in the order of the files, indented like the blocks. It has a
+//! verdict (works, ignored, unsupported, misplaced, unknown or refused) and its reason.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use nginx_conf::{Ast, Diagnostic, Directive as Written, Sources, Span};
 use crate::check::{asks_for_nothing, inside};
 use crate::directives::{self, Context, DirectiveEnding, DirectiveLookup, Effect};
 
-/// What becomes of one directive.
+/// A directive and its verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainedDirective {
-    /// Where it is written.
+    /// The file of the directive.
     pub file: PathBuf,
     pub line: usize,
     /// How many blocks it is in.
@@ -21,26 +21,26 @@ pub struct ExplainedDirective {
     /// Name and arguments after quotes and escapes are resolved.
     pub text: String,
     pub verdict: Verdict,
-    /// What the same reading warns of here.
+    /// The warning of the same reading at this directive.
     pub warning: Option<String>,
-    /// What to write instead, where the same reading complains.
+    /// The hint of the same reading's warning or error.
     pub hint: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// What it is for.
+    /// It works; its purpose.
     Works(&'static str),
     /// Accepted without effect, and why nothing is lost by it.
     Ignored(&'static str),
     /// Accepted without the effect that the operator may rely on, and why.
     Missing(&'static str),
-    /// What nginx has and Mayfly does not, and what to do instead.
+    /// A directive that nginx has and Mayfly does not; the advice for a replacement.
     Unsupported(&'static str),
     /// It exists, but not here.
     Misplaced,
     Unknown,
-    /// It exists and may be written here, and the same reading refuses what it says.
+    /// It exists and may be written here, and the same reading refuses its arguments.
     Refused(String),
 }
 
@@ -87,7 +87,7 @@ impl Explainer<'_> {
     ) {
         for directive in written {
             let found = directives::find(&directive.name, context);
-            // What is in a block of directives has lines of its own.
+            // Directives in a block have lines of their own.
             let (inner, about) = match (&directive.block, found) {
                 (Some(block), DirectiveLookup::Directive(spec))
                     if spec.ending == DirectiveEnding::Block =>

@@ -4,10 +4,10 @@
 //! text --nginx_conf--> Ast --check--> Nodes --lower--> Site
 //! ```
 //!
-//! `directives` says what may be written where. `check` compares a tree with it. `lower`
-//! resolves inheritance and defaults, parses values and compiles patterns. So a [`Site`]
-//! (`model`) answers every question without looking up a name. Nothing after this crate sees
-//! nginx's syntax: another language could be lowered into the same `Site`.
+//! `directives` lists which directives may be written where. `check` compares a tree with it.
+//! `lower` resolves inheritance and defaults, parses values and compiles patterns. So a
+//! [`Site`] (`model`) answers every question without looking up a name. Nothing after this
+//! crate sees nginx's syntax: another language could be lowered into the same `Site`.
 
 mod check;
 pub mod directives;

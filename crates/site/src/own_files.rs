@@ -1,7 +1,7 @@
-//! Where the files are that the server writes by itself: logs, pid file, temporary files, certificates,
+//! The places of files that the server writes by itself: logs, pid file, temporary files, certificates,
 //! stored responses.
 //!
-//! As in nginx their paths begin at the prefix. The prefix of an installed server is `/etc/mayfly`, where
+//! Like in nginx their paths begin at the prefix. The prefix of an installed server is `/etc/mayfly`, where
 //! nothing is written while it runs: for a prefix in `/etc` they begin at the places that the Filesystem
 //! Hierarchy Standard has for each kind.
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The folder of configurations, which may be read-only.
 const CONFIGURATIONS: &str = "/etc";
 
-/// Where relative paths of the server's own files begin.
+/// The folders that relative paths of the server's own files begin at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnFiles {
     pub logs: PathBuf,
@@ -18,14 +18,14 @@ pub struct OwnFiles {
     pub run: PathBuf,
     /// Temporary files and certificates.
     pub state: PathBuf,
-    /// What `*_cache_path` names.
+    /// The folder of `*_cache_path`.
     pub cache: PathBuf,
     /// The folder of logs that are not named, below `logs`.
     unnamed_logs: &'static str,
 }
 
 impl OwnFiles {
-    /// Of a configuration with this prefix, which is absolute.
+    /// Returns the folders of a configuration with this prefix, which is absolute.
     pub fn of(prefix: &Path) -> OwnFiles {
         if prefix.starts_with(CONFIGURATIONS) {
             return OwnFiles {

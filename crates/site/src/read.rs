@@ -48,7 +48,7 @@ pub fn read(
     read_with(path, globals, loader, &options)
 }
 
-/// As [`read`], with the facts about the machine as an argument.
+/// Like [`read`], with the facts about the machine as an argument.
 pub fn read_with(
     path: &Path,
     globals: Option<&str>,
@@ -59,7 +59,7 @@ pub fn read_with(
     let is_broken = loaded.has_errors();
     let (site, mut found) = lower(&loaded.ast, &loaded.sources, options);
     if is_broken {
-        // What seems to be missing may be in the part that could not be read.
+        // Directives that seem to be missing may be in the part that could not be read.
         found.retain(|diagnostic| diagnostic.span.is_some());
     }
     let mut diagnostics = loaded.diagnostics;

@@ -1,7 +1,8 @@
-//! Finds what reaches the application and is not in the cache key, for `mayfly check`.
+//! Finds inputs that reach the application and are not in the cache key, for `mayfly check`.
 //!
 //! Without `cache_shared`, fields are sent to the application as nginx sends them. If such a
-//! field changes a page and is not in the key, one visitor decides what the others see.
+//! field changes a page and is not in the key, one visitor decides about the page that others
+//! see.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,7 +14,7 @@ use crate::model::*;
 pub struct UnkeyedInputs {
     /// Names of locations, with the server's name where it has one.
     pub locations: Vec<String>,
-    /// What is sent and not in the key, in words.
+    /// Inputs that are sent and not in the key, in words.
     pub inputs: Vec<String>,
 }
 
@@ -136,7 +137,7 @@ fn gaps(http: &Http, pass: &Pass, rules: &CacheRules) -> Vec<String> {
 /// How many maps of maps are followed.
 const MAX_DEPTH: usize = 8;
 
-/// What the application is sent.
+/// Collects the parts of a request that the application is sent.
 fn sent_inputs(http: &Http, pass: &Pass, sent: &mut BTreeSet<Input>) {
     let mut set = BTreeSet::new();
     match &pass.protocol {
@@ -169,7 +170,7 @@ fn sent_inputs(http: &Http, pass: &Pass, sent: &mut BTreeSet<Input>) {
         }
         sent.insert(Input::OtherFields);
     }
-    // What the server itself sets for each connection.
+    // The server itself sets these for each connection.
     for own in ["connection", "upgrade", "x-forwarded-for", "x-real-ip"] {
         sent.remove(&Input::Field(own.to_owned()));
     }

@@ -2,10 +2,9 @@
 //!
 //! Linux (6.12 and later) lets a thread of ordinary priority ask for a shorter slice of time than
 //! others have (`sched_setattr(2)`, `sched_runtime`). It gets no more of the processor for that, but
-//! its turns come sooner: when it wakes up it need not wait until a neighbour has used up
-//! 3 ms. A server that answers in microseconds beside PHP, which computes for
-//! milliseconds, wants exactly this. It needs no privilege. Where the kernel does not
-//! know of it nothing changes.
+//! its turns come sooner: when it wakes up it need not wait until a neighbour has used up 3 ms. A
+//! server that answers in microseconds beside PHP, which computes for milliseconds, wants exactly this.
+//! It needs no privilege. On a kernel without it nothing changes.
 //!
 //! This crate has `unsafe` code: two system calls that no library wraps. Both are given a structure of
 //! our own and its size, and nothing else; the kernel reads or writes at most that size and keeps no
@@ -15,8 +14,8 @@ use std::io;
 use std::mem::size_of;
 use std::time::Duration;
 
-/// What the kernel calls `struct sched_attr`, in its first version (48 bytes), which every kernel that
-/// has the two calls understands (Linux 3.14).
+/// The kernel's `struct sched_attr`, in its first version (48 bytes), which every kernel that has the
+/// two calls understands (Linux 3.14).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Attributes {
@@ -38,11 +37,11 @@ const _: () = assert!(SIZE == 48);
 const ORDINARY: u32 = 0;
 
 /// Asks for turns of `slice` for the calling thread, and for the threads it starts from now on. The
-/// kernel takes 0.1 to 100 ms and cuts what is beyond. Threads with another policy than
-/// the ordinary one are left alone.
+/// kernel takes 0.1 to 100 ms and clamps others to that. Threads with another policy than the
+/// ordinary one are left alone.
 ///
 /// # Errors
-/// What the system call gives, where a sandbox forbids it for instance.
+/// The error of the system call, if a sandbox forbids it for instance.
 pub fn set(slice: Duration) -> io::Result<()> {
     let mut attributes = get()?;
     if attributes.policy != ORDINARY {
@@ -62,8 +61,8 @@ pub fn set(slice: Duration) -> io::Result<()> {
 /// The calling thread's attributes.
 fn get() -> io::Result<Attributes> {
     let mut attributes = Attributes::default();
-    // SAFETY: the kernel writes at most `SIZE` bytes, which is what there is, while the call
-    // lasts; any bytes are a valid `Attributes`. Arguments as above.
+    // SAFETY: the kernel writes at most `SIZE` bytes, the size of `attributes`, while the call lasts; any
+    // bytes are a valid `Attributes`. Arguments as above.
     let done = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, SIZE, 0) };
     match done {
         0 => Ok(attributes),
@@ -75,7 +74,7 @@ fn get() -> io::Result<Attributes> {
 mod tests {
     use super::*;
 
-    /// In a thread of its own, since the attributes stay.
+    /// Runs the test in a thread of its own, since the attributes stay.
     fn apart<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
         std::thread::spawn(test).join().expect("no panic")
     }

@@ -33,7 +33,7 @@ impl Connector {
     ///
     /// # Errors
     ///
-    /// [`SettingsError`]: what the operator should correct.
+    /// [`SettingsError`]: the settings that the operator should correct.
     pub fn new(settings: &Settings) -> Result<Connector, SettingsError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let mut versions = Vec::new();
@@ -75,9 +75,9 @@ impl Connector {
         })
     }
 
-    /// Shakes hands over a connected stream. `name` is `proxy_ssl_name`: what
-    /// the certificate must be valid for and what is sent, if these are on. It
-    /// may carry a port, which does not count.
+    /// Shakes hands over a connected stream. `name` is `proxy_ssl_name`: the certificate
+    /// must be valid for it and it is sent, if these are on. It may carry a port, which
+    /// does not count.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ fn without_port(name: &str) -> &str {
     }
 }
 
-/// tokio-rustls wraps what rustls says into an I/O error.
+/// Unwraps rustls's error from the I/O error of tokio-rustls.
 fn told(error: io::Error, name: &str) -> ConnectError {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {

@@ -1,5 +1,5 @@
-//! What goes wrong before a byte of HTTP is exchanged, in nginx's words. The
-//! caller adds ` while SSL handshaking to upstream`.
+//! Errors before a byte of HTTP is exchanged, in nginx's words. The caller adds
+//! ` while SSL handshaking to upstream`.
 
 use std::fmt;
 use std::io;

@@ -13,9 +13,9 @@
 //! protocol spoken and TLS takes longest to build. No type of rustls is in the
 //! public interface.
 //!
-//! Where we differ from nginx: ciphers are rustls's choice; protocols are 1.2
-//! and 1.3; names are matched with the certificate's subjectAltName only (RFC
-//! 9525 §2), not with its common name; a trusted certificate need not be a root.
+//! Differences from nginx: ciphers are rustls's choice; protocols are 1.2 and 1.3; names
+//! are matched with the certificate's subjectAltName only (RFC 9525 §2), not with its
+//! common name; a trusted certificate need not be a root.
 
 mod connector;
 mod error;

@@ -4,7 +4,7 @@
 /// nginx's defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// `proxy_ssl_verify on`, and with what. `None`: any certificate will do.
+    /// The settings of `proxy_ssl_verify on`. `None`: any certificate will do.
     pub verify: Option<Verify>,
     /// `proxy_ssl_certificate`: shown when the upstream asks for one.
     pub identity: Option<Identity>,
@@ -31,7 +31,7 @@ impl Default for Settings {
     }
 }
 
-/// What an upstream's certificate is verified with.
+/// The settings for verifying an upstream's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verify {
     /// `proxy_ssl_trusted_certificate`: PEM. Authorities, or the upstream's own

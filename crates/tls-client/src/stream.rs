@@ -1,9 +1,8 @@
 //! An encrypted stream.
 //!
-//! What is written is held until it makes a record, so [`AsyncWrite`]'s flush
-//! matters. An end that the peer did not announce (close_notify) is an error of
-//! kind `UnexpectedEof`: a body that ends with the connection may have been cut
-//! (RFC 9112 §9.8).
+//! Written bytes are held until they make a record, so [`AsyncWrite`]'s flush matters. An end
+//! that the peer did not announce (close_notify) is an error of kind `UnexpectedEof`: a body that
+//! ends with the connection may have been cut (RFC 9112 §9.8).
 
 use std::io;
 use std::pin::Pin;
@@ -47,7 +46,7 @@ impl<S> TlsStream<S> {
         }
     }
 
-    /// As `$ssl_protocol` would show it.
+    /// Returns the name that `$ssl_protocol` would have.
     pub fn protocol(&self) -> &'static str {
         match self.inner.get_ref().1.protocol_version() {
             Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
@@ -61,7 +60,7 @@ impl<S> TlsStream<S> {
         self.inner.get_ref().1.alpn_protocol()
     }
 
-    /// Whether an earlier session was resumed.
+    /// Returns whether an earlier session was resumed.
     pub fn is_resumed(&self) -> bool {
         self.inner.get_ref().1.handshake_kind() == Some(rustls::HandshakeKind::Resumed)
     }

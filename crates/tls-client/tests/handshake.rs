@@ -61,7 +61,7 @@ fn leaf(by: &CertifiedIssuer<'static, KeyPair>) -> Identity {
     leaf_of(by, |_| {})
 }
 
-/// As `openssl req -x509` makes it.
+/// Creates a certificate like `openssl req -x509`.
 fn self_signed(change: impl FnOnce(&mut CertificateParams)) -> Identity {
     let mut params = CertificateParams::new([NAME.to_owned()]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -116,7 +116,7 @@ fn upstream(identity: &Identity, clients: Option<&[u8]>) -> ServerConfig {
     builder.with_single_cert(chain, key).unwrap()
 }
 
-/// What the upstream saw.
+/// The facts of the handshake that the upstream saw.
 struct SeenHandshake {
     name: Option<String>,
     has_client_certificate: bool,

@@ -22,7 +22,7 @@ use crate::settings::{Identity, NamedCache, Settings};
 /// RSA costs ten times as much.
 pub(crate) struct Certificates {
     keys: Vec<Arc<CertifiedKey>>,
-    /// For clients that ask for one of these names.
+    /// Certificates for clients that ask for one of these names.
     named: Option<Mutex<NamedCertificates>>,
     passwords: Vec<u8>,
     provider: Arc<CryptoProvider>,
@@ -135,7 +135,7 @@ impl ResolvesServerCert for Certificates {
         let fitting = keys.clone().find(|key| {
             key.key.choose_scheme(schemes).is_some() && self.fits_suites(key, hello.cipher_suites())
         });
-        // With one that does not fit, the client is told what it lacks.
+        // With a certificate that does not fit, the client learns what it lacks.
         fitting.or(keys.next()).cloned()
     }
 }
@@ -195,7 +195,7 @@ fn is_for_rsa(suite: CipherSuite) -> bool {
     .contains(&suite)
 }
 
-/// Those with small keys first.
+/// Returns the certificates with their keys, those with small keys first.
 fn certified_keys(
     identities: &[Identity],
     passwords: &[u8],
@@ -205,7 +205,7 @@ fn certified_keys(
     let mut keys: Vec<Arc<CertifiedKey>> = Vec::new();
     for key in identities.iter().map(read) {
         let key = key?;
-        // Of several with keys of one kind, the last counts, as in OpenSSL.
+        // Like in OpenSSL, the last of several with keys of one kind counts.
         keys.retain(|former| former.key.algorithm() != key.key.algorithm());
         keys.push(key);
     }

@@ -16,7 +16,7 @@ use rustls::{DigitallySignedStruct, DistinguishedName, SignatureScheme};
 use crate::error::SettingsError;
 use crate::settings::{ClientMode, Clients, PemFile};
 
-/// What is known of a client's certificate: `$ssl_client_verify`.
+/// The verdict on a client's certificate: `$ssl_client_verify`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientVerdict {
     /// The client has shown none, or was not asked.

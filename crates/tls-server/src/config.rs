@@ -25,22 +25,22 @@ use crate::tickets::{NoTickets, TicketKeys, Ticketer};
 const HTTP3_PROTOCOL: &[u8] = b"h3";
 const HTTP2_PROTOCOL: &[u8] = b"h2";
 const HTTP1_PROTOCOLS: [&[u8]; 3] = [b"http/1.1", b"http/1.0", b"http/0.9"];
-/// What rustls counts to a record beside its plaintext.
+/// The bytes of a record beside its plaintext that rustls counts.
 const RECORD_HEAD_BYTES: usize = 5;
 /// A record's plaintext at most (RFC 8446 §5.1), and at least in rustls.
 const MAX_RECORD_BYTES: usize = 16 << 10;
 const MIN_RECORD_BYTES: usize = 32;
-/// As much as one record: a request without a body fits.
+/// The size of one record: a request without a body fits.
 const MAX_EARLY_DATA_BYTES: u32 = 16 << 10;
-/// With `ssl_early_data on` and no `ssl_session_cache`.
+/// The sessions kept with `ssl_early_data on` and no `ssl_session_cache`.
 const SESSIONS_FOR_EARLY_DATA: u64 = 20 * 1024;
 
-/// What makes a session of one server worthless to another: a digest of its certificates and of
-/// what it demands of clients.
+/// A digest that makes a session of one server worthless to another: of its certificates and of its
+/// demands on clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context(pub(crate) [u8; 32]);
 
-/// How sessions are resumed. What is in here outlives a configuration.
+/// How sessions are resumed. Its content outlives a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Resumption {
     /// `ssl_session_tickets on`
@@ -64,7 +64,7 @@ impl TlsServer {
     ///
     /// # Errors
     ///
-    /// [`SettingsError`]: what the operator should correct.
+    /// [`SettingsError`]: the settings that the operator should correct.
     pub fn new(settings: &Settings, resumption: Resumption) -> Result<TlsServer, SettingsError> {
         let provider = Arc::new(provider_of(settings));
         let certificates = Arc::new(Certificates::new(settings, provider.clone())?);
@@ -132,7 +132,7 @@ impl TlsServer {
     ///
     /// # Errors
     ///
-    /// [`SettingsError`]: what the operator should correct. Former ones are kept.
+    /// [`SettingsError`]: the settings that the operator should correct. Former ones are kept.
     pub fn put(
         &self,
         name: &str,
@@ -147,7 +147,7 @@ impl TlsServer {
         self.certificates.forget(name);
     }
 
-    /// For a handshake in which a client may choose HTTP/2, or may not.
+    /// Returns the configuration for a handshake in which a client may choose HTTP/2, or may not.
     pub fn config(&self, with_http2: bool) -> &Arc<ServerConfig> {
         match with_http2 {
             true => &self.with_http2,
@@ -155,7 +155,8 @@ impl TlsServer {
         }
     }
 
-    /// For a handshake of QUIC. Without TLS 1.3 among the settings it cannot be made.
+    /// Returns the configuration for a handshake of QUIC. Without TLS 1.3 among the settings it
+    /// cannot be made.
     pub fn http3_config(&self) -> &Arc<ServerConfig> {
         &self.for_http3
     }
@@ -165,7 +166,7 @@ impl TlsServer {
         self.client_chains.is_some()
     }
 
-    /// What the certificate that a client has shown is worth. To be asked once for each
+    /// Returns the verdict on the certificate that a client has shown. To be asked once for each
     /// connection, after the handshake.
     pub fn verdict(&self, chain: Option<&[CertificateDer<'_>]>, now: UnixTime) -> ClientVerdict {
         match &self.client_chains {
@@ -174,13 +175,13 @@ impl TlsServer {
         }
     }
 
-    /// Why all requests are refused, if they are.
+    /// Returns why all requests are refused, if they are.
     pub fn refusal(&self, verdict: &ClientVerdict) -> Option<Refusal> {
         self.client_chains.as_ref()?.refusal(verdict)
     }
 }
 
-/// `ssl_certificate_compression on` (RFC 8879). rustls keeps what comes out.
+/// `ssl_certificate_compression on` (RFC 8879). rustls keeps the compressed certificate.
 #[derive(Debug)]
 struct Zlib;
 
@@ -237,7 +238,7 @@ fn resume(
     };
     if settings.early_data {
         config.max_early_data_size = MAX_EARLY_DATA_BYTES;
-        // What came early is answered early.
+        // Early data is answered early.
         config.send_half_rtt_data = true;
         let new = || Arc::new(SessionCache::of_sessions(SESSIONS_FOR_EARLY_DATA));
         cache = Some(cache.unwrap_or_else(new));

@@ -1,4 +1,4 @@
-//! TLS towards clients: what `ssl_*` of a server says, made ready for handshakes.
+//! TLS towards clients: the `ssl_*` settings of a server, made ready for handshakes.
 //!
 //! ```text
 //! Settings (PEM texts, switches), Resumption ─> TlsServer ─> config(with_http2) ─> rustls
@@ -6,15 +6,14 @@
 //!                                                   └─> verdict(chain of a client, time)
 //! ```
 //!
-//! The crate opens no socket and reads no file. One [`TlsServer`] for each set of settings,
-//! shared by all threads. What outlives a configuration is the caller's: the keys of tickets
+//! The crate opens no socket and reads no file. One [`TlsServer`] for each set of settings, shared
+//! by all threads. State that outlives a configuration is the caller's: the keys of tickets
 //! ([`TicketKeys`]) and the sessions ([`SessionCache`]). Both may be shared by servers: each
-//! session is bound to the certificates of its server and to what it demands of clients, so that
-//! no session that one server began is resumed by another that would not have accepted the
-//! client.
+//! session is bound to the certificates of its server and to its demands on clients, so that no
+//! session that one server began is resumed by another that would not have accepted the client.
 //!
-//! Certificates of clients are not judged in the handshake. As in nginx, a client whose
-//! certificate is missing or bad gets a response that says so; see [`TlsServer::verdict`].
+//! Certificates of clients are not judged in the handshake. Like in nginx, a client whose
+//! certificate is missing or bad gets a response that explains it; see [`TlsServer::verdict`].
 
 mod certificates;
 mod clients;

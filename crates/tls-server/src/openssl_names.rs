@@ -1,4 +1,4 @@
-//! What OpenSSL calls the cipher suites and groups that clients offer: 3.0 for suites, of groups
+//! OpenSSL's names of the cipher suites and groups that clients offer: 3.0 for suites, of groups
 //! also those that came later.
 
 /// Cipher suites by their numbers (`openssl ciphers -V ALL:COMPLEMENTOFALL:@SECLEVEL=0`).

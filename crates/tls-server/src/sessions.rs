@@ -14,7 +14,7 @@ use rustls::server::StoresServerSessions;
 use crate::config::Context;
 
 const PARTS: usize = 16;
-/// What a session costs beside its own bytes.
+/// The memory of a session beside its own bytes.
 const OVERHEAD_BYTES: usize = 128;
 /// How many bytes of a cache nginx needs for a session, about.
 const BYTES_OF_SESSION: u64 = 256;
@@ -35,7 +35,7 @@ struct Part {
 
 struct Session {
     value: Vec<u8>,
-    /// In seconds since 1970.
+    /// The time in seconds since 1970.
     made_at: u64,
 }
 

@@ -24,8 +24,8 @@ impl fmt::Debug for PemFile {
 pub struct Settings {
     /// `ssl_certificate` and `ssl_certificate_key`. Without any, every handshake fails.
     pub identities: Vec<Identity>,
-    /// There are certificates for single names as well, see [`put`](crate::TlsServer::put): a text
-    /// that tells these settings from others.
+    /// There are certificates for single names as well, see [`put`](crate::TlsServer::put): a
+    /// text that differs for each set of them.
     pub named_identities: Option<String>,
     /// How long those are kept; `None`: they are read for each handshake.
     pub named_cache: Option<NamedCache>,
@@ -36,7 +36,7 @@ pub struct Settings {
     /// `ssl_protocols`: at least one of the two.
     pub tls12: bool,
     pub tls13: bool,
-    /// Numbers of IANA, in order of preference. Those that rustls does not have are left out.
+    /// Numbers of IANA, in order of preference. Suites that rustls does not have are left out.
     pub cipher_suites: Vec<u16>,
     /// `ssl_prefer_server_ciphers`
     pub prefers_own_order: bool,
@@ -56,9 +56,9 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedCache {
     pub names: usize,
-    /// Since they were read.
+    /// The time since they were read.
     pub valid: Duration,
-    /// Since they were used.
+    /// The time since they were used.
     pub inactive: Duration,
 }
 
@@ -70,7 +70,7 @@ pub struct Identity {
     pub key: PemFile,
 }
 
-/// What certificates of clients are verified with.
+/// The settings for verifying certificates of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clients {
     pub mode: ClientMode,

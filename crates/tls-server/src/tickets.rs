@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The AES key is made of the secret, the salt and the server's context, so that none encrypts
-//! two tickets, and that a ticket of one server says nothing to another. Random secrets are
+//! two tickets, and that a ticket of one server is worthless to another. Random secrets are
 //! replaced by themselves; those of files are the operator's.
 
 use std::fmt;
@@ -24,9 +24,9 @@ const NAME_BYTES: usize = 16;
 const SALT_BYTES: usize = 32;
 /// The files of nginx: a name and two keys of 32 or of 16 bytes.
 const FILE_BYTES: [usize; 2] = [80, 48];
-/// Random secrets are used for so long at least.
+/// Random secrets are used for this time at least.
 const MIN_PERIOD: Duration = Duration::from_secs(60 * 60);
-/// A client may not be told more (RFC 8446 §4.6.1).
+/// The longest lifetime that may be sent to a client (RFC 8446 §4.6.1).
 const MAX_HINT_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 /// The secrets that tickets are encrypted with.
@@ -281,7 +281,7 @@ mod tests {
         ticketer.encrypt_at(2 * HOUR, b"third").unwrap();
         assert!(ticketer.decrypt_at(2 * HOUR, &first).is_none());
         assert!(ticketer.decrypt_at(2 * HOUR, &second).is_some());
-        // The keys have not been used for a long time: what is left is too old.
+        // The keys have not been used for a long time: the remaining ones are too old.
         ticketer.encrypt_at(50 * HOUR, b"fourth").unwrap();
         assert_eq!(keys.secrets.read().all.len(), 1);
     }

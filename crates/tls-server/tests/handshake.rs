@@ -277,7 +277,7 @@ fn clients(mode: ClientMode, ca: Option<&Issuer>) -> Clients {
     }
 }
 
-/// What a server says of a client that shows `own`.
+/// Returns the server's verdict on a client that shows `own`.
 fn judged(
     ca: &Issuer,
     asked: &Clients,

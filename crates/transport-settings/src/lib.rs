@@ -1,4 +1,4 @@
-//! What is configured of connections, as plain values: addresses, bounds of heads and bodies, how long is waited.
+//! Settings of connections, as plain values: addresses, bounds of heads and bodies, timeouts.
 //!
 //! `site` fills them in when a configuration is read, and `transport` obeys them without knowing where they were
 //! written. So neither of the two imports the other.
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 pub use proxy_extra::ProxyExtra;
 
-/// Where clients come in.
+/// An address that clients connect to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ListenAddress {
     Tcp(SocketAddr),

@@ -28,7 +28,7 @@ pub trait IncomingBody: Send + Sync {
     /// Bytes of it that have arrived, at least one; `None` at its end.
     ///
     /// # Errors
-    /// The client has gone, or what it sends is no body.
+    /// The client has gone, or sends an invalid body.
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>>;
 
     /// Was all of it taken?
@@ -43,14 +43,14 @@ pub trait IncomingBody: Send + Sync {
     /// Length of the rest, where it is known.
     fn remaining(&self) -> Option<u64>;
 
-    /// Bytes that were received for it so far, with what frames them.
+    /// Returns the bytes received for it so far, including its framing.
     fn wire_bytes(&self) -> u64;
 
-    /// For the transport, which takes back what is its own.
+    /// For the transport, which takes its own part back.
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// The receiving half of a client: a body, and what the location allows it.
+/// The receiving half of a client: a body, and the location's limits for it.
 pub struct ClientInput {
     body: Box<dyn IncomingBody>,
     /// Bytes of the body so far.
@@ -84,8 +84,8 @@ impl ClientInput {
         self.timeout = settings.timeout;
     }
 
-    /// Likewise for a body that the location takes: a length that is known was compared
-    /// with its limit when the request came to it.
+    /// Sets limits for a body that the location takes: a known length was compared with its
+    /// limit when the request came to it.
     pub fn limit_accepted(&mut self, settings: &BodySettings) {
         self.limit(settings);
         if self.body.remaining().is_some() {
@@ -201,8 +201,8 @@ fn file_name(serial: u64, pid: u32, keep: bool) -> String {
 const SWEPT_FILES_MAX: usize = 100_000;
 
 /// Removes the bodies that a killed process has left in `folder`: files that were to go with
-/// their requests, and that no process holds any more. What `client_body_in_file_only on` keeps
-/// has other names.
+/// their requests, and that no process holds any more. Files kept by
+/// `client_body_in_file_only on` have other names.
 pub fn sweep(folder: &Path) {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     for entry in entries.flatten().take(SWEPT_FILES_MAX) {
@@ -266,7 +266,8 @@ impl Spool {
         Ok(Spool(SpooledBody::unnamed(file)))
     }
 
-    /// With a name that cannot be guessed: all accounts may write to the folder.
+    /// Creates a file with a name that cannot be guessed: all accounts may write to the
+    /// folder.
     fn create_elsewhere() -> io::Result<Spool> {
         let made = tempfile::Builder::new()
             .prefix("mayfly-body-")
@@ -313,7 +314,7 @@ impl Spool {
     }
 }
 
-/// Where the receiving half comes back to after it was lent out.
+/// The place to which the receiving half returns after it was lent out.
 pub type InputHome = Arc<Mutex<Option<ClientInput>>>;
 
 /// A body that is handed on while it arrives: the connection's receiving half, which goes

@@ -1,5 +1,5 @@
-//! What a handler may ask of the client while it works: the request's body,
-//! whether the client is still there, and to be told something ahead of the response.
+//! A handler's side of the client connection: the request's body, whether the client is still
+//! there, and responses ahead of the final one.
 
 use std::future::poll_fn;
 use std::io;
@@ -18,11 +18,11 @@ use crate::request_body::{BodyError, RequestBody};
 /// The sender of a request, as far as the server can send something ahead of the response or see
 /// that the sender has gone.
 pub trait Client: Send + Sync {
-    /// Ready with `true` once the client has gone; with `false` where that cannot be seen any
+    /// Ready with `true` once the client has gone; with `false` if that cannot be seen any
     /// more, since bytes that belong to something else are in the way.
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<bool>;
 
-    /// Sends an informational response (1xx); gives its length in bytes.
+    /// Sends an informational response (1xx); returns its length in bytes.
     fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> InformationalFuture<'a>;
 }
 
@@ -33,14 +33,14 @@ pub type InformationalFuture<'a> = Pin<Box<dyn Future<Output = io::Result<u64>> 
 pub struct ClientSide {
     /// While a request with a body is answered.
     input: Option<ClientInput>,
-    /// Where the receiving half waits after it was lent to an upstream.
+    /// The place of the receiving half after it was lent to an upstream.
     home: Option<InputHome>,
     client: Option<Arc<dyn Client>>,
-    /// For what is awaited of upstreams; with the first request to one.
+    /// The timer for waits for upstreams; made with the first request to one.
     deadline: Option<SharedDeadline>,
-    /// It understands what comes ahead of the response.
+    /// The client understands informational responses.
     takes_informational: bool,
-    /// The client waits to be told that it may send its body (`Expect: 100-continue`).
+    /// The client waits for a 100 response before it sends its body (`Expect: 100-continue`).
     pub expects_continue: bool,
 }
 
@@ -80,7 +80,7 @@ impl ClientSide {
         }
     }
 
-    /// The request's body goes back to the transport; `None` where the request has no body, or an
+    /// The request's body goes back to the transport; `None` if the request has no body, or an
     /// upstream still has it.
     pub fn take_body(&mut self) -> Option<Box<dyn IncomingBody>> {
         self.input()?;
@@ -130,7 +130,7 @@ impl ClientSide {
         let informational = self.informational();
         if let Some(input) = self.input() {
             input.limit_accepted(settings);
-            // Part of the body being here already says that the client did not wait.
+            // A client that has sent part of its body already does not wait.
             if expects
                 && !input.has_arrived()
                 && let Some(informational) = informational
@@ -157,20 +157,20 @@ impl ClientSide {
         }
     }
 
-    /// How to tell the client something ahead of the response, where that can be done.
+    /// Returns a sender of informational responses, if the client takes them.
     pub fn informational(&self) -> Option<Informational> {
         let client = self.client.clone().filter(|_| self.takes_informational)?;
         Some(Informational { client })
     }
 }
 
-/// Tells a client something ahead of the response (RFC 9110 §15.2).
+/// A sender of informational responses (RFC 9110 §15.2).
 pub struct Informational {
     client: Arc<dyn Client>,
 }
 
 impl Informational {
-    /// Sends such a response; gives its length in bytes.
+    /// Sends such a response; returns its length in bytes.
     ///
     /// # Errors
     /// The client did not take all of it in time, after which nothing else can be sent.
@@ -184,7 +184,7 @@ impl Informational {
     }
 }
 
-/// What `waited` comes to; `None` once `gone` says that the client has gone.
+/// Returns the result of `waited`; `None` if `gone` resolves first, because the client has gone.
 pub async fn unless_gone<T>(
     gone: impl Future<Output = ()>,
     waited: impl Future<Output = T>,

@@ -1,6 +1,6 @@
-//! What a listener expects of a connection before its first request.
+//! The opening that a listener expects of a connection before its first request.
 
-/// What a listener expects ahead of requests.
+/// The protocol layers that a listener expects ahead of requests.
 // Large: parameters of `listen`, of which any may be there.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionOpening {

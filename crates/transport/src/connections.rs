@@ -26,7 +26,7 @@ struct Registry {
     next: usize,
 }
 
-/// How many connections are doing what.
+/// How many connections are active, idle and so on.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Census {
     pub active: usize,

@@ -1,4 +1,4 @@
-//! What is known of a connection, whatever is spoken on it.
+//! Facts of a connection, whatever protocol it has.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use rustls::server::ClientHello;
 use rustls::{NamedGroup, ProtocolVersion, SupportedCipherSuite};
 use tls_server::ClientVerdict;
 
-/// What is known of the connection that a request came on.
+/// The facts of the connection that a request came on.
 #[derive(Debug)]
 pub struct ConnectionFacts {
     /// Serial number: `$connection`.
@@ -29,29 +29,29 @@ pub struct ConnectionFacts {
     pub lacks_tls: bool,
 }
 
-/// What a TLS handshake came to.
+/// The result of a TLS handshake.
 #[derive(Debug)]
 pub struct TlsFacts {
     pub protocol: Option<ProtocolVersion>,
     pub cipher: Option<SupportedCipherSuite>,
-    /// Of the key exchange.
+    /// The group of the key exchange.
     pub group: Option<NamedGroup>,
     /// The name that the client asked for (RFC 6066 §3).
     pub server_name: Option<String>,
     pub offered: ClientOffer,
-    /// What the session is called, see [`SessionId`].
+    /// The identifier of the session, see [`SessionId`].
     pub session_id: SessionId,
     /// The protocol that was agreed on (RFC 7301).
     pub alpn: Option<Vec<u8>>,
     pub is_resumed: bool,
-    /// What the client showed, its own certificate first.
+    /// The client's certificates, its own first.
     pub client_certificates: Vec<CertificateDer<'static>>,
-    /// What that is worth to the server.
+    /// The server's verdict on them.
     pub verdict: ClientVerdict,
 }
 
 impl TlsFacts {
-    /// Where no more is known than the name that is asked for.
+    /// Creates facts with nothing but the name that is asked for.
     pub fn of_name(server_name: Option<String>) -> TlsFacts {
         TlsFacts {
             protocol: None,
@@ -68,11 +68,11 @@ impl TlsFacts {
     }
 }
 
-/// What a client offers in its handshake: numbers of IANA, in the client's order.
+/// The client's offer in its handshake: numbers of IANA, in the client's order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientOffer {
     pub cipher_suites: Box<[u16]>,
-    /// For the key exchange.
+    /// Groups for the key exchange.
     pub groups: Box<[u16]>,
 }
 
@@ -88,7 +88,7 @@ impl ClientOffer {
 }
 
 /// The identifier of a session: in TLS 1.2 the one that the server names (RFC 5246 §7.4.1.3), which
-/// stays the same when the session is resumed, and is empty where the client keeps the session in
+/// stays the same when the session is resumed, and is empty if the client keeps the session in
 /// a ticket. TLS 1.3 has none: there it is a value that only the two ends can know, and that no
 /// other connection has (RFC 8446 §7.5).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub struct SessionId {
 impl SessionId {
     pub const MAX_BYTES: usize = 32;
 
-    /// `None` where there are more bytes than an identifier has.
+    /// `None` if there are more bytes than an identifier has.
     pub fn new(id: &[u8]) -> Option<SessionId> {
         let mut bytes = [0; SessionId::MAX_BYTES];
         bytes.get_mut(..id.len())?.copy_from_slice(id);
@@ -122,12 +122,12 @@ pub enum LocalAddress {
     Unix(PathBuf),
 }
 
-/// What the PROXY protocol said.
+/// The addresses and extras of a PROXY protocol header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyAddresses {
     pub client: SocketAddr,
     pub server: SocketAddr,
-    /// What version 2 says beyond addresses: type, length and value, repeated.
+    /// Extras of version 2 beyond addresses: type, length and value, repeated.
     pub extras: Bytes,
 }
 
@@ -147,7 +147,7 @@ impl ConnectionFacts {
         }
     }
 
-    /// What stands behind a message of the error log that is about no request.
+    /// Returns the end of an error log line that is not about a request.
     pub fn log_context(&self) -> String {
         let client = match self.peer {
             Some(peer) => peer.ip().to_canonical().to_string(),

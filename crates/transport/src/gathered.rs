@@ -6,25 +6,25 @@
 
 use bytes::Bytes;
 
-/// A response beyond this is written at once, with what was gathered before it:
-/// the copy would cost more than the system call.
+/// A response beyond this is written at once, with the responses gathered before it: the copy
+/// would cost more than the system call.
 const RESPONSE_BYTES: usize = 8 * 1024;
 /// Gathered at most.
 const GATHERED_BYTES: usize = 16 * 1024;
-/// As many responses at most: the first shall not wait for long.
+/// The most responses that are gathered: the first must not wait for long.
 const GATHERED_RESPONSES: usize = 64;
 
 /// Whole responses, in the order of their requests.
 #[derive(Debug, Default)]
 pub struct GatheredResponses {
     bytes: Vec<u8>,
-    /// Of these, already written.
+    /// The bytes already written.
     written: usize,
     responses: usize,
 }
 
 impl GatheredResponses {
-    /// Takes a response in; false where it is too large, or there is no room.
+    /// Takes a response in; false if it is too large, or there is no room.
     pub fn take(&mut self, head: &[u8], chunks: &[Bytes]) -> bool {
         let length = head.len() + chunks.iter().map(Bytes::len).sum::<usize>();
         if length > RESPONSE_BYTES
@@ -41,7 +41,7 @@ impl GatheredResponses {
         true
     }
 
-    /// What is still to be written.
+    /// Returns the bytes still to be written.
     pub fn left(&self) -> &[u8] {
         self.bytes.get(self.written..).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! The TLS handshake of a client's connection. Which certificate and which rules hold is asked
-//! once the client has said which name it wants (RFC 6066 §3).
+//! The TLS handshake of a client's connection. The certificate and the rules are chosen when the
+//! client has sent the name it wants (RFC 6066 §3).
 //!
 //! With `ssl_early_data on`, a client that comes back may send a request along with its first
 //! message (RFC 8446 §2.3). Then the handshake is left to go on while the request is served: the
@@ -19,21 +19,21 @@ use crate::facts::{ClientOffer, SessionId, TlsFacts};
 use crate::stream::ClientStream;
 use crate::tls::{self, Session};
 
-/// What an issuer of certificates asks for in ALPN, and nothing else (RFC 8737 §6.2).
+/// The only ALPN protocol that an issuer of certificates asks for (RFC 8737 §6.2).
 pub const VALIDATION_PROTOCOL: &[u8] = b"acme-tls/1";
 /// A fatal alert before there are keys: record of type 21, version 3.3, two bytes
 /// (RFC 8446 §5.1, §6.2).
 const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 const DECODE_ERROR: [u8; 7] = [21, 3, 3, 0, 2, 2, 50];
-/// Where the length of the session's identifier is in the first record of a server: behind the
-/// heads of record and message, version and random number (RFC 5246 §6.2.1, §7.4, §7.4.1.3).
+/// The offset of the session identifier's length in the first record of a server: behind the heads
+/// of record and message, version and random number (RFC 5246 §6.2.1, §7.4, §7.4.1.3).
 const SESSION_ID_AT: usize = 5 + 4 + 2 + 32;
-/// What is kept of the first record.
+/// The bytes of the first record that are kept.
 const SERVER_HELLO_BYTES: usize = SESSION_ID_AT + 1 + SessionId::MAX_BYTES;
-/// What makes the identifier of a session in TLS 1.3.
+/// The exporter label from which a session's identifier is derived in TLS 1.3.
 pub const SESSION_ID_LABEL: &[u8] = b"EXPORTER-mayfly-session-id";
 
-/// What a client asks for.
+/// The facts of a ClientHello by which certificate and rules are chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct HandshakeRequest<'a> {
     pub name: Option<&'a str>,
@@ -41,12 +41,12 @@ pub struct HandshakeRequest<'a> {
     pub for_validation: bool,
 }
 
-/// Makes the handshake; from then on the stream is encrypted. What the client sent along is put
-/// into `ahead`, and the handshake may then not be over ([`ClientStream::is_early`]). `choose` gives
-/// the rules for what the client asked for, or `None` where that is not served.
+/// Makes the handshake; from then on the stream is encrypted. Data that the client sent along is
+/// put into `ahead`, and the handshake may then not be over ([`ClientStream::is_early`]). `choose`
+/// returns the rules for the client's request, or `None` if it is not served.
 ///
 /// # Errors
-/// What happened, for the log.
+/// The reason of the failure, for the log.
 pub async fn accept(
     stream: &ClientStream,
     ahead: &mut BytesMut,
@@ -118,7 +118,7 @@ async fn client_hello(stream: &ClientStream) -> Result<Accepted, String> {
                 Ok(Some(accepted)) => return Poll::Ready(Ok(accepted)),
                 Err((error, mut alert)) => {
                     let sent = stream.write_socket(|socket| alert.write(socket));
-                    // rustls has no alert for what is not even a record.
+                    // rustls has no alert for bytes that are not even a record.
                     if matches!(sent, Ok(0)) {
                         let _ = stream.try_write(&DECODE_ERROR);
                     }
@@ -139,7 +139,7 @@ fn poll_handshake(
     cx: &mut Context<'_>,
 ) -> Poll<Result<(), String>> {
     loop {
-        // Also of what came with the first message.
+        // The error may also be in the bytes of the first message.
         if let Err(error) = connection.process_new_packets() {
             let _ = stream.write_socket(|socket| connection.write_tls(socket));
             return Poll::Ready(Err(failed(&error)));
@@ -172,19 +172,19 @@ fn poll_handshake(
     }
 }
 
-/// Appends what came ahead of the end of the handshake to `buffer`; how many bytes that were.
+/// Appends early data (sent before the end of the handshake) to `buffer`, and returns its length.
 pub fn take_early_data(connection: &mut ServerConnection, buffer: &mut BytesMut) -> usize {
     let Some(mut early) = connection.early_data() else {
         return 0;
     };
     let mut bytes = Vec::new();
-    // Of memory; it cannot fail.
+    // Reads from memory; it cannot fail.
     let _ = early.read_to_end(&mut bytes);
     buffer.extend_from_slice(&bytes);
     bytes.len()
 }
 
-/// The beginning of what a server says.
+/// The beginning of a server's first record.
 #[derive(Default)]
 struct ServerHello(Vec<u8>);
 
@@ -195,7 +195,7 @@ impl ServerHello {
         self.0.extend_from_slice(noted.unwrap_or_default());
     }
 
-    /// The identifier in it; `None` where the message is not one of TLS 1.2.
+    /// The identifier in it; `None` if the message is not one of TLS 1.2.
     fn session_id(&self) -> Option<SessionId> {
         let (length, rest) = self.0.get(SESSION_ID_AT..)?.split_first()?;
         SessionId::new(rest.get(..usize::from(*length))?)
@@ -231,7 +231,7 @@ impl Write for RecordingSocket<'_, '_> {
     }
 }
 
-/// What a handshake came to. The client's certificate is not judged yet.
+/// Collects the facts of a handshake. The client's certificate is not judged yet.
 pub fn facts(
     connection: &CommonState,
     server_name: Option<String>,

@@ -21,7 +21,7 @@ static FILES: LazyLock<Mutex<HashMap<FileId, OpenFileUse>>> = LazyLock::new(Mute
 /// A file that a body is read from.
 pub struct HeldFile {
     file: Arc<OpenFile>,
-    /// `None` where the system does not say which file it is.
+    /// `None` if the system does not say which file it is.
     id: Option<FileId>,
 }
 
@@ -57,7 +57,7 @@ impl Drop for HeldFile {
     }
 }
 
-/// How many files are held.
+/// Returns how many files are held.
 pub fn count() -> usize {
     FILES.lock().len()
 }

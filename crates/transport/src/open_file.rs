@@ -4,12 +4,11 @@
 //! system call; `sendfile` has a pipe to fill and a packet of its own, which costs
 //! more than the copy it spares. A larger one goes by `sendfile`.
 //!
-//! `open_file_cache` keeps a small file's bytes beside its descriptor, so that a
-//! request for it needs no system call but those for the socket. They are read at
-//! the first request that sends them and hold as long as what else is known about
-//! the file: until it is looked at again after `open_file_cache_valid` and is
-//! another one, or has other times ([`Stamp`]). Until then length, `Last-Modified`,
-//! `ETag` and bytes belong together also when the file is written to in place,
+//! `open_file_cache` keeps a small file's bytes beside its descriptor, so that a request for it
+//! needs no system call but those for the socket. They are read at the first request that sends
+//! them and hold as long as the other facts about the file: until it is looked at again after
+//! `open_file_cache_valid` and is another one, or has other times ([`Stamp`]). Until then length,
+//! `Last-Modified`, `ETag` and bytes belong together also when the file is written to in place,
 //! where `sendfile` would send new bytes under an old length.
 
 use std::fs::File;
@@ -24,14 +23,13 @@ use bytes::Bytes;
 use rustix::fs::Stat;
 use rustix::io::{ReadWriteFlags, preadv2};
 
-/// Up to here a file is read, beyond it `sendfile` is cheaper.
+/// The size up to which a file is read; beyond it `sendfile` is cheaper.
 pub const SMALL_BYTES: u64 = 16 * 1024;
 /// Bytes of files that the whole process keeps. A small file that finds no room
 /// is read for each request; room is made as files leave `open_file_cache`.
 const MOST_KEPT_BYTES: usize = 32 * 1024 * 1024;
-/// A file must have been left alone for so long before its bytes are kept. What
-/// is written later has later times then, whatever the file system's clock ticks
-/// in (FAT's counts two seconds).
+/// A file must have been unchanged for this time before its bytes are kept. A later change has a
+/// later time then, whatever the unit of the file system's clock (FAT's counts two seconds).
 const SETTLED: Duration = Duration::from_secs(2);
 /// Distance of the bytes by which it is seen whether a part of a file is in the page cache.
 const PROBE_STEP: usize = 32 * 1024;
@@ -70,7 +68,7 @@ pub struct OpenFile {
     file: Arc<File>,
     /// Threads that serve never wait for its disk ([`OpenFile::warm`]).
     is_read_apart: bool,
-    /// What the file was like when it was opened, where its bytes may be kept.
+    /// Length and stamp of the file when it was opened, if its bytes may be kept.
     known: OnceLock<(usize, Stamp)>,
     kept: OnceLock<CountedBytes>,
     validators: OnceLock<Validators>,
@@ -127,8 +125,8 @@ impl OpenFile {
         OpenFile::of(Arc::new(file), false)
     }
 
-    /// A file of a zone's disk, which other responses are parts of as well. What is sent of it is
-    /// brought into the page cache first ([`OpenFile::warm`]).
+    /// A file of a zone's disk, which other responses are parts of as well. Its bytes are brought
+    /// into the page cache before they are sent ([`OpenFile::warm`]).
     pub fn of_zone(file: Arc<File>) -> OpenFile {
         OpenFile::of(file, true)
     }
@@ -143,12 +141,12 @@ impl OpenFile {
         }
     }
 
-    /// Those that `make` made when they were first asked for.
+    /// Returns the validators that `make` made on the first call.
     pub fn validators(&self, make: impl FnOnce() -> Validators) -> Validators {
         self.validators.get_or_init(make).clone()
     }
 
-    /// The same file, opened no further, without what was kept of it.
+    /// Returns the same open file, without the bytes and validators kept of it.
     pub fn again(&self) -> io::Result<OpenFile> {
         Ok(OpenFile::new(self.file.try_clone()?))
     }
@@ -200,7 +198,7 @@ impl OpenFile {
         self.file.read_exact_at(buffer, offset)
     }
 
-    /// A part that is small, from memory or read now; `None` where it is larger, or
+    /// A part that is small, from memory or read now; `None` if it is larger, or
     /// the file has become shorter.
     pub fn small_part(&self, offset: u64, length: u64) -> io::Result<Option<Bytes>> {
         if length > SMALL_BYTES {
@@ -237,7 +235,7 @@ impl OpenFile {
         Some(&self.kept.get_or_init(|| kept).0)
     }
 
-    /// `length` bytes from `offset` on; `None` where there are fewer.
+    /// `length` bytes from `offset` on; `None` if there are fewer.
     fn read(&self, offset: u64, length: usize) -> io::Result<Option<Bytes>> {
         let mut bytes = Vec::with_capacity(length);
         while bytes.len() < length {

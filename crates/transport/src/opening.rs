@@ -1,5 +1,5 @@
-//! What comes before the first request of a connection: a header of the PROXY protocol, the
-//! TLS handshake, and which protocol is spoken.
+//! The opening of a connection before its first request: a header of the PROXY protocol, the TLS
+//! handshake, and the choice of the protocol.
 //!
 //! ```text
 //! accept ─► [PROXY header] ─► [TLS handshake] ─► [first bytes] ─┬─► http1
@@ -23,7 +23,7 @@ const TLS_HANDSHAKE: u8 = 22;
 /// A record of SSL 2.0 has this bit in its first byte, and HTTP does not: as in nginx, its client
 /// gets an alert and no page.
 const SSL2_HEAD: u8 = 0x80;
-/// What HTTP/2 begins with, as far as HTTP/1 cannot (RFC 9113 §3.4).
+/// The part of HTTP/2's preface that HTTP/1 cannot begin with (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";
 
 /// Serves a connection, which came by the socket of `address`, in a task of its own until it
@@ -80,8 +80,8 @@ enum Protocol {
     Http2,
 }
 
-/// Goes through what comes first. Bytes that were read beyond it are left in `buffer`. `None`:
-/// the connection ends here, and the log says why.
+/// Handles the opening. Bytes that were read beyond it are left in `buffer`. `None`: the connection
+/// ends here, and the reason is logged.
 async fn open<S: Service>(
     service: &S,
     stream: &ClientStream,
@@ -118,7 +118,7 @@ async fn open<S: Service>(
     if let Some(tls) = &facts.tls
         && let Some(alpn) = &tls.alpn
     {
-        // An issuer of certificates has seen what it wanted to see.
+        // The handshake was all that an issuer of certificates needs.
         if alpn == handshake::VALIDATION_PROTOCOL {
             return None;
         }
@@ -157,8 +157,8 @@ async fn encrypt<S: Service>(
     Ok(())
 }
 
-/// What the first bytes say is spoken. They are in `buffer` then. A client that says nothing
-/// speaks HTTP/1, where that has its answer.
+/// Recognizes the protocol by the first bytes, which are then in `buffer`. A silent client counts
+/// as HTTP/1, which has an answer to that.
 async fn first_protocol(
     stream: &ClientStream,
     buffer: &mut BytesMut,

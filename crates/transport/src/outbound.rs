@@ -1,5 +1,5 @@
-//! What a transport takes: the response to a request, as any protocol can send it. Its head
-//! is walked field by field, its body is there or is pulled.
+//! The response to a request in the form that a transport takes, for any protocol. Its head is
+//! walked field by field, its body is there or is pulled.
 
 use std::collections::VecDeque;
 use std::io;
@@ -47,11 +47,11 @@ pub struct Opening<'a> {
     /// Reason phrase of the upstream; otherwise the usual one is sent.
     pub reason: Option<&'a [u8]>,
     pub server: ServerField<'a>,
-    /// For `Date`, in Unix milliseconds; `None` where it is among the fields, if anywhere.
+    /// The value of `Date` in Unix milliseconds; `None` if it is among the fields, if anywhere.
     pub date: Option<u64>,
 }
 
-/// What the `Server` field says.
+/// The content of the `Server` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerField<'a> {
     Version,
@@ -76,7 +76,7 @@ pub trait FieldSink {
         }
     }
 
-    /// A field whose value ends with a number; `start` is what stands before it in the line.
+    /// A field whose value ends with a number; `start` is the text before it in the line.
     fn number<const START: usize>(&mut self, start: &'static [u8; START], value: u64) {
         if let Some((name, before)) = split_line(start) {
             self.field(name, &[before, value.to_string().as_bytes()].concat());
@@ -102,7 +102,7 @@ pub trait FieldSink {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoredForm {
     AsIs,
-    /// The client has the body (304): what describes it is left out.
+    /// The client has the body (304): fields that describe it are left out.
     WithoutBody,
     /// The body is sent in another content coding.
     Recoded,
@@ -128,7 +128,8 @@ fn split_line(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((line.get(..colon)?, line.get(colon + 1..)?.trim_ascii()))
 }
 
-/// What a transport has said of the connection and of the body's length, in fields of its own.
+/// Facts about the connection and the body's length that a transport has sent, in fields of its
+/// own.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct SentHead {
     pub length: Option<u64>,
@@ -178,8 +179,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// How many bytes may be sent now, of a body that began at `started` and of which `sent`
-    /// bytes are out; waits until it is some.
+    /// Returns how many bytes may be sent now, of a body that began at `started` and of which
+    /// `sent` bytes are out; waits until it is some.
     pub async fn allowance(&self, started: Instant, sent: u64) -> usize {
         loop {
             let elapsed = started.elapsed();
@@ -191,14 +192,14 @@ impl Pace {
         }
     }
 
-    /// How many bytes may have been sent after this time. As nginx counts: the second that has
-    /// begun may be used.
+    /// Returns how many bytes may have been sent after this time. Like in nginx, the second that
+    /// has begun may be used.
     fn earned(&self, elapsed: Duration) -> u64 {
         let earned = u128::from(self.bytes_per_second) * (elapsed.as_millis() + 1000) / 1000;
         u64::try_from(earned + u128::from(self.free)).unwrap_or(u64::MAX)
     }
 
-    /// How long to wait until `bytes` may have been sent, if not yet.
+    /// Returns how long to wait until `bytes` may have been sent, if not yet.
     fn time_for(&self, bytes: u64, elapsed: Duration) -> Duration {
         let missing = u128::from(bytes.saturating_sub(self.earned(elapsed)));
         let wait = missing * 1000 / u128::from(self.bytes_per_second.max(1)) + 1;
@@ -206,7 +207,7 @@ impl Pace {
     }
 }
 
-/// Where the bytes of a body are. `X` is the exchange that it belongs to.
+/// The body of a response. `X` is the exchange that it belongs to.
 pub enum Body<X> {
     Empty,
     /// A stored response's body, whole or a part of it.
@@ -221,7 +222,7 @@ pub enum Body<X> {
     Segments(VecDeque<Segment>),
     /// It is pulled piece by piece.
     Arriving(Box<dyn ArrivingBody<X>>),
-    /// What follows a 101: bytes both ways, until one side ends.
+    /// The bytes after a 101, both ways, until one side ends.
     Tunnel(Box<dyn UpgradedConnection>),
 }
 
@@ -267,7 +268,7 @@ pub trait ArrivingBody<X>: Send + Sync {
         None
     }
 
-    /// Gives from now on only the bytes from `start` to `end`; false where it cannot do better
+    /// Gives from now on only the bytes from `start` to `end`; false if it cannot do better
     /// than give them all.
     fn cut(&mut self, _start: u64, _end: u64) -> bool {
         false
@@ -276,12 +277,12 @@ pub trait ArrivingBody<X>: Send + Sync {
     /// It has no reader.
     fn discard(self: Box<Self>) {}
 
-    /// The same body for a task of its own, where an upstream's worker is taken until it has been
-    /// read. Others stay what they are.
+    /// Moves the body to a task of its own, if an upstream's worker is taken until it has been
+    /// read. Other bodies are returned unchanged.
     fn apart(self: Box<Self>) -> MaybeApart<X>;
 }
 
-/// What changes a body as it is pulled.
+/// A change to a body as it is pulled.
 pub trait BodyChange<X>: Send + Sync + 'static {
     /// The next bytes of the changed body.
     fn next<'a>(
@@ -291,7 +292,7 @@ pub trait BodyChange<X>: Send + Sync + 'static {
     ) -> NextBytes<'a>;
 }
 
-/// A body and what changes it. It flows, waits and ends as the body within does.
+/// A body and its change. It flows, waits and ends like the body within.
 pub struct ChangedBody<X, C> {
     body: Box<dyn ArrivingBody<X>>,
     change: C,
@@ -331,14 +332,14 @@ pub type MaybeApart<X> = Result<Box<dyn ArrivingBody<()>>, Box<dyn ArrivingBody<
 /// How an arriving body is passed on.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow {
-    /// What is read ahead of the client.
+    /// The limits of reading ahead of the client.
     pub ahead: SpoolLimits,
     pub leaves: Leaves,
     /// It is read for this client alone: when the client goes, reading ends.
     pub ends_with_client: bool,
 }
 
-/// When what has arrived goes out, if more is to come.
+/// When bytes that have arrived go out, if more are to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaves {
     /// At once, the head even before the first bytes.
@@ -383,8 +384,8 @@ impl<X: Send + 'static> Body<X> {
         Body::Arriving(Box::new(body))
     }
 
-    /// Reads what is a small file, or a small part of one. What cannot be read
-    /// stays a file: sending it will say why.
+    /// Reads a body that is a small file, or a small part of one. A file that cannot be read
+    /// stays a file: sending it reports the error.
     #[inline]
     pub fn read_small_file(&mut self) {
         if let Body::Segments(segments) = self {
@@ -400,7 +401,7 @@ impl<X: Send + 'static> Body<X> {
         )
     }
 
-    /// How long a body is that is at hand.
+    /// Returns how long a body is that is at hand.
     pub fn length_at_hand(&self) -> Option<u64> {
         match self {
             Body::Empty => Some(0),
@@ -493,7 +494,7 @@ impl<X: Send + 'static> Body<X> {
         }
     }
 
-    /// The same body, to be pulled.
+    /// Turns the body into one that is pulled.
     pub fn into_arriving(self) -> Box<dyn ArrivingBody<X>> {
         match self {
             Body::Arriving(body) => body,

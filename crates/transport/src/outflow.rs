@@ -1,8 +1,8 @@
-//! A body that is not given to a stream as a whole, but as fast as the client takes it: the same for
-//! HTTP/2 and HTTP/3. What a stream is, an [`Outlet`] knows.
+//! A body that is not given to a stream as a whole, but as fast as the client takes it: the same for HTTP/2
+//! and HTTP/3. An [`Outlet`] is the protocol's stream.
 //!
-//! What is at hand is read when there is room for it and not before, so that a stream whose client takes
-//! nothing holds none of it. What arrives from an upstream is read ahead as far as its location says.
+//! Bytes at hand are read when there is room for them and not before, so that a stream whose client takes
+//! nothing holds none of them. Bytes from an upstream are read ahead as far as its location allows.
 
 use std::pin::pin;
 use std::task::Poll;
@@ -36,7 +36,7 @@ pub fn begin<X: Exchange>(exchange: &mut X) -> (Option<u64>, bool) {
     (length, is_head_alone)
 }
 
-/// What is noted of a head on a stream.
+/// Creates the facts of a head on a stream.
 pub fn sent_head(length: Option<u64>) -> SentHead {
     SentHead {
         length,
@@ -44,12 +44,12 @@ pub fn sent_head(length: Option<u64>) -> SentHead {
     }
 }
 
-/// What an outlet can take.
+/// The room that an outlet has.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
-    /// Bytes of what was given before that the client has room for since.
+    /// Bytes given earlier for which the client has made room since.
     pub taken: usize,
-    /// How many bytes may be given; none where what was given before has to leave first.
+    /// How many bytes may be given; none if earlier ones have to leave first.
     pub free: usize,
 }
 
@@ -63,8 +63,8 @@ pub trait Outlet<X>: Send {
         leaves: Leaves,
     ) -> impl Future<Output = Result<(), SendError>> + Send;
 
-    /// Waits until more of the body may be given, or some of what was given has left. A caller that
-    /// gives up waiting has lost nothing.
+    /// Waits until more of the body may be given, or some of the given bytes have left. A caller that gives
+    /// up waiting has lost nothing.
     fn room(&mut self) -> impl Future<Output = Result<Room, SendError>> + Send;
 
     /// Takes bytes of the body, for which there is room: how many of them the client has room for.
@@ -76,22 +76,22 @@ pub trait Outlet<X>: Send {
     /// Bytes that were given and have not left.
     fn held_bytes(&self) -> usize;
 
-    /// Leaves what was given without a further call of [`Outlet::room`]?
+    /// Do given bytes leave without a further call of [`Outlet::room`]?
     fn is_flushed(&self) -> bool;
 
-    /// Tells when others of the connection last sent something, as long as the stream waits for its
-    /// turn among them and not for its client.
+    /// Returns a function for the time at which other streams of the connection last sent something, as long
+    /// as the stream waits for its turn among them and not for its client.
     fn turns(&self) -> impl Fn() -> Option<Instant> + Send + use<Self, X>;
 
-    /// Resolves when the client has gone, with what is said of that.
+    /// Resolves when the client has gone, with the error to report.
     fn gone(&self) -> impl Future<Output = SendError> + Send + use<Self, X>;
 }
 
-/// What was pulled and not given.
+/// Bytes that were pulled and not given to the outlet.
 struct Outflow<'a, O> {
     outlet: &'a mut O,
     ahead: Spool,
-    /// A piece of what was ahead, cut to what may be given now.
+    /// A piece of the bytes ahead, cut to the length that may be given now.
     piece: Bytes,
     /// Bytes that are still owed to the client, where a length was promised.
     owed: Option<u64>,
@@ -121,11 +121,11 @@ impl ClientWait {
         self.waited_time.note_taken(bytes);
     }
 
-    /// Waits for `ready`, for as long as the client has time and no other stream needs what this one
-    /// holds. `turns` is as [`Outlet::turns`].
+    /// Waits for `ready`, for as long as the client has time and no other stream needs the memory of this
+    /// one. `turns` is as [`Outlet::turns`].
     ///
     /// # Errors
-    /// Those of `ready`; or the client has taken too little for too long.
+    /// The errors of `ready`; or the client has taken too little for too long.
     pub async fn until<T>(
         &mut self,
         held: StreamHoldings,
@@ -237,7 +237,7 @@ impl<O> Outflow<'_, O> {
                 Ok(Some(bytes)) => body.keep(bytes, &mut self.ahead),
                 Ok(None) => break,
                 Err(error) => {
-                    // What was received is the client's, also when the rest is missing.
+                    // The client gets the received bytes, even if the rest is missing.
                     self.give_all::<X>().await?;
                     return Err(error);
                 }
@@ -247,7 +247,7 @@ impl<O> Outflow<'_, O> {
         Ok(body.take_trailers())
     }
 
-    /// Waits for bytes, and meanwhile gives what there is.
+    /// Waits for bytes, and meanwhile gives those at hand.
     async fn give_until<X: Exchange>(
         &mut self,
         next: &mut NextBytes<'_>,
@@ -286,8 +286,7 @@ impl<O> Outflow<'_, O> {
         !self.piece.is_empty() || !self.ahead.is_empty() || !self.outlet.is_flushed()
     }
 
-    /// Gives some bytes of what is ahead, once there is room. A caller that gives up waiting has
-    /// lost nothing.
+    /// Gives some of the bytes ahead, once there is room. A caller that gives up waiting has lost nothing.
     async fn give<X: Exchange>(&mut self) -> Result<(), SendError>
     where
         O: Outlet<X>,
@@ -311,7 +310,7 @@ impl<O> Outflow<'_, O> {
         O: Outlet<X>,
     {
         if let Some(owed) = &mut self.owed {
-            // What goes beyond the promised length is cut off.
+            // Bytes beyond the promised length are cut off.
             piece.truncate(usize::try_from(*owed).unwrap_or(usize::MAX));
             *owed -= piece.len() as u64;
         }

@@ -30,7 +30,7 @@ enum Piece {
 }
 
 impl Pieces {
-    /// `is_stored`: what is in memory belongs to a stored response.
+    /// `is_stored`: segments in memory belong to a stored response.
     pub fn new(segments: VecDeque<Segment>, is_stored: bool) -> Pieces {
         let mut pieces = VecDeque::with_capacity(segments.len());
         // Ranges of one file come one after the other.

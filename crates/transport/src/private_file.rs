@@ -1,5 +1,5 @@
-//! Files without a name, for what does not fit into memory. No other account may read them, by whatever
-//! path.
+//! Files without a name, for data that does not fit into memory. No other account may read them, by
+//! whatever path.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use rustix::fs::{Mode, fchmod};
 /// A new file in the folder, with the mode 0600.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub fn unnamed_in(folder: &Path) -> io::Result<File> {
     let file = tempfile::tempfile_in(folder)?;
     fchmod(&file, Mode::RUSR | Mode::WUSR)?;

@@ -17,10 +17,10 @@ const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 const MAX_LINE_BYTES: usize = 107;
 /// Shortest one: `PROXY UNKNOWN` and its line end.
 const MIN_LINE_BYTES: usize = 15;
-/// Version 2 headers beyond this carry more TLVs than anybody sends.
+/// Version 2 headers beyond this carry more TLVs than any proxy sends.
 const MAX_BINARY_BYTES: usize = 4096;
 
-/// What the first bytes are.
+/// The state of a header in the first bytes.
 #[derive(Debug, PartialEq, Eq)]
 enum HeaderProgress {
     Partial,
@@ -30,8 +30,8 @@ enum HeaderProgress {
     },
 }
 
-/// Reads the header; what came behind it is left in `buffer`, or in the socket where
-/// `nothing_more` may be read, as ahead of a TLS handshake. `None`: the proxy speaks for itself (LOCAL, UNKNOWN).
+/// Reads the header; bytes behind it are left in `buffer`, or in the socket where `nothing_more` may be read, as
+/// ahead of a TLS handshake. `None`: the proxy speaks for itself (LOCAL, UNKNOWN).
 ///
 /// # Errors
 /// A sentence for the log.
@@ -83,7 +83,7 @@ async fn read_some(stream: &ClientStream, buffer: &mut BytesMut) -> io::Result<u
     Ok(read)
 }
 
-/// How many bytes at least are missing of a header that begins so.
+/// Returns how many bytes at least are missing of a header that begins so.
 fn missing(bytes: &[u8]) -> usize {
     let is_binary = bytes.starts_with(&SIGNATURE);
     match bytes.get(14..16) {
@@ -229,12 +229,12 @@ fn parse_binary(bytes: &[u8]) -> Result<HeaderProgress, String> {
     })
 }
 
-/// Type of the extra that speaks of the proxy's TLS, and what stands before
-/// the extras inside it: a byte of flags and the outcome of verification.
+/// Type of the extra that speaks of the proxy's TLS, and the length of the part before the extras inside it: a byte
+/// of flags and the outcome of verification.
 const TLS_EXTRA: u8 = 0x20;
 const TLS_HEAD_BYTES: usize = 5;
 
-/// Appends the extra that `$proxy_protocol_tlv_*` asks for; false where the
+/// Appends the extra that `$proxy_protocol_tlv_*` asks for; false if the
 /// proxy sent none.
 pub fn write_extra(extras: &[u8], wanted: ProxyExtra, out: &mut Vec<u8>) -> bool {
     let tls = || extra(extras, TLS_EXTRA);
@@ -318,7 +318,7 @@ mod tests {
             );
         }
         for cut in 0..all.len() {
-            // Whatever is missing, nothing is read beyond the end.
+            // With any part missing, nothing is read beyond the end.
             write_extra(&all[..cut], ProxyExtra::TlsVerify, &mut Vec::new());
             write_extra(&all[..cut], ProxyExtra::Of(0xae), &mut Vec::new());
         }

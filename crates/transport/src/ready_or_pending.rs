@@ -1,4 +1,4 @@
-//! What is usually done at once and sometimes has to wait.
+//! Results that are usually there at once and sometimes have to be waited for.
 
 use std::pin::Pin;
 
@@ -26,7 +26,7 @@ impl<'a, T> ReadyOrPending<'a, T> {
         ReadyOrPending::Pending(made_in_box(rest))
     }
 
-    /// What it comes to, for as long as it takes.
+    /// Waits for the result.
     #[inline]
     pub async fn end(self) -> T {
         match self {

@@ -1,5 +1,5 @@
-//! A request's body as a value: not there, not read yet, in memory or in a file; and what
-//! can be wrong with it.
+//! A request's body as a value: not there, not read yet, in memory or in a file; and its
+//! errors.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-/// Where a request's body is.
+/// The body of a request.
 pub enum RequestBody {
     None,
     /// Not read yet: it is still on the connection.
@@ -24,7 +24,7 @@ pub enum RequestBody {
 /// where the file has no name, however this process ends.
 pub struct SpooledBody {
     file: File,
-    /// Where `client_body_in_file_only` gives it one.
+    /// The file's name, if `client_body_in_file_only` gives it one.
     name: Option<FileName>,
     length: u64,
 }
@@ -86,7 +86,7 @@ impl Drop for FileName {
 }
 
 impl RequestBody {
-    /// The same body once more; nothing where it cannot be read twice.
+    /// Returns the same body once more; nothing if it cannot be read twice.
     pub fn share(&self) -> RequestBody {
         match self {
             RequestBody::Memory(bytes) => RequestBody::Memory(bytes.clone()),
@@ -126,7 +126,7 @@ impl RequestBody {
     }
 }
 
-/// What is wrong with a body, and what the client is told.
+/// An error of a body, from which the response follows.
 #[derive(Debug)]
 pub enum BodyError {
     /// Longer than `client_max_body_size`.

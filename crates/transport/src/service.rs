@@ -1,13 +1,13 @@
-//! The seam between a protocol and the service that answers: a transport hands over what it
-//! received and gets a response that it can send, see [`crate::outbound`].
+//! The seam between a protocol and the service that answers: a transport hands over a
+//! received head and gets a response that it can send, see [`crate::outbound`].
 //!
 //! ```text
 //! terms ─► bytes ─► receive ─► respond ─► head, body ─► end
 //! ```
 //!
-//! A response that is there at once is sent without a future; only what has to be waited for
-//! becomes one ([`Service::respond`]). Everything here is known to the compiler where a
-//! transport is used: no call goes through a pointer.
+//! A response that is there at once is sent without a future; only a response that has to be
+//! waited for becomes one ([`Service::respond`]). Everything here is known to the compiler
+//! where a transport is used: no call goes through a pointer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,21 +29,21 @@ use crate::ready_or_pending::ReadyOrPending;
 pub trait Service: Send + Sync + 'static {
     /// A request, from its head to its line in the log.
     type Exchange: Exchange;
-    /// What an exchange is answered by, held while that is done.
+    /// The configuration for an exchange, held until it is answered.
     type Configuration: Send + Sync + 'static;
     type Terms: Terms;
-    /// What is remembered of a connection from one of its requests to the next.
+    /// State of a connection that is remembered from one of its requests to the next.
     type Memory: Send + 'static;
 
-    /// For a connection that came by the socket of `address`.
+    /// Creates the memory of a connection that came by the socket of `address`.
     fn memory(&self, address: ListenAddress) -> Self::Memory;
 
-    /// What holds for the next request of a connection; `None` where a reload has taken its
-    /// listener away.
+    /// Returns the terms for the next request of a connection; `None` if a reload has removed
+    /// its listener.
     fn terms(&self, connection: &ConnectionFacts, memory: &mut Self::Memory)
     -> Option<Self::Terms>;
 
-    /// The rules for a client that asks for this; `None` where its handshake is refused.
+    /// The rules for a client that asks for this; `None` if its handshake is refused.
     fn tls(
         &self,
         terms: &Self::Terms,
@@ -78,11 +78,12 @@ pub trait Service: Send + Sync + 'static {
         reason: &str,
     );
 
-    /// Takes a request. `body_of` tells of its body, once host and target are known to be
-    /// sound, from the head and from whether that names a host.
+    /// Takes a request. `body_of` returns the length of its body, once host and target are
+    /// known to be sound, from the head and from whether that names a host.
     ///
     /// # Errors
-    /// Why it is refused. It is answered all the same, see [`Service::respond`].
+    /// The reason of the refusal. The request is answered all the same, see
+    /// [`Service::respond`].
     fn receive(
         &self,
         terms: Self::Terms,
@@ -91,7 +92,7 @@ pub trait Service: Send + Sync + 'static {
         body_of: impl FnOnce(RequestView<'_>, bool) -> Result<BodyLength, Box<Refusal>>,
     ) -> (Box<Self::Exchange>, Result<BodyLength, Box<Refusal>>);
 
-    /// Takes what was to be a request and could not be read.
+    /// Takes a head that could not be read as a request.
     fn receive_unreadable(&self, terms: Self::Terms, received: ReceivedHead)
     -> Box<Self::Exchange>;
 
@@ -109,11 +110,11 @@ pub trait Service: Send + Sync + 'static {
         refused: Option<&Refusal>,
     ) -> ReadyOrPending<'a, ResponseOutcome>;
 
-    /// Resolves when what goes on without an end, as a tunnel does, has to end all the same.
+    /// Resolves when an exchange without an end of its own, such as a tunnel, has to end.
     fn outlived(&self, exchange: &Self::Exchange) -> impl Future<Output = ()> + Send;
 
-    /// The response is out, or will never be. Gives what the end of the connection should
-    /// wait for a moment.
+    /// The response is out, or will never be. Returns work that the end of the connection
+    /// should wait for a moment.
     fn end(
         &self,
         exchange: &mut Self::Exchange,
@@ -122,17 +123,17 @@ pub trait Service: Send + Sync + 'static {
     ) -> Option<JoinHandle<()>>;
 }
 
-/// What holds for a request before its server is known.
+/// The settings for a request before its server is known.
 pub trait Terms: Send + Sync {
     fn head(&self) -> &HeadSettings;
 
-    /// What each connection begins with.
+    /// Returns the opening that each connection begins with.
     fn connection_opening(&self) -> ConnectionOpening;
 
-    /// How HTTP/2 is spoken.
+    /// Returns how HTTP/2 is spoken.
     fn http2(&self) -> http2::Settings;
 
-    /// How HTTP/3 is spoken.
+    /// Returns how HTTP/3 is spoken.
     fn http3(&self) -> Http3Settings;
 }
 
@@ -167,7 +168,7 @@ impl ReceivedHead {
     }
 }
 
-/// How long a request's body is, as far as its head says.
+/// The length of a request's body, as far as its head declares it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyLength {
     /// It has no body.
@@ -203,7 +204,7 @@ impl From<TargetError> for Box<Refusal> {
     }
 }
 
-/// What making a response came to.
+/// The result of making a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseOutcome {
     /// The exchange has a response.
@@ -212,14 +213,14 @@ pub enum ResponseOutcome {
     Nothing,
 }
 
-/// What becomes of the connection once a response is out.
+/// The future of the connection once a response is out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     KeepAlive,
     Close,
 }
 
-/// How a location wants its responses sent: what is asked for each, in one answer.
+/// The rules by which a location wants its responses sent.
 // Large: directives that do not depend on each other.
 #[derive(Debug, Clone, Copy)]
 pub struct SendRules {
@@ -244,10 +245,10 @@ pub trait Exchange: Send + Sized + 'static {
     /// Unix milliseconds at which the exchange was last looked at.
     fn now(&self) -> u64;
 
-    /// What holds for the connection where the response was made.
+    /// Returns the connection settings of the location that made the response.
     fn connection_settings(&self) -> &ConnectionSettings;
 
-    /// What holds there for the body of the request.
+    /// Returns that location's settings for the body of the request.
     fn body_settings(&self) -> &BodySettings;
 
     /// Does the system copy files to the client there (`sendfile`)?
@@ -256,7 +257,7 @@ pub trait Exchange: Send + Sized + 'static {
     /// Notes bytes that were received beyond the head.
     fn add_received(&mut self, bytes: u64);
 
-    /// How the response's head begins.
+    /// Returns how the response's head begins.
     fn opening(&self) -> Opening<'_>;
 
     /// All other fields of the head, but for those that the transport has for itself.
@@ -265,7 +266,7 @@ pub trait Exchange: Send + Sized + 'static {
     /// Length of the body, where it is known.
     fn content_length(&self) -> Option<u64>;
 
-    /// How the location wants its responses sent.
+    /// Returns how the location wants its responses sent.
     fn rules(&self) -> SendRules;
 
     /// The error that the response is the page of.
@@ -281,7 +282,7 @@ pub trait Exchange: Send + Sized + 'static {
     /// The fields behind the body, which has ended; `received` are those that came with it.
     fn trailers(&mut self, received: Fields) -> &Fields;
 
-    /// Notes what the head says of the connection, before it is sent.
+    /// Notes the connection facts of the head, before it is sent.
     fn note_head(&mut self, head: SentHead);
 
     /// Notes bytes that were sent, and how many of them are of heads.

@@ -8,12 +8,12 @@ thread_local! {
     static FIELDS: Cell<Vec<FieldSpan>> = const { Cell::new(Vec::new()) };
 }
 
-/// What the thread's last request has left.
+/// Takes the list that the thread's last request has left.
 pub fn take() -> Vec<FieldSpan> {
     FIELDS.try_with(Cell::take).unwrap_or_default()
 }
 
 pub fn give(fields: Vec<FieldSpan>) {
-    // Where the thread is ending, it goes with it.
+    // A thread that is ending drops it.
     let _ = FIELDS.try_with(|kept| kept.set(fields));
 }

@@ -1,7 +1,7 @@
-//! What an upstream has sent and the client has not taken yet: in memory up
-//! to a bound, past that in an unnamed temporary file, so that PHP is free for
-//! the next request while a slow client still reads. Where the disk takes no more, the rest
-//! waits at the upstream, as if the file's bound were reached: the response comes whole.
+//! Bytes that an upstream has sent and the client has not taken yet: in memory up to a bound,
+//! past that in an unnamed temporary file, so that PHP is free for the next request while a
+//! slow client still reads. If the disk takes no more, the rest waits at the upstream, as if
+//! the file's bound were reached: the response comes whole.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -15,11 +15,11 @@ use crate::private_file;
 /// Read back from the file at once.
 const READ_BYTES: u64 = 64 * 1024;
 
-/// What a queue takes in.
+/// The limits of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpoolLimits {
     pub memory_bytes: u64,
-    /// In a file, once memory is full.
+    /// The bytes in a file, once memory is full.
     pub file_bytes: u64,
 }
 
@@ -49,8 +49,8 @@ pub struct Spool {
     file: Option<File>,
     written: u64,
     read: u64,
-    /// What the disk did not take, behind what it did. While there is something, nothing more
-    /// is taken in.
+    /// Bytes that the disk did not take, behind those on disk. While there are some, nothing
+    /// more is taken in.
     behind: VecDeque<Bytes>,
     /// The disk has refused something before.
     is_disk_full: bool,
@@ -96,7 +96,7 @@ impl Spool {
         self.memory.is_empty() && self.in_file() == 0 && self.behind.is_empty()
     }
 
-    /// What is taken in now goes to disk, if it goes anywhere.
+    /// Does the queue have to write further bytes to disk?
     pub fn is_memory_full(&self) -> bool {
         self.memory_bytes >= self.max_memory_bytes
     }
@@ -159,7 +159,7 @@ impl Spool {
             .ok()?;
         self.read += piece.len() as u64;
         if self.read == self.written {
-            // All of it is out: begin anew, so that the bound is on what waits.
+            // All of it is out: begin anew, so that the bound applies to waiting bytes only.
             self.read = 0;
             self.written = 0;
         }

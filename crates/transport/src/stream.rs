@@ -23,16 +23,16 @@ use crate::connections::TrackedConnection;
 use crate::gathered::GatheredResponses;
 use crate::tls::{self, Session};
 
-/// What [`ClientStream::poll_receive`] takes at once: any usual head.
+/// The bytes that [`ClientStream::poll_receive`] takes at once: any usual head.
 pub const RECEIVE_BYTES: usize = 8 * 1024;
 /// How long a client may take to make room for the end of TLS, as in nginx.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
-/// Pieces handed to one write, beside what was gathered before it: a head and a page of
-/// some hundred kilobytes fit, and the list is small enough to be made for each write.
+/// Pieces handed to one write, beside the bytes gathered before it: a head and a page of some
+/// hundred kilobytes fit, and the list is small enough to be made for each write.
 pub const MAX_SLICES: usize = 16;
 
 thread_local! {
-    /// Where bytes arrive before it is known how much memory they need.
+    /// The buffer for bytes that arrive before it is known how much memory they need.
     static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; RECEIVE_BYTES].into());
 }
 
@@ -60,14 +60,14 @@ impl TryFrom<UnregisteredSocket> for ClientStream {
     }
 }
 
-/// What a connection is doing.
+/// The activity of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
     /// Waiting for a request: a graceful stop may close it.
     Idle,
-    /// Likewise, but a graceful stop leaves it open: the protocol has a way to end (HTTP/2), or
-    /// `keepalive_min_timeout` is not over.
+    /// Waiting like `Idle`, but a graceful stop leaves it open: the protocol has a way to end
+    /// (HTTP/2), or `keepalive_min_timeout` is not over.
     Quiet,
     /// Waiting for the rest of a request's head.
     Reading,
@@ -105,10 +105,10 @@ impl TrackedConnection for ClientStream {
 pub struct ClientStream {
     socket: Socket,
     phase: AtomicU8,
-    /// Goes ahead of whatever is written next.
+    /// Goes ahead of the next bytes written.
     gathered: Mutex<GatheredResponses>,
     has_gathered: AtomicBool,
-    /// On a connection that is encrypted.
+    /// The session of an encrypted connection.
     tls: OnceLock<Mutex<Session>>,
     /// The handshake may not be over.
     is_early: AtomicBool,
@@ -138,14 +138,14 @@ impl ClientStream {
         }
     }
 
-    /// From now on what is read was decrypted, and what is written is encrypted.
+    /// From now on bytes read are decrypted, and bytes written are encrypted.
     pub fn encrypt(&self, session: Session) {
         let is_early = session.is_handshaking();
         self.is_early.store(is_early, Ordering::Relaxed);
         let _ = self.tls.set(Mutex::new(session));
     }
 
-    /// Did what was read come ahead of the end of the handshake? Then another host may have sent
+    /// Were the bytes read sent ahead of the end of the handshake? Then another host may have sent
     /// it once before (RFC 8470 §3).
     #[inline]
     pub fn is_early(&self) -> bool {
@@ -201,9 +201,8 @@ impl ClientStream {
             match read {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(read) if read > 0 && read < room => {
-                    // A short read took all there was. Saying so here spares the
-                    // system call that would only find that out; what arrives from
-                    // now on makes a new event.
+                    // A short read took all there was. Saying so here spares the system call that
+                    // would only find that out; later bytes make a new event.
                     self.forget_readable();
                     return Poll::Ready(Ok(read));
                 }
@@ -212,10 +211,9 @@ impl ClientStream {
         }
     }
 
-    /// Receives what is there, up to [`RECEIVE_BYTES`], and appends it to
-    /// `buffer`, which grows by no more than that: for heads, which are short and
-    /// of which most connections have none. Who was woken (`is_woken`) looks before it
-    /// says again that it waits.
+    /// Receives bytes up to [`RECEIVE_BYTES`], and appends them to `buffer`, which grows by no
+    /// more than that: for heads, which are short and of which most connections have none. A
+    /// task that was woken (`is_woken`) reads before it registers to wait again.
     pub fn poll_receive(
         &self,
         cx: &mut Context<'_>,
@@ -235,9 +233,8 @@ impl ClientStream {
                     let (_, count) = net::recv(socket, &mut scratch[..], RecvFlags::DONTWAIT)?;
                     append(buffer, scratch.get(..count).unwrap_or_default());
                     received = Some(count);
-                    // A short read took all there was. Saying so here spares the
-                    // system call that would only find that out; what arrives from
-                    // now on makes a new event.
+                    // A short read took all there was. Saying so here spares the system call that
+                    // would only find that out; later bytes make a new event.
                     match count {
                         1..RECEIVE_BYTES => Err(io::ErrorKind::WouldBlock.into()),
                         _ => Ok(()),
@@ -269,7 +266,7 @@ impl ClientStream {
             ready!(self.poll_read_ready(cx))?;
             let received = self.try_io(Interest::READABLE, |socket| session.lock().receive(socket));
             match received {
-                // As for a short read without TLS.
+                // Like for a short read without TLS.
                 Ok(true) => self.forget_readable(),
                 Ok(false) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -294,7 +291,7 @@ impl ClientStream {
     /// Writes to the socket itself, below any encryption.
     ///
     /// # Errors
-    /// Those of `call`; `WouldBlock` where the socket takes nothing.
+    /// The errors of `call`; `WouldBlock` if the socket takes nothing.
     pub fn write_socket<R>(
         &self,
         call: impl FnOnce(&mut tls::Socket<'_>) -> io::Result<R>,
@@ -322,7 +319,7 @@ impl ClientStream {
         }
     }
 
-    /// The bytes that came first, without taking them: as many as are there, and fit.
+    /// Returns the first bytes without taking them: those that have arrived and fit.
     pub async fn peek_first(&self, bytes: &mut [u8]) -> io::Result<usize> {
         poll_fn(|cx| self.poll_socket(cx, |socket| socket.peek(bytes))).await
     }
@@ -347,8 +344,7 @@ impl ClientStream {
         }
     }
 
-    /// As [`ClientStream::try_write_vectored`] with one piece, which the kernel
-    /// takes with less ado.
+    /// Like [`ClientStream::try_write_vectored`] with one piece, which costs the kernel less.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self.has_gathered() || self.is_encrypted() {
             true => self.try_write_vectored(&[IoSlice::new(bytes)]),
@@ -356,7 +352,7 @@ impl ClientStream {
         }
     }
 
-    /// As [`ClientStream::try_write_ahead_of_file`] with one piece.
+    /// Like [`ClientStream::try_write_ahead_of_file`] with one piece.
     pub fn try_write_head_of_file(&self, bytes: &[u8]) -> io::Result<usize> {
         match self.has_gathered() || self.is_encrypted() {
             true => self.try_write_ahead_of_file(&[IoSlice::new(bytes)]),
@@ -371,15 +367,15 @@ impl ClientStream {
         })
     }
 
-    /// Writes what the socket takes now; `WouldBlock` when it takes nothing.
+    /// Writes as much as the socket takes now; `WouldBlock` when it takes nothing.
     pub fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         self.write_behind(slices, |socket, slices| {
             Ok(rustix::io::writev(socket, slices)?)
         })
     }
 
-    /// The same for what a file follows at once: the kernel holds back the last
-    /// packet until it is full, or the file's bytes are there.
+    /// Writes bytes that a file follows at once: the kernel holds back the last packet until
+    /// it is full, or the file's bytes are there.
     pub fn try_write_ahead_of_file(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         self.write_behind(slices, |socket, slices| {
             let flags = SendFlags::MORE | SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -404,7 +400,7 @@ impl ClientStream {
         self.try_io(Interest::WRITABLE, send)
     }
 
-    /// Leaves a whole response to go ahead of the next write; false where it has
+    /// Leaves a whole response to go ahead of the next write; false if it has
     /// to be written now.
     pub fn gather(&self, head: &[u8], chunks: &[Bytes]) -> bool {
         let taken = self.gathered.lock().take(head, chunks);
@@ -419,7 +415,7 @@ impl ClientStream {
         self.has_gathered.load(Ordering::Relaxed)
     }
 
-    /// Writes what was gathered; `WouldBlock` where not all of it could be.
+    /// Writes the gathered bytes; `WouldBlock` if not all of them could be written.
     pub fn try_flush(&self) -> io::Result<()> {
         if !self.has_gathered() {
             return Ok(());
@@ -427,7 +423,7 @@ impl ClientStream {
         self.try_write_vectored(&[]).map(|_| ())
     }
 
-    /// The same, for as long as it takes.
+    /// Flushes the gathered bytes, and registers the task if the socket takes nothing.
     pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             match self.try_flush() {
@@ -438,8 +434,8 @@ impl ClientStream {
         }
     }
 
-    /// Writes `slices`, after what was gathered before. The bytes it gives are of
-    /// `slices`; `WouldBlock` where none of them were written.
+    /// Writes `slices`, after the bytes gathered before. Returns the number of bytes of `slices`
+    /// that were written; `WouldBlock` if there were none.
     fn write_behind(
         &self,
         slices: &[IoSlice<'_>],
@@ -453,7 +449,7 @@ impl ClientStream {
         }
     }
 
-    /// Writes as `write` does, or what TLS makes of the bytes.
+    /// Writes with `write`, through TLS if the stream is encrypted.
     #[inline]
     fn write_through(
         &self,
@@ -525,7 +521,7 @@ impl ClientStream {
     /// gone; with `false` they are there, and nothing more is noticed until they are read.
     pub fn poll_closed(&self, cx: &mut Context<'_>) -> Poll<bool> {
         loop {
-            // Most are never told anything, so this wait is the cheap one.
+            // Most tasks never get a notification, so this wait is the cheap one.
             if ready!(self.poll_read_ready(cx)).is_err() {
                 return Poll::Ready(true);
             }
@@ -564,7 +560,7 @@ impl ClientStream {
         self.try_io(Interest::READABLE, look)
     }
 
-    /// Tells the client that nothing more will come.
+    /// Shuts the write side down: no more bytes will come.
     pub fn shutdown_write(&self) {
         self.close_tls();
         let _ = match &self.socket {
@@ -573,8 +569,8 @@ impl ClientStream {
         };
     }
 
-    /// The connection closes: what was gathered leaves, and TLS is ended. `false` where the
-    /// socket has no room for that, see [`ClientStream::wait_for_end`].
+    /// The connection closes: gathered bytes leave, and TLS is ended. `false` if the socket
+    /// has no room for that, see [`ClientStream::wait_for_end`].
     pub fn end(&self) -> bool {
         let _ = self.try_flush();
         self.close_tls()
@@ -594,7 +590,7 @@ impl ClientStream {
         let _ = tokio::time::timeout(END_TIMEOUT, closed).await;
     }
 
-    /// `false` where that must be tried again.
+    /// `false` if that must be tried again.
     fn close_tls(&self) -> bool {
         let Some(session) = self.tls.get() else {
             return true;
@@ -643,7 +639,7 @@ mod tests {
         (ours.into(), theirs)
     }
 
-    /// What has arrived by now.
+    /// Reads the bytes that have arrived by now.
     fn arrived(theirs: &UnixStream) -> Vec<u8> {
         let mut bytes = vec![0; 1 << 20];
         match rustix::net::recv(theirs, &mut bytes[..], RecvFlags::DONTWAIT) {

@@ -1,10 +1,10 @@
-//! TLS on a client's connection, below whatever is spoken on it: bytes that are read were
+//! TLS on a client's connection, below the protocol spoken on it: bytes that are read were
 //! decrypted, bytes that are written are encrypted first (RFC 8446, by rustls).
 //!
-//! What is written counts as written once its records are with the kernel: until then it is
-//! offered again, and the session remembers how much of it needs no second encryption.
-//! Nothing is therefore lost when a connection closes behind its last write, and the time a
-//! client may take is measured as without TLS.
+//! Bytes count as written once their records are with the kernel: until then they are offered
+//! again, and the session remembers how much of it needs no second encryption. Nothing is therefore
+//! lost when a connection closes behind its last write, and the time a client may take is measured
+//! as without TLS.
 
 use std::io::{self, BufRead, IoSlice, Read, Write};
 use std::os::fd::BorrowedFd;
@@ -15,7 +15,8 @@ use rustls::ServerConnection;
 
 use crate::handshake::take_early_data;
 
-/// Encrypted for one write at most. It bounds what a client that does not read makes us hold.
+/// The most bytes encrypted for one write. It bounds the memory held for a client that does not
+/// read.
 const WRITE_BYTES: usize = 64 * 1024;
 
 /// The state of TLS on a connection whose handshake is over, or whose client need not wait for
@@ -27,7 +28,7 @@ pub struct Session {
     may_have_early_data: bool,
     /// Bytes that were encrypted and not yet reported as written.
     unreported: usize,
-    /// The client closed its side after whatever was written: it does not read what follows.
+    /// The client closed its side after the last write: it does not read further bytes.
     has_client_left: bool,
 }
 
@@ -51,7 +52,7 @@ impl Session {
     /// Hands on decrypted bytes: how many, none at the end of the stream.
     ///
     /// # Errors
-    /// `WouldBlock` where no bytes are there, see [`Session::receive`].
+    /// `WouldBlock` if no bytes are there, see [`Session::receive`].
     pub fn take_decrypted(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
         if self.may_have_early_data {
             self.may_have_early_data = self.connection.is_handshaking();
@@ -77,31 +78,31 @@ impl Session {
         Ok(taken)
     }
 
-    /// Takes from the socket what is there, and decrypts it. Says whether that was all.
+    /// Takes the bytes from the socket, and decrypts them. Returns whether those were all.
     ///
     /// # Errors
-    /// `WouldBlock` where nothing is there; `InvalidData` where the client broke the protocol.
+    /// `WouldBlock` if nothing is there; `InvalidData` if the client broke the protocol.
     pub fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<bool> {
         let mut socket = Socket::new(socket);
         let received = self.connection.read_tls(&mut socket)?;
         self.has_client_left |= received == 0;
         if let Err(error) = self.connection.process_new_packets() {
-            // The alert says why.
+            // The alert names the reason.
             let _ = self.connection.write_tls(&mut socket);
             return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }
-        // Answers of the protocol itself, such as to a change of keys. What does not fit
-        // leaves with the next write.
+        // Answers of the protocol itself, such as to a change of keys. Bytes that do not fit leave
+        // with the next write.
         if self.connection.wants_write() && self.unreported == 0 {
             let _ = self.flush(socket.fd);
         }
         Ok(received > 0 && socket.was_drained)
     }
 
-    /// Encrypts and writes what the socket takes now.
+    /// Encrypts and writes as much as the socket takes now.
     ///
     /// # Errors
-    /// `WouldBlock` where it takes nothing more: the caller offers the same bytes again.
+    /// `WouldBlock` if it takes nothing more: the caller offers the same bytes again.
     pub fn write(&mut self, socket: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let offered = slices.iter().map(|slice| slice.len()).sum::<usize>();
         if self.unreported == 0 && offered > 0 {
@@ -125,12 +126,12 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the client that nothing more will come, as far as the socket takes that.
+    /// Announces the end of data to the client, as far as the socket takes that.
     ///
     /// # Errors
-    /// `WouldBlock` where it takes nothing more, unless the client did not take what was written
-    /// before either: the caller does not wait for it again. A client that has closed is told nothing, as in
-    /// nginx: its system would answer with a reset.
+    /// `WouldBlock` if it takes nothing more, unless the client did not take earlier bytes either:
+    /// the caller does not wait for it again. A client that has closed gets no announcement, like
+    /// in nginx: its system would answer with a reset.
     pub fn close(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         if self.has_client_left {
             return Ok(());
@@ -162,7 +163,7 @@ impl<'a> Socket<'a> {
     /// Looks at bytes without taking them.
     ///
     /// # Errors
-    /// Those of recv(2).
+    /// The errors of recv(2).
     pub fn peek(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
         let (_, read) = net::recv(self.fd, buffer, flags)?;

@@ -18,7 +18,7 @@ use crate::stream::ClientStream;
 /// Held for each direction at most.
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// What moved, in bytes.
+/// The bytes moved in each direction.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct MovedBytes {
     pub to_client: u64,
@@ -32,22 +32,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
 
 /// The upstream that has agreed to switch protocols. Dropped unopened, it is given up.
 pub trait UpgradedConnection: Send + Sync {
-    /// The connection as it is behind the 101; `None` where it has broken meanwhile.
+    /// The connection as it is behind the 101; `None` if it has broken meanwhile.
     fn open(self: Box<Self>) -> Option<FarSide>;
 }
 
 /// The side of a tunnel that is not the client.
 pub struct FarSide {
     pub stream: Box<dyn Duplex>,
-    /// What came behind the 101.
+    /// Bytes received behind the 101.
     pub received: Bytes,
-    /// The tunnel ends when nothing has moved for so long.
+    /// The tunnel ends when nothing has moved for this time.
     pub idle: Duration,
-    /// Is told when the tunnel has ended.
+    /// Called when the tunnel has ended.
     pub end: Box<dyn FnOnce(MovedBytes) + Send>,
 }
 
-/// Runs the tunnel to its end. `ahead`: what the client sent before it knew.
+/// Runs the tunnel to its end. `ahead`: bytes that the client sent before it knew.
 /// `until` resolves when the tunnel has to end in any case.
 pub async fn run(
     client: &ClientStream,
@@ -110,8 +110,8 @@ impl Way {
 }
 
 impl Tunnel<'_> {
-    /// Until a side has ended and the other has what it said, or nothing moved
-    /// for `idle`.
+    /// Moves bytes until a side has ended and the other has received its bytes, or
+    /// nothing moved for `idle`.
     async fn pump(&mut self, idle: Duration) {
         let sleep = tokio::time::sleep(idle);
         tokio::pin!(sleep);
@@ -131,7 +131,7 @@ impl Tunnel<'_> {
         .await;
     }
 
-    /// Moves what can be moved now; pending when that is nothing.
+    /// Moves the bytes that can be moved now; pending if there are none.
     fn step(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut moved = false;
         for part in [

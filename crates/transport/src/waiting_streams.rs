@@ -14,11 +14,11 @@ use tokio::time::Instant;
 
 use super::held_files;
 
-/// What each waiting stream holds beside the bytes of its body: its request, its task, its places in
+/// The memory of a waiting stream beside the bytes of its body: its request, its task, its places in
 /// tables: 5 KB measured with 7,200 streams, and a task of HTTP/3 has more.
 pub const STREAM_BYTES: usize = 8 * 1024;
-/// Of its body, a client must take so much in each `send_timeout` that a stream waits: a byte now and
-/// then does not keep a stream. It is less than the slowest connection in use takes.
+/// The bytes of a body that a client must take in each `send_timeout` while a stream waits: a byte now
+/// and then does not keep a stream. It is less than the slowest connection in use takes.
 pub const LEAST_TAKEN_BYTES: usize = 4096;
 /// All waiting streams may hold these bytes, or this part of the machine's memory, whichever is more.
 const LEAST_BYTES: u64 = 64 * 1024 * 1024;
@@ -46,7 +46,7 @@ impl Bounds {
     }
 }
 
-/// What one stream holds while it waits.
+/// The memory that one stream holds while it waits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StreamHoldings {
     /// Bytes of its body that are there for it alone.
@@ -72,7 +72,7 @@ struct State {
     temporary_files: usize,
 }
 
-/// Since when a stream has waited, and a number that no other has.
+/// The start of a stream's wait, and a number that no other stream has.
 type WaitPosition = (Instant, u64);
 
 struct WaitingStream {
@@ -87,7 +87,7 @@ pub struct Wait<'a> {
     gives_way: Arc<Notify>,
 }
 
-/// Those of this process.
+/// Returns the waiting streams of this process.
 pub fn of_this_process() -> &'static WaitingStreams {
     static STREAMS: LazyLock<WaitingStreams> =
         LazyLock::new(|| WaitingStreams::new(Bounds::of_this_process()));
@@ -153,7 +153,7 @@ impl State {
         Some(stream)
     }
 
-    /// Has a stream give way. What it holds counts no more: it is about to be gone.
+    /// Makes a stream give way. Its holdings count no more: it is about to be gone.
     fn tell(&mut self, place: WaitPosition) {
         if let Some(stream) = self.remove(place) {
             stream.gives_way.notify_one();
@@ -190,7 +190,7 @@ impl WaitedTime {
         }
     }
 
-    /// The stream waits from now on, until what this gives is dropped.
+    /// The stream waits from now on, until the returned value is dropped.
     pub fn wait(&mut self) -> CountedWait<'_> {
         CountedWait {
             waited_time: self,
@@ -206,7 +206,7 @@ pub struct CountedWait<'a> {
 }
 
 impl CountedWait<'_> {
-    /// When a wait without a break would have begun that is as long by now.
+    /// Returns when a wait without a break would have begun that is as long by now.
     pub fn since(&self) -> Instant {
         let waited = self.waited_time.waited;
         self.began.checked_sub(waited).unwrap_or(self.began)
@@ -227,7 +227,7 @@ mod tests {
         start + Duration::from_secs(seconds)
     }
 
-    /// Which of these streams must give way.
+    /// Returns which of these streams must give way.
     fn giving_way(waits: &[Wait<'_>]) -> Vec<usize> {
         let mut numbers = Vec::new();
         for (nth, wait) in waits.iter().enumerate() {

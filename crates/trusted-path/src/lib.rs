@@ -1,17 +1,16 @@
 //! Files that root opens, makes and removes by paths in which accounts with fewer rights
 //! may have a hand: a log in a folder of the site, a pid file beside it.
 //!
-//! An account that may write a folder can put a link, a FIFO or another file in the place of what
-//! root means to open. So the path is walked one name at a time, each relative to the open folder
-//! before it:
+//! An account that may write a folder can put a link, a FIFO or another file in the place of the file that
+//! root means to open. So the path is walked one name at a time, each relative to the open folder before it:
 //!
 //! - A link is followed only where root made it.
 //! - A folder that is passed through is never opened by its path a second time.
 //! - The file itself is a regular file with one name, or one that root made. It is opened
 //!   without waiting, so that a FIFO without a reader is an error instead of a hang.
 //!
-//! A path is *trusted* when only root can change what the path leads to. There, whatever root put
-//! is used as it is, FIFOs with a reader and devices included.
+//! A path is *trusted* when only root can change its target. There, files of root are used as they are,
+//! FIFOs with a reader and devices included.
 //!
 //! For other accounts than root, this crate does the same as the standard library: there is no
 //! account with fewer rights to be wary of, and links made by others are usual.
@@ -28,17 +27,17 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, Stat};
 
 use walk::{FolderEntry, MissingFolder, walk};
 
-/// What root reads from a file that others may have written: a pid file has ten bytes.
+/// The most that root reads from a file that others may have written: a pid file has ten bytes.
 const READ_BYTES_MAX: u64 = 4096;
 
 /// Opens a file for appending; makes it and the folders above it if they are missing.
 ///
 /// # Errors
-/// What the system says, or why the file is not root's to write.
+/// An error of the system, or the file is not root's to write.
 pub fn append(path: &Path, mode: u32) -> io::Result<File> {
     if !is_root() {
         if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
-            // What goes wrong here shows when the file is opened.
+            // An error here shows when the file is opened.
             let _ = std::fs::create_dir_all(folder);
         }
         return plain(mode).append(true).open(path);
@@ -50,7 +49,7 @@ pub fn append(path: &Path, mode: u32) -> io::Result<File> {
 /// Makes the content of a file be `bytes`.
 ///
 /// # Errors
-/// What the system says, or why the file is not root's to write.
+/// An error of the system, or the file is not root's to write.
 pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     if !is_root() {
         return plain(mode)
@@ -68,11 +67,11 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Opens what is at a path as it is, without ever waiting: a file to read, a folder with `PATH` and `DIRECTORY` among
-/// the flags.
+/// Opens the file or folder at a path as it is, without ever waiting: a file to read, a folder with `PATH`
+/// and `DIRECTORY` among the flags.
 ///
 /// # Errors
-/// What the system says, or that a link on the way is not root's.
+/// An error of the system, or a link on the way is not root's.
 pub fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     if !is_root() {
@@ -88,10 +87,10 @@ pub fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Reads a small regular file without ever waiting, and says whose it is.
+/// Reads a small regular file without ever waiting, and returns its owner.
 ///
 /// # Errors
-/// What the system says; anything but a regular file is refused.
+/// An error of the system; anything but a regular file is refused.
 pub fn read_small(path: &Path) -> io::Result<(String, u32)> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -104,10 +103,10 @@ pub fn read_small(path: &Path) -> io::Result<(String, u32)> {
     Ok((text, stat.st_uid))
 }
 
-/// Removes a file or a link, never what a link points to.
+/// Removes a file or a link, never the target of a link.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub fn remove(path: &Path) -> io::Result<()> {
     if !is_root() {
         return std::fs::remove_file(path);
@@ -124,7 +123,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
 /// Elsewhere that account can make the file itself.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub fn make_for(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
     let entry = walk(path, MissingFolder::Fail)?;
     if !entry.is_trusted {
@@ -151,16 +150,16 @@ pub fn make_for(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
 /// the owner only where only root could have put it there.
 ///
 /// # Errors
-/// What the system says, or that the folder belongs to another account.
+/// An error of the system, or the folder belongs to another account.
 pub fn make_folder(path: &Path, owner: u32) -> io::Result<()> {
     owned_folder(path, owner).map(drop)
 }
 
-/// As [`make_folder`], and what is in the folder goes along with it: files of accounts that `is_former` names and that
-/// have no other name.
+/// Like [`make_folder`], and gives the files in the folder to the owner too: files of accounts for which
+/// `is_former` is true and that have no other name.
 ///
 /// # Errors
-/// As [`make_folder`].
+/// The errors of [`make_folder`].
 pub fn make_folder_with_files(
     path: &Path,
     owner: u32,
@@ -192,11 +191,11 @@ fn give_file(
     Ok(())
 }
 
-/// As [`make_folder`], and `group` may read and remove what the owner leaves there: files in it get this group. The
+/// Like [`make_folder`], and `group` may read and remove the owner's files: files in it get this group. The
 /// folder may exist already, with another group.
 ///
 /// # Errors
-/// As [`make_folder`].
+/// The errors of [`make_folder`].
 pub fn make_folder_for_group(path: &Path, owner: u32, group_id: u32) -> io::Result<()> {
     let Some(folder) = owned_folder(path, owner)? else {
         return Ok(());
@@ -221,7 +220,7 @@ fn owned_folder(path: &Path, owner: u32) -> io::Result<Option<OwnedFd>> {
     if stat.st_uid == owner {
         return Ok(entry.is_trusted.then_some(folder));
     }
-    // Where another account owns the parent, it may have exchanged the new folder since.
+    // The owner of the parent, if another account, may have exchanged the new folder since.
     let is_the_new_one = is_new && stat.st_uid == 0 && is_empty(&folder)?;
     if !entry.is_trusted && !is_the_new_one {
         return Err(io::Error::other("it belongs to another account"));
@@ -234,7 +233,7 @@ fn owned_folder(path: &Path, owner: u32) -> io::Result<Option<OwnedFd>> {
 /// that exists already stays as it is.
 ///
 /// # Errors
-/// What the system says, or that something else has its name.
+/// An error of the system, or something else has its name.
 pub fn make_open_folder(path: &Path) -> io::Result<()> {
     let entry = name_itself(path)?;
     let made = rustix::fs::mkdirat(&entry.folder, &entry.name, Mode::from_raw_mode(0o700));
@@ -246,14 +245,14 @@ pub fn make_open_folder(path: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = match rustix::fs::openat(&entry.folder, &entry.name, flags, Mode::empty()) {
         Ok(folder) => folder,
-        // A link to a folder: what is done in it looks at the link again.
+        // A link to a folder: operations in it check the link again.
         Err(_) if made.is_err() && path.is_dir() => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    // Where another account owns the parent, it may have exchanged the folder since.
+    // The owner of the parent, if another account, may have exchanged the folder since.
     let is_own = rustix::fs::fstat(&folder)?.st_uid == rustix::process::geteuid().as_raw();
     if made.is_ok() && is_own {
-        // Whatever the umask says.
+        // Sets the mode regardless of the umask.
         rustix::fs::fchmod(&folder, Mode::from_raw_mode(0o755))?;
     }
     Ok(())
@@ -263,15 +262,15 @@ pub fn make_open_folder(path: &Path) -> io::Result<()> {
 /// sees the old bytes or the new ones. A link of that name is replaced, not followed.
 ///
 /// # Errors
-/// What the system says, or that a link on the way there is not root's.
+/// An error of the system, or a link on the way there is not root's.
 pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     replace_for(path, bytes, mode, None)
 }
 
-/// The same, and the file belongs to this account and group.
+/// Like [`replace`], and the file belongs to this account and group.
 ///
 /// # Errors
-/// As [`replace`].
+/// The errors of [`replace`].
 pub fn replace_for(
     path: &Path,
     bytes: &[u8],
@@ -289,7 +288,7 @@ pub fn replace_for(
     let mut file = File::from(file);
     let written = file
         .write_all(bytes)
-        // By the descriptor: another account may be able to change what the name leads to.
+        // By the descriptor: another account may be able to change the target of the name.
         .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?))
         .and_then(|()| match owner {
             Some((uid, gid)) => Ok(rustix::fs::fchown(
@@ -328,7 +327,7 @@ fn name_itself(path: &Path) -> io::Result<FolderEntry> {
 /// Sets the mode of the unix socket at `path`, which this process has just bound.
 ///
 /// # Errors
-/// What the system says, or that something else has taken its place.
+/// An error of the system, or something else has taken its place.
 pub fn set_socket_mode(path: &Path, mode: u32) -> io::Result<()> {
     if !is_root() {
         use std::os::unix::fs::PermissionsExt;
@@ -349,8 +348,8 @@ pub fn set_socket_mode(path: &Path, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::chmod(itself, Mode::from_raw_mode(mode))?)
 }
 
-/// Whether what root puts into a folder stays there under its name: a folder of root's, or
-/// one for everybody where each may remove only what is theirs.
+/// Returns whether root's files in a folder stay there under their names: a folder of root's, or a folder
+/// open to all accounts in which each account may remove only its own files.
 pub fn keeps_roots_files(folder: &Path) -> bool {
     walk(&folder.join("any"), MissingFolder::Fail).is_ok_and(|entry| entry.keeps_roots)
 }
@@ -363,7 +362,7 @@ impl OwnFolder {
     /// Makes it; the name must be free.
     ///
     /// # Errors
-    /// What the system says, or that something else has taken its place.
+    /// An error of the system, or something else has taken its place.
     pub fn make(path: &Path, mode: u32) -> io::Result<OwnFolder> {
         rustix::fs::mkdir(path, Mode::from_raw_mode(0o700))?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -373,7 +372,7 @@ impl OwnFolder {
         }
         // For as long as this process lives, or has it open: see `abandoned`.
         rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
-        // Whatever the umask says.
+        // Sets the mode regardless of the umask.
         rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode))?;
         Ok(OwnFolder(folder))
     }
@@ -387,7 +386,7 @@ impl OwnFolder {
     /// A descriptor of the folder for another process, which keeps it from being [`OwnFolder::abandoned`].
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         self.0.try_clone()
     }
@@ -406,7 +405,7 @@ impl OwnFolder {
     /// anything else stays.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn remove(self, path: &Path, names: &[&str]) -> io::Result<()> {
         for name in names {
             match rustix::fs::unlinkat(&self.0, *name, AtFlags::empty()) {
@@ -421,7 +420,7 @@ impl OwnFolder {
     /// `readers` may read it.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn write(&self, name: &str, bytes: &[u8], readers: Option<u32>) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.0, name, AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => {}
@@ -442,7 +441,7 @@ impl OwnFolder {
     /// Gives a file in it to an account, with that mode. Links are not followed.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn give(&self, name: &str, owner: Option<(u32, u32)>, mode: u32) -> io::Result<()> {
         // Only this process's account could put a link here, so that the mode may be set by name.
         rustix::fs::chmodat(&self.0, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
@@ -473,7 +472,7 @@ fn plain(mode: u32) -> std::fs::OpenOptions {
     options
 }
 
-/// Opens without waiting, and looks at what was opened before anything is written.
+/// Opens without waiting, and checks the opened file before anything is written.
 fn open_to_write(entry: &FolderEntry, flags: OFlags, mode: u32) -> io::Result<File> {
     let mut flags = flags
         | OFlags::WRONLY

@@ -1,5 +1,5 @@
-//! What an account that may write a folder can put in the way of root, and what root put
-//! there itself. Only root can be told apart from others, so only root runs these.
+//! Obstacles that an account with write access to a folder can put in root's way, and files that
+//! root put there itself. Only root can act as two accounts, so only root runs these.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::PathBuf;
@@ -138,7 +138,7 @@ fn a_folder_is_given_away_only_where_root_alone_could_put_it() {
     scene.their_link("mine", "theirs/temp");
     assert!(make_folder(&scene.path("theirs/temp"), NOBODY).is_err());
     assert_eq!(owner("mine"), 0);
-    // What it made itself, and what root had made.
+    // Folders that the account made itself, and one that root had made.
     make_folder(&scene.path("theirs/new"), NOBODY).unwrap();
     make_folder(&scene.path("mine"), NOBODY).unwrap();
     assert_eq!((owner("theirs/new"), owner("mine")), (NOBODY, NOBODY));

@@ -9,25 +9,25 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-/// As many links as the kernel follows.
+/// The number of links that the kernel follows.
 const LINKS_MAX: usize = 40;
 
-/// Where a path leads: a name in an open folder.
+/// The end of a path: a name in an open folder.
 #[derive(Debug)]
 pub struct FolderEntry {
     pub folder: OwnedFd,
     pub name: OsString,
     /// Only root can put something else under that name.
     pub is_trusted: bool,
-    /// What root puts there stays, as far as others are concerned: they may at most put
-    /// things of their own beside it.
+    /// Root's files in the folder stay, as far as others are concerned: they may at most put files
+    /// of their own beside them.
     pub keeps_roots: bool,
     /// The name stands for an open file of a process (`/proc/self/fd/2`): a link that cannot
     /// be read as a path, only followed.
     pub is_descriptor: bool,
 }
 
-/// What to do about a folder that is not there.
+/// The treatment of a missing folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum MissingFolder {
     Fail,
@@ -51,12 +51,12 @@ impl FolderEntry {
 /// The entry that the path leads to.
 ///
 /// # Errors
-/// What the system says, or that a link on the way is not root's.
+/// An error of the system, or a link on the way is not root's.
 pub fn walk(path: &Path, missing: MissingFolder) -> io::Result<FolderEntry> {
     step_through(path, missing, LastLink::Follow)
 }
 
-/// A folder on the way, and what may be said of what is in it.
+/// A folder on the way, and whether its content can be trusted.
 struct WalkedFolder {
     folder: OwnedFd,
     stat: Stat,
@@ -82,7 +82,7 @@ impl WalkedFolder {
         })
     }
 
-    /// Whether only root can change what stands under a name here, given what stands there.
+    /// Returns whether only root can change the file under a name here, given that file.
     fn holds_fast(&self, found: Option<&Stat>) -> bool {
         match found {
             Some(found) => self.keeps(found.st_uid),
@@ -90,8 +90,8 @@ impl WalkedFolder {
         }
     }
 
-    /// Can only root exchange what is here and belongs to `owner`? In a folder that all accounts
-    /// may write, the sticky bit protects the files of each account.
+    /// Can only root exchange a file here that belongs to `owner`? In a folder that all accounts may
+    /// write, the sticky bit protects the files of each account.
     fn keeps(&self, owner: u32) -> bool {
         let is_sticky = self.stat.st_mode & 0o1000 != 0;
         self.is_trusted && self.stat.st_uid == 0 && (!self.is_open() || is_sticky && owner == 0)
@@ -156,7 +156,7 @@ fn step_through(path: &Path, missing: MissingFolder, last: LastLink) -> io::Resu
             if links > LINKS_MAX {
                 return Err(Errno::LOOP.into());
             }
-            // Read from the link that was looked at, not from what has its name by now.
+            // Read from the link that was looked at, not from the file that has its name by now.
             let target = rustix::fs::readlinkat(&found, "", Vec::new())?;
             let target = OsString::from_vec(target.into_bytes());
             if Path::new(&target).is_absolute() {
@@ -188,8 +188,8 @@ fn entry_of(here: WalkedFolder, name: OsString, found: Option<&Stat>) -> FolderE
     }
 }
 
-/// The names of a path, the first one last. `..` stays: the folder above is whatever the
-/// open folder says it is.
+/// Returns the names of a path, the first one last. `..` stays: the open folder itself leads to
+/// the folder above.
 fn names_of(path: &OsStr) -> Vec<OsString> {
     path.as_bytes()
         .split(|&byte| byte == b'/')

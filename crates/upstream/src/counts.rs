@@ -1,4 +1,4 @@
-//! What a group counts for the operator. The numbers are relaxed atomics beside the lock: a reader
+//! Counters of a group for the operator. The numbers are relaxed atomics beside the lock: a reader
 //! may see one of two that belong together.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use numbers::{Distribution, WaitTally};
 use crate::group::AcquireError;
 use crate::peer::Outcome;
 
-/// What a group has counted since it was made.
+/// The counters of a group since it was made.
 #[derive(Debug, Default)]
 pub struct Counts {
     outcomes: [AtomicU64; 3],
@@ -42,17 +42,17 @@ impl Counts {
         self.refused[at].fetch_add(1, Relaxed);
     }
 
-    /// A request got a server after so long.
+    /// Notes how long a request waited for a server.
     pub(crate) fn waited(&self, time: Duration) {
         self.waits.note(time);
     }
 
-    /// A server took so long until the head of its response was there.
+    /// Notes how long a server took until the head of its response was there.
     pub(crate) fn note_head(&self, took: Duration) {
         self.heads.note(took);
     }
 
-    /// Successes, failures, and what says nothing of the server.
+    /// Successes, failures, and results that are no evidence about the server.
     pub fn outcomes(&self) -> [u64; 3] {
         self.outcomes.each_ref().map(|count| count.load(Relaxed))
     }
@@ -63,12 +63,12 @@ impl Counts {
         self.refused.each_ref().map(|count| count.load(Relaxed))
     }
 
-    /// How long requests waited for a server.
+    /// Returns how long requests waited for a server.
     pub fn waits(&self) -> Distribution {
         self.waits.read()
     }
 
-    /// How long servers took.
+    /// Returns how long servers took.
     pub fn heads(&self) -> Distribution {
         self.heads.read()
     }

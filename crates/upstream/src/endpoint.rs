@@ -1,4 +1,4 @@
-//! Where an upstream server listens, and the byte stream to it.
+//! The address of an upstream server, and the byte stream to it.
 //!
 //! Threads have a runtime each, and a tokio stream belongs to the runtime that
 //! made it. So a connection between requests is a [`StdStream`], which any thread
@@ -31,10 +31,10 @@ pub enum Endpoint {
     Tcp(SocketAddr),
 }
 
-/// What connections are like at this end. A unix socket has nothing of it.
+/// The local end of connections. A unix socket has nothing of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalEnd {
-    /// Where they come from (`*_bind`); port 0: any. `None`: as the system likes.
+    /// The source address (`*_bind`); port 0: any. `None`: the system chooses.
     pub address: Option<SocketAddr>,
     /// The kernel probes idle connections (`*_socket_keepalive`).
     pub probes: bool,
@@ -45,7 +45,7 @@ pub struct LocalEnd {
 pub struct BindError {
     /// The address as nginx shows it: without a port where none was asked for.
     pub address: String,
-    /// What the system said.
+    /// The error of the system.
     pub error: io::Error,
 }
 
@@ -109,7 +109,8 @@ impl Endpoint {
     }
 }
 
-/// As nginx shows `$upstream_addr`: `127.0.0.1:9000`, `[::1]:9000`, `unix:/path`.
+/// Formats the address like nginx's `$upstream_addr`: `127.0.0.1:9000`, `[::1]:9000`,
+/// `unix:/path`.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -151,7 +152,7 @@ impl Stream {
     /// up there, it is ready to be written to without a system call.
     ///
     /// # Errors
-    /// As [`Self::into_std`].
+    /// The errors of [`Self::into_std`].
     pub fn park(self) -> io::Result<StdStream> {
         match self {
             Self::Unix(_) | Self::Tcp(_) => Ok(StdStream::Registered(Home::here(), self)),
@@ -315,8 +316,8 @@ pub enum StdStream {
 
 impl StdStream {
     /// The stream in the runtime of the calling thread, if it is open with nothing to
-    /// read. `trusting`: what that runtime has heard of it will do, which costs no
-    /// system call and misses what came since the runtime last asked for news.
+    /// read. `trusting`: the state that this runtime has last seen is enough, which costs
+    /// no system call and misses bytes that came since the runtime last asked for events.
     pub fn take_up(self, trusting: bool) -> Option<Stream> {
         match self {
             Self::Registered(home, stream)
@@ -340,7 +341,7 @@ impl StdStream {
             Self::Registered(_, Stream::Tls(_) | Stream::Parked(_)) => return false,
             Self::Unix(stream) => stream.as_fd(),
             Self::Tcp(stream) => stream.as_fd(),
-            // Nothing is decrypted while parked, so the socket tells all.
+            // Nothing is decrypted while parked, so looking at the socket is enough.
             Self::Tls(stream) => match &**stream.lower() {
                 Stream::Parked(Some(lower)) => return lower.is_quiet(),
                 _ => return false,
@@ -449,8 +450,8 @@ mod tests {
         }
     }
 
-    /// A server that encrypts, echoes what it reads, and ends its thread when
-    /// the client hangs up.
+    /// A server that encrypts, echoes the bytes it reads, and ends its thread when the
+    /// client hangs up.
     fn encrypting_echo() -> (SocketAddr, std::thread::JoinHandle<()>) {
         use std::io::Read;
         let key = rcgen::KeyPair::generate().unwrap();
@@ -541,7 +542,7 @@ mod tests {
             Worker { jobs, thread }
         }
 
-        /// Runs `job` there and waits for what it gives.
+        /// Runs `job` there and waits for its result.
         fn run<F: Future<Output = StdStream>>(
             &self,
             job: impl FnOnce() -> F + Send + 'static,

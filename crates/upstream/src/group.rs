@@ -32,22 +32,22 @@ use crate::spec::{GroupSpec, Keepalive, Method, QueueSpec, SpecError};
 use crate::turns::{TakenTurn, Turns, workers};
 use crate::{Millis, TriedSet};
 
-/// What the method may choose by.
+/// The facts that the method may choose by.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PickKey<'a> {
-    /// For `ip_hash`; `None` for a client on a unix socket.
+    /// The client's address for `ip_hash`; `None` for a client on a unix socket.
     pub client_addr: Option<IpAddr>,
-    /// For `hash`: the key's value for this request.
+    /// The key's value of this request for `hash`.
     pub hash_key: Option<&'a [u8]>,
-    /// For `keepalive ... local`: a number of the location. Connections are
-    /// shared within one location only.
+    /// A number of the location for `keepalive ... local`. Connections are shared within one
+    /// location only.
     pub location: u64,
     /// A number of the TLS settings a connection is made with; zero: none. A
     /// kept connection serves only those who would have made one like it.
     pub security: u64,
-    /// What new connections are like at this end; kept ones are like it too.
+    /// The local end of new connections; kept ones must have the same.
     pub local: LocalEnd,
-    /// Whose turn it is to be; `None`: that of all who are not told apart.
+    /// The turn of the request; `None`: the common turn of all clients.
     pub turn: Option<&'a Turn>,
 }
 
@@ -94,9 +94,9 @@ impl std::error::Error for AcquireError {}
 /// One server at one moment, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSnapshot {
-    /// Its number within the group, as [`Lease::server`] says it.
+    /// Its number within the group, equal to [`Lease::server`].
     pub server: usize,
-    /// As written in the configuration.
+    /// The name in the configuration.
     pub name: String,
     /// Its address.
     pub endpoint: Endpoint,
@@ -142,14 +142,14 @@ pub(crate) struct State {
     random: crate::balance::Random,
     /// The health checks that watch the servers.
     pub watches: Vec<Watch>,
-    /// The latest time any call has brought: what a dropped lease goes by.
+    /// The latest time any call has brought, which a dropped lease uses.
     pub now: Millis,
 }
 
 /// A lease for a waiter, to be sent once the lock is released.
 pub(crate) type Handover = (oneshot::Sender<Lease>, Lease);
 
-/// What becomes of a request at first.
+/// The first result of a request for a server.
 #[derive(Debug)]
 pub enum Admission {
     /// It may go.
@@ -160,7 +160,7 @@ pub enum Admission {
 
 /// How long a request of the background waits in a group without `queue`.
 const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a crawler waits at most: it can come again, and is told when.
+/// How long a crawler waits at most: it can come again, and gets a Retry-After.
 const CRAWLER_TIMEOUT: Duration = Duration::from_secs(10);
 /// A turn fills at most this share of a line.
 const TURNS_SHARE: usize = 4;
@@ -195,7 +195,7 @@ impl Group {
         Ok(Arc::new(group))
     }
 
-    /// What it has counted.
+    /// Returns its counters.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -221,8 +221,8 @@ impl Group {
         self.waiting_refreshes.load(Ordering::Relaxed) >= MAX_WAITING_IN_BACKGROUND
     }
 
-    /// How many requests one visitor may have under way here for the parts of one page; `None`: it
-    /// is not known how many the servers take at once.
+    /// Returns how many requests one visitor may have under way here for the parts of one page;
+    /// `None`: it is not known how many the servers take at once.
     pub fn share_of_page(&self) -> Option<usize> {
         let workers = workers(&self.state.lock().peers)?;
         Class::Refresh.share_of(Some(workers))
@@ -245,7 +245,7 @@ impl Group {
         }
     }
 
-    /// As [`Self::acquire`], but leaves the waiting to the caller.
+    /// Like [`Self::acquire`], but leaves the waiting to the caller.
     pub fn enter(
         self: &Arc<Self>,
         key: PickKey<'_>,
@@ -256,7 +256,7 @@ impl Group {
         self.admit(key, tried, class, now, self.queue)
     }
 
-    /// As [`Self::acquire`], but never waits: full servers are `NoLiveUpstreams`.
+    /// Like [`Self::acquire`], but never waits: full servers are `NoLiveUpstreams`.
     pub fn try_acquire(
         self: &Arc<Self>,
         key: PickKey<'_>,
@@ -293,7 +293,7 @@ impl Group {
         let turn = key.turn.filter(|_| self.has_turns).unwrap_or(&nobody);
         let class = match self.has_turns {
             true => class,
-            // Clients are not told apart.
+            // The group does not tell clients apart.
             false if matches!(class, Class::Writer | Class::Crawler) => Class::Visitor,
             false => class,
         };
@@ -332,7 +332,7 @@ impl Group {
         admission
     }
 
-    /// Where the connections of a request belong.
+    /// Returns the scope of a request's connections.
     fn scope_of(&self, key: PickKey<'_>) -> ConnectionScope {
         let is_local = self.keepalive.is_some_and(|keepalive| keepalive.local);
         ConnectionScope {
@@ -495,7 +495,7 @@ impl Group {
         let now = state.now;
         let change = |waiter| Waiter { class, ..waiter };
         let raised = state.turns.queue.raise(number, class, change, now);
-        // As a refresh it may have waited for its share beside a server with room.
+        // A refresh may have waited for its share beside a server with room.
         let handovers = self.serve_line(&mut state, now);
         self.publish_queue_length(&state);
         drop(state);
@@ -503,10 +503,10 @@ impl Group {
         raised
     }
 
-    /// Sets how many requests `server` takes at once, for a pool of our own
-    /// whose workers are counted at run time. `None`: no limit; `Some(0)`: all
-    /// wait in line, as while the pool is being restarted. Those in flight
-    /// beyond a lowered limit finish; an unknown server is ignored.
+    /// Sets how many requests `server` takes at once, for a pool of our own whose workers are
+    /// counted at run time. `None`: no limit; `Some(0)`: all wait in line, as while the pool is
+    /// being restarted. Requests in flight beyond a lowered limit finish; an unknown server is
+    /// ignored.
     pub fn set_max_conns(self: &Arc<Self>, server: usize, max_conns: Option<usize>) {
         let mut locked = self.state.lock();
         let state = &mut *locked;
@@ -522,10 +522,10 @@ impl Group {
         hand_over(handovers);
     }
 
-    /// What the passing of time asks for: closes connections idle for
-    /// `keepalive_timeout`, and lets those in line go to a server that came
-    /// back. To be called now and then; waiters call it themselves, and an
-    /// expired connection is never used in any case. Answers whether idle connections are left.
+    /// Does periodic work: closes connections idle for `keepalive_timeout`, and lets those in
+    /// line go to a server that came back. To be called now and then; waiters call it themselves,
+    /// and an expired connection is never used in any case. Returns whether idle connections are
+    /// left.
     pub fn sweep(self: &Arc<Self>, now: Millis) -> bool {
         let mut state = self.state.lock();
         let now = state.advance(now);
@@ -608,8 +608,8 @@ impl State {
         self.balancer.pick(&mut self.peers, ask, &mut self.random)
     }
 
-    /// Where idle connections occupy workers: those that `max_conns` has no
-    /// room for beside the requests in flight.
+    /// Takes out idle connections for which `max_conns` has no room beside the requests in
+    /// flight, if idle connections occupy workers.
     fn shed_excess(&mut self, server: usize) -> Vec<ParkedConnection<StdStream>> {
         let Some(peer) = self.peers.get(server) else {
             return Vec::new();

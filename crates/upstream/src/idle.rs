@@ -1,9 +1,10 @@
 //! Connections kept between requests.
 //!
-//! One [`IdlePool`] per group, as with nginx's `keepalive`: the newest
-//! connection to the chosen server is taken first, the least recently used one
-//! goes when there are too many. The pool closes nothing itself: what must go
-//! is returned, so that sockets are closed after the group's lock is released.
+//! One [`IdlePool`] per group, as with nginx's `keepalive`: the newest connection to the
+//! chosen server is taken first, the least recently used one goes when there are too
+//! many. The pool closes nothing itself: removed connections are returned, so that
+//! sockets are closed after the group's lock is released.
+//!
 //! Invariant: sorted by `parked_at`, never longer than `connections`.
 
 use std::collections::VecDeque;
@@ -23,7 +24,7 @@ pub struct ParkedConnection<T> {
     pub born: Millis,
     /// When its last request ended.
     pub parked_at: Millis,
-    /// By whom it may be used again.
+    /// The scope of requests that may use it again.
     pub scope: ConnectionScope,
 }
 
@@ -34,7 +35,7 @@ pub struct ConnectionScope {
     pub location: u64,
     /// How they are secured: a number of the TLS settings; zero: they are not.
     pub security: u64,
-    /// What they are like at this end.
+    /// The local end of the connections.
     pub local: LocalEnd,
 }
 
@@ -92,7 +93,7 @@ impl<T> IdlePool<T> {
         self.entries.remove(oldest).map(|(_, parked)| parked)
     }
 
-    /// Removes what was idle for `keepalive_timeout`; the caller closes it.
+    /// Removes connections idle for `keepalive_timeout`; the caller closes them.
     pub fn sweep(&mut self, now: Millis) -> Vec<ParkedConnection<T>> {
         let Some((_, oldest)) = self.entries.front() else {
             return Vec::new();

@@ -18,8 +18,8 @@ use crate::idle::{ConnectionScope, ParkedConnection};
 use crate::peer::Outcome;
 use crate::turns::TakenTurn;
 
-/// A chosen server with a slot reserved. Dropping it frees the slot and tells
-/// the group nothing about the server ([`Outcome::Neutral`]).
+/// A chosen server with a slot reserved. Dropping it frees the slot and reports nothing
+/// about the server ([`Outcome::Neutral`]).
 #[derive(Debug)]
 #[must_use = "dropping a lease frees its slot"]
 pub struct Lease {
@@ -28,14 +28,14 @@ pub struct Lease {
     class: Class,
     /// `None`: it has ended before the lease.
     turn: Option<Box<TakenTurn>>,
-    /// Where its connections belong.
+    /// The scope of its connections.
     scope: ConnectionScope,
     /// The connection for this lease's request or the next one's.
     idle: Option<ParkedConnection<StdStream>>,
     ended: Option<(Outcome, Millis)>,
 }
 
-/// What a lease knows of its server, which may leave the group while it is being asked.
+/// The facts of a lease's server, which may leave the group while it is being asked.
 #[derive(Debug)]
 pub(crate) struct LeasedServer {
     /// Its place in the group.
@@ -83,7 +83,7 @@ impl Lease {
         }
     }
 
-    /// The head of the response came after so long.
+    /// Notes how long the head of the response took.
     pub fn note_head(&mut self, took: Duration) {
         self.group.counts().note_head(took);
         if let Some(turn) = &mut self.turn {
@@ -144,9 +144,9 @@ impl Lease {
 
     /// The most recently used idle connection that is still open and silent.
     ///
-    /// `may_repeat`: should it turn out to be closed, the request is sent again
-    /// over another. Then what this thread has heard of the connection will do;
-    /// otherwise the system is asked as well.
+    /// `may_repeat`: should it turn out to be closed, the request is sent again over
+    /// another. Then the state that this thread has last seen is enough; otherwise the
+    /// system is asked as well.
     pub fn take_idle(&mut self, now: Millis, may_repeat: bool) -> Option<Connection> {
         // Bounded: each turn takes one connection out of a bounded pool.
         loop {
@@ -183,7 +183,7 @@ impl Lease {
         }
     }
 
-    /// Ends the lease and tells the group how the server did.
+    /// Ends the lease and reports the server's outcome to the group.
     pub fn report(mut self, outcome: Outcome, now: Millis) {
         self.ended = Some((outcome, now));
     }

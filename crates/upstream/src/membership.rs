@@ -6,7 +6,7 @@
 //! has tried the server that left may pass over the one that took the index: that costs one try,
 //! and no more.
 //!
-//! Health checks tell what they find by [`Group::set_health`].
+//! Health checks report their results by [`Group::set_health`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -41,8 +41,8 @@ impl Watch {
 }
 
 impl Group {
-    /// Makes `servers` those of the line `source` (any number that names the
-    /// line for good). Those beyond a bound are left out.
+    /// Makes `servers` those of the line `source` (any number that names the line for good). Servers
+    /// beyond a bound are left out.
     pub fn set_resolved(self: &Arc<Self>, source: usize, servers: Vec<ServerSpec>, now: Millis) {
         let mut state = self.state.lock();
         let now = state.advance(now);
@@ -77,9 +77,8 @@ impl Group {
         hand_over(handovers);
     }
 
-    /// Begins with health checks anew: how each treats servers it has not
-    /// looked at. `was_healthy` says of a server whether it was well before a
-    /// reload.
+    /// Begins health checks anew: how each treats servers it has not looked at. `was_healthy` returns
+    /// whether a server was well before a reload.
     pub fn watch(&self, watches: Vec<Watch>, was_healthy: impl Fn(&Endpoint) -> bool) {
         let mut state = self.state.lock();
         for peer in &mut state.peers {
@@ -94,8 +93,8 @@ impl Group {
         state.watches = watches;
     }
 
-    /// Notes what health check number `check` found out about `server`, if
-    /// that is still the one at `endpoint`.
+    /// Notes the result of health check number `check` about `server`, if that is still the one at
+    /// `endpoint`.
     pub fn set_health(
         self: &Arc<Self>,
         server: usize,
@@ -117,7 +116,7 @@ impl Group {
         hand_over(handovers);
     }
 
-    /// The servers that are watched and well: what outlives a reload.
+    /// Returns the servers that are watched and well, whose state outlives a reload.
     pub fn healthy_endpoints(&self) -> Vec<Endpoint> {
         let state = self.state.lock();
         if state.watches.is_empty() {
@@ -130,7 +129,7 @@ impl Group {
         well.map(|peer| Endpoint::clone(&peer.endpoint)).collect()
     }
 
-    /// Computes anew what follows from the list of servers.
+    /// Computes anew the values derived from the list of servers.
     pub(crate) fn derive_from_members(&self, state: &mut State) {
         let present = state.peers.iter().filter(|peer| !peer.is_gone).count();
         for peer in &mut state.peers {

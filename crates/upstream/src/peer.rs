@@ -15,7 +15,7 @@ use crate::{Endpoint, Millis};
 pub enum Outcome {
     /// It answered.
     Success,
-    /// It could not be reached, broke off, timed out, or sent what the
+    /// It could not be reached, broke off, timed out, or sent a response that the
     /// `*_next_upstream` directive names as a failure.
     Failure,
     /// Nothing was learnt: the client left, the lease was dropped.
@@ -34,13 +34,13 @@ pub enum Standing {
     Failed,
     /// Its first health check is not over (`mandatory`).
     Checking,
-    /// A health check says it is not well.
+    /// A health check reports that it is not well.
     Unhealthy,
     /// Marked `down`.
     Down,
 }
 
-/// What one health check knows of a server.
+/// The state of a server in one health check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     /// Nothing yet, and it must not be asked before.
@@ -55,7 +55,8 @@ pub enum Health {
 /// weight one can grow slowly as well.
 pub(crate) const SHARES_PER_WEIGHT: i64 = 1000;
 
-// Large: what `server` says of it, and what requests have made of it; both are read by each choice, under one lock.
+// Large: settings of `server` and results of requests; both are read by each choice,
+// under one lock.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub endpoint: Arc<Endpoint>,
@@ -76,7 +77,7 @@ pub(crate) struct Peer {
     is_down: bool,
     /// The group has no other server, so failures are not counted.
     is_alone: bool,
-    /// What each of the group's health checks says.
+    /// The state in each of the group's health checks.
     checks: Vec<Health>,
     /// When it came back from failure and began to grow.
     back_since: Option<Millis>,
@@ -88,7 +89,7 @@ pub(crate) struct Peer {
     /// When its failures were last looked at: a failure, or the first request
     /// of a new `fail_timeout`.
     checked_at: Millis,
-    /// The weight less what failures took; grows back by one per round.
+    /// The weight without the part that failures took; grows back by one per round.
     effective_weight: i64,
     /// Round robin's running balance.
     pub current_weight: i64,
@@ -156,12 +157,13 @@ impl Peer {
         !self.is_alone && self.max_fails != 0 && self.fails >= self.max_fails
     }
 
-    /// Tells it whether the group has no other server.
+    /// Notes whether the group has no other server.
     pub fn set_alone(&mut self, is_alone: bool) {
         self.is_alone = is_alone;
     }
 
-    /// Its weight now, in shares: what `slow_start` has not held back yet.
+    /// Returns its weight now, in shares, without the part that `slow_start` still holds
+    /// back.
     pub fn share(&self, now: Millis) -> i64 {
         self.grown(self.weight, now)
     }
@@ -184,7 +186,7 @@ impl Peer {
         self.back_since = (self.slow_start != 0).then_some(now);
     }
 
-    /// Begins to be watched by as many checks, each with what it knows.
+    /// Begins to be watched by these checks, each with its known state.
     pub fn watch(&mut self, checks: Vec<Health>) {
         self.checks = checks;
     }
@@ -194,7 +196,7 @@ impl Peer {
         self.checks.iter().all(|health| *health == Health::Healthy)
     }
 
-    /// Takes down what `check` found out.
+    /// Notes the result of `check`.
     pub fn set_health(&mut self, check: usize, health: Health, now: Millis) {
         let was_healthy = self.is_healthy();
         let Some(known) = self.checks.get_mut(check) else {

@@ -1,10 +1,10 @@
 //! Requests that wait in line for a server with room, in the order of `fair_queue`.
 //!
-//! A lease is handed to a waiter before it wakes (the slot never becomes free in between), so that
-//! no other request can overtake and exactly one waiter wakes per slot. A waiter that goes away
-//! leaves the line; a lease already handed to it is dropped with its channel, which frees the slot
-//! for the next one. When a visitor comes to wait for what stands in line as a refresh or a fragment,
-//! the waiter moves to the line of visitors ([`Ticket::raise`]).
+//! A lease is handed to a waiter before it wakes (the slot never becomes free in between), so that no
+//! other request can overtake and exactly one waiter wakes per slot. A waiter that goes away leaves the
+//! line; a lease already handed to it is dropped with its channel, which frees the slot for the next
+//! one. When a visitor comes to wait for a request that stands in line as a refresh or a fragment, the
+//! waiter moves to the line of visitors ([`Ticket::raise`]).
 
 use std::net::IpAddr;
 use std::sync::Arc;

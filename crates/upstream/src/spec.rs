@@ -1,4 +1,4 @@
-//! What the configuration says about a group: plain values, built by literal.
+//! The configuration of a group: plain values, built by literal.
 //!
 //! `site` lowers `upstream` blocks (and a `fastcgi_pass` that names an address)
 //! into a [`GroupSpec`]; `Group::new` turns it into the running thing. Defaults
@@ -14,9 +14,10 @@ use crate::{Endpoint, Millis};
 /// An `upstream` block, or a single server standing for one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupSpec {
-    /// The name after `upstream`; what `$upstream_addr` shows when no server could be chosen.
+    /// The name after `upstream`; `$upstream_addr` shows it when no server could be
+    /// chosen.
     pub name: String,
-    /// In the order of the configuration, backups among them.
+    /// Servers in the order of the configuration, backups among them.
     pub servers: Vec<ServerSpec>,
     /// How a server is chosen.
     pub method: Method,
@@ -52,7 +53,7 @@ impl GroupSpec {
 /// One `server` line, or one address of a host name that resolved to several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerSpec {
-    /// Where it listens.
+    /// Its address.
     pub endpoint: Endpoint,
     /// The address as written in the configuration (`backend:8080`, `unix:/run/a`).
     /// Consistent hashing places the server by this text, and addresses of one
@@ -114,7 +115,7 @@ pub enum Method {
     },
 }
 
-/// What `keepalive` and its companions say.
+/// The settings of `keepalive` and its companions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
     /// Idle connections kept at most, all servers of the group together.

@@ -50,7 +50,7 @@ impl TriedSet {
         self.low == 0 && self.high.iter().all(|bits| *bits == 0)
     }
 
-    /// How many servers were asked.
+    /// Returns how many servers were asked.
     pub fn len(&self) -> usize {
         let high: u32 = self.high.iter().map(|bits| bits.count_ones()).sum();
         (self.low.count_ones() + high) as usize

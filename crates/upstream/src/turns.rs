@@ -1,5 +1,4 @@
-//! The group's side of fair turns: what it knows of turns under its lock, and what becomes of a lease's
-//! turn.
+//! The group's side of fair turns: the state of turns under its lock, and the end of a lease's turn.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use crate::peer::Peer;
 use crate::queue::Waiter;
 use crate::spec::TurnsSpec;
 
-/// Who waits in which order, and how many may be under way.
+/// The order of waiting requests, and the bound of those under way.
 #[derive(Debug)]
 pub(crate) struct Turns {
     pub queue: FairQueue<Waiter>,
@@ -40,7 +39,7 @@ impl Turns {
         }
     }
 
-    /// What bounds the requests under way at these servers.
+    /// Returns the bounds of the requests under way at these servers.
     pub fn slots(&self, peers: &[Peer]) -> Slots {
         Slots {
             workers: workers(peers),
@@ -52,12 +51,12 @@ impl Turns {
     /// The servers take another number of requests at once.
     pub fn set_workers(&mut self, peers: &[Peer]) {
         if let Some(limit) = &mut self.limit {
-            // None, while a pool is being restarted, says nothing of the limit.
+            // A count of zero, while a pool is being restarted, does not change the limit.
             limit.set_workers(workers(peers).filter(|workers| *workers > 0));
         }
     }
 
-    /// Are requests told apart by their clients?
+    /// Does the group tell requests apart by their clients?
     pub fn is_told_apart(&self) -> bool {
         self.limit.is_some()
     }
@@ -97,7 +96,7 @@ impl Turns {
     }
 }
 
-/// How many requests the servers take at once; `None`: not known.
+/// Returns how many requests the servers take at once; `None`: not known.
 pub(crate) fn workers(peers: &[Peer]) -> Option<usize> {
     let primaries = peers
         .iter()
@@ -112,14 +111,14 @@ pub struct TurnsSnapshot {
     pub limit: Option<(usize, LimitReason)>,
     /// Requests that the servers take at once.
     pub workers: Option<usize>,
-    /// By line: requests that wait, requests under way, milliseconds of PHP used.
+    /// For each line: requests that wait, requests under way, milliseconds of PHP used.
     pub lines: [(usize, usize, u64); LINES],
-    /// Those who have used most in the last minute.
+    /// The clients that have used most in the last minute.
     pub top: Vec<TurnUse>,
 }
 
 impl Group {
-    /// Who uses the servers, and who waits; `most` of the clients.
+    /// Returns the use of the servers and the waiting requests; `most` of the clients.
     pub fn turns(&self, most: usize, now: Millis) -> TurnsSnapshot {
         let state = self.state.lock();
         let now = now.max(state.now);
@@ -132,13 +131,13 @@ impl Group {
         }
     }
 
-    /// Are requests told apart by their clients?
+    /// Does the group tell requests apart by their clients?
     pub fn has_turns(&self) -> bool {
         self.has_turns
     }
 
-    /// What a request of this turn would find: whether a place is kept for it, and how long it would
-    /// wait, in milliseconds, behind all who wait before it.
+    /// Foresees a request of this turn: whether a place is kept for it, and how long it would wait, in
+    /// milliseconds, behind all who wait before it.
     pub fn outlook(&self, class: Class, turn: &Turn, now: Millis) -> (bool, Millis) {
         let state = self.state.lock();
         let now = now.max(state.now);
@@ -163,7 +162,7 @@ impl Group {
         hand_over(handovers);
     }
 
-    /// When a refused request of `class` is worth another try.
+    /// Returns when a refused request of `class` is worth another try.
     pub fn retry_after(self: &Arc<Self>, class: Class) -> Millis {
         self.state.lock().expected_wait(class)
     }

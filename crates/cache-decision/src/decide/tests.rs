@@ -46,7 +46,7 @@ fn shown(decision: &Decision) -> (&'static str, Option<Forward>, Option<Reason>)
     (action, decision.forward, decision.reason)
 }
 
-/// What is decided before the lookup; `None`: the request is looked up.
+/// Returns the decision before the lookup; `None`: the request is looked up.
 fn before(
     request: TestRequest,
     rules: &CacheRules,
@@ -229,7 +229,7 @@ fn a_purge_needs_its_condition_and_a_client_that_may() {
         let request = of(method, reach);
         assert_eq!(before(request, &purges(value)), expected, "{method:?}");
     }
-    // Of this machine: a program of a page may not, and is told so.
+    // A program on this machine may not purge, and is refused.
     let here = TestRequest {
         is_here: true,
         ..of(Method::Purge, None)
@@ -245,7 +245,7 @@ fn a_purge_needs_its_condition_and_a_client_that_may() {
 }
 
 impl TestZone {
-    /// What is decided `after` so long.
+    /// Returns the decision after this time.
     fn decided(
         &self,
         rules: CacheRules,

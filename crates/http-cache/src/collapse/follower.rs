@@ -22,7 +22,7 @@ pub struct Follower {
     minds_tags: Option<Arc<Zone>>,
 }
 
-/// What a follower waited for.
+/// The result that a follower waited for.
 #[derive(Debug)]
 pub enum FollowerOutcome {
     /// The head is there, the body arrives.
@@ -69,7 +69,8 @@ impl Follower {
         }
     }
 
-    /// When something last happened at the upstream; none while the leader waits in line for it.
+    /// Returns when something last happened at the upstream; none while the leader waits in line
+    /// for it.
     #[must_use]
     pub fn last_progress(&self) -> Option<Millis> {
         self.flight.last_progress()
@@ -88,7 +89,7 @@ impl Follower {
         }
     }
 
-    /// Waits until the fetch is over, whatever it brings. Bound it with a timer.
+    /// Waits until the fetch is over, with any result. Bound it with a timer.
     pub async fn ended(&self) -> FlightEnd {
         self.flight.note_follower(self.urgency);
         loop {
@@ -157,7 +158,7 @@ impl Reader {
         }
     }
 
-    /// Why the response is not stored; known at its end, and none where it is.
+    /// Returns why the response is not stored; known at its end, and none if it is.
     #[must_use]
     pub fn why_not_stored(&self) -> Option<Reason> {
         self.flight.why_not_stored()

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long it is remembered that a response outgrew what may be stored.
+/// How long it is remembered that a response outgrew the bound for storing.
 const TOO_LARGE_MEMORY: Duration = Duration::from_secs(10);
 
 /// The duty to fetch. Dropped without an ending, it releases all followers as failed.
@@ -30,10 +30,10 @@ pub struct Leader {
     made_in: RoughSpan,
 }
 
-/// Where a fetch stands, told to those who wait for it. Time that it spends in line for the upstream
-/// counts neither as the leader's slowness (`lock_age`) nor against the time that
-/// its followers wait ([`last_progress`](super::Follower::last_progress)): another fetch would stand in the same line, further
-/// back.
+/// The progress of a fetch, reported to the requests that wait for it. Time in line for the upstream
+/// counts neither as the leader's slowness (`lock_age`) nor against the time that its followers wait
+/// ([`last_progress`](super::Follower::last_progress)): another fetch would stand in the same line,
+/// further back.
 #[derive(Clone)]
 pub struct Progress {
     flight: Arc<Flight>,
@@ -75,12 +75,13 @@ pub struct ArrivingResponse {
     late_fields: Vec<Field>,
 }
 
-/// What became of pushed bytes.
+/// The result of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushResult {
     /// Kept; go on.
     Kept,
-    /// The response has outgrown what may be stored: call [`ArrivingResponse::room`] before the next push.
+    /// The response has outgrown the bound for storing: call [`ArrivingResponse::room`] before the next
+    /// push.
     TooLarge,
     /// The response will not be stored and has no readers left: stop fetching.
     Unwanted,
@@ -94,7 +95,7 @@ struct Duty {
 }
 
 impl Duty {
-    /// Takes the flight from the table, then says how it ended, and wakes everybody.
+    /// Takes the flight from the table, then sets its result, and wakes all tasks that wait.
     fn end(&mut self, ending: impl FnOnce(&mut State)) {
         self.ended = true;
         self.zone.flights.remove(&self.flight);
@@ -136,8 +137,8 @@ impl Leader {
         self.made_in = took.into();
     }
 
-    /// From now on the guard decides who may be shown what this fetch gives. Once only, before it begins, which has to
-    /// be said: [`Progress::under_way`].
+    /// Sets the guard that decides who may be shown this fetch's response. Once only, before it begins,
+    /// which [`Progress::under_way`] has to report.
     pub fn set_guard(&self, guard: Box<dyn Guard>) {
         self.duty.flight.set_guard(guard);
     }
@@ -154,14 +155,14 @@ impl Leader {
         self.stale.as_ref()
     }
 
-    /// What responses for the key vary on, where that is known.
+    /// Returns the fields that responses for the key vary on, if known.
     #[must_use]
     pub fn varies_on(&self) -> Option<Arc<VarySpec>> {
         let expected = self.duty.flight.expected.as_ref()?;
         Some(Arc::clone(expected.spec()))
     }
 
-    /// Where the fetch says how it gets on.
+    /// Returns the handle by which the fetch reports its progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress {
@@ -257,8 +258,8 @@ impl Leader {
         self.duty.end(|state| state.complete(told));
     }
 
-    /// The response may not be shared: releases all followers together and remembers it
-    /// (for no time: leaves what is remembered as it is).
+    /// The response may not be shared: releases all followers together and remembers it (for no time:
+    /// leaves the memory as it is).
     pub fn not_shareable(mut self, why: Reason, remember_for: Duration, now: Millis) {
         let key = self.duty.flight.key.as_ref();
         // Remembered before the flight leaves the table: the next request sees one or the other.
@@ -275,7 +276,7 @@ impl Leader {
         self.duty.end(State::fail);
     }
 
-    /// The fetch failed in a way that `status` tells: followers are answered likewise.
+    /// The fetch failed with `status`: followers are answered likewise.
     pub fn failed_as(mut self, status: u16) {
         self.duty.end(|state| state.fail_as(status));
     }
@@ -293,14 +294,13 @@ impl Progress {
         self.flight.note_progress(None);
     }
 
-    /// What the most urgent of the followers waits or waited for, if there was one.
+    /// Returns the urgency of the most urgent follower so far, if there was one.
     #[must_use]
     pub fn urgency(&self) -> Option<Urgency> {
         self.flight.urgency()
     }
 
-    /// Returns once a follower waits for something more urgent than `known`. One caller at a time is
-    /// told.
+    /// Returns once a follower waits for something more urgent than `known`. Wakes one caller at a time.
     pub async fn awaited_beyond(&self, known: Option<Urgency>) -> Urgency {
         self.flight.awaited_beyond(known).await
     }
@@ -311,7 +311,7 @@ impl Progress {
         self.flight.is_deserted()
     }
 
-    /// Returns once all requests have left that waited for the fetch. One caller at a time is told.
+    /// Returns once all requests have left that waited for the fetch. Wakes one caller at a time.
     pub async fn deserted(&self) {
         self.flight.deserted().await;
     }
@@ -324,8 +324,8 @@ impl Progress {
 }
 
 impl ArrivingResponse {
-    /// A reader from the beginning: the leader's own client reads like everybody else. Make it
-    /// before the first push.
+    /// A reader from the beginning: the leader's own client reads like the others. Make it before the
+    /// first push.
     #[must_use]
     pub fn reader(&self) -> Reader {
         Reader::from_beginning(&self.duty.flight, &self.head)
@@ -380,14 +380,14 @@ impl ArrivingResponse {
         self.duty.flight.break_off_slowest();
     }
 
-    /// A field that the stored response has in the place of others of this name. Those who read
-    /// the response while it arrives have its head already.
+    /// Sets a field that the stored response has in the place of others of this name. Readers of the
+    /// arriving response have its head already.
     pub fn set_field(&mut self, name: &'static str, value: Bytes) {
         let name = Bytes::from_static(name.as_bytes());
         self.late_fields.push((name, value));
     }
 
-    /// What the response was made of, by which it can be purged. Tags may come until it is complete.
+    /// Returns the tags by which the response can be purged. More may be added until it is complete.
     pub fn tags(&mut self) -> &mut Tags {
         &mut self.tags
     }
@@ -401,8 +401,8 @@ impl ArrivingResponse {
     /// body is not as long as declared.
     ///
     /// # Errors
-    /// Why it was not stored: too large, no room, purged, minimum uses, what
-    /// [`ArrivingResponse::share_only`] was told; truncated when the length is not the declared one.
+    /// Returns why it was not stored: too large, no room, purged, minimum uses, the reason given to
+    /// [`ArrivingResponse::share_only`]; truncated when the length is not the declared one.
     pub fn complete(mut self, now: Millis) -> Result<Arc<StoredResponse>, Reason> {
         let (len, chunks) = self.duty.flight.received();
         if self

@@ -1,18 +1,17 @@
-//! Collapsing under seeded interleavings: clients that come, wait and leave, leaders that finish,
-//! fail and die, responses that are evicted, purges of each kind and reloads in between. What is
-//! checked is the promise: when a purge has returned, no answer begun afterwards shows older data.
+//! Collapsing under seeded interleavings: clients that come, wait and leave, leaders that finish, fail and die,
+//! responses that are evicted, purges of each kind and reloads in between. It checks the promise: when a purge has
+//! returned, no answer begun afterwards shows older data.
 //!
-//! Pages and purges go to a disk as well ([`disk`]), and the server is killed and started again: what was not synced
-//! is lost then, as after a power cut. While it is stopped, purges are written down or left for it. Now and then
-//! another process takes its place ([`upgrade`]).
+//! Pages and purges go to a disk as well ([`disk`]), and the server is killed and started again: data that was not
+//! synced is lost then, as after a power cut. While it is stopped, purges are written down or left for it. Now and
+//! then another process takes its place ([`upgrade`]).
 //!
 //! A reload that changes the terms of a zone puts a new, empty one in its place. Requests that have
 //! begun go on with the one that they began with, and a purge concerns all of them.
 //!
-//! All of it runs on one thread. A scheduler polls tasks in random order, but only those that were
-//! woken: a wake-up that is lost leaves a task asleep for good, and the run ends with that task
-//! unfinished. Time is a number that sometimes moves. What must hold is checked after each step;
-//! a failure names its seed.
+//! All of it runs on one thread. A scheduler polls tasks in random order, but only those that were woken: a
+//! wake-up that is lost leaves a task asleep for good, and the run ends with that task unfinished. Time is a
+//! number that sometimes moves. The invariants are checked after each step; a failure names its seed.
 
 mod disk;
 mod upgrade;
@@ -36,7 +35,7 @@ const CLIENTS: usize = 12;
 const REQUESTS: usize = 6;
 const SEEDS: u64 = 20_000;
 
-/// What is wrong where the promise is not kept.
+/// The message of a broken promise.
 const OLDER: &str = "an answer is older than a purge that came before its request";
 
 /// The last key varies on `X`.
@@ -47,7 +46,7 @@ struct World {
     zones: RefCell<Vec<Arc<Zone>>>,
     random: RefCell<Random>,
     now: Cell<Millis>,
-    /// What the origin server would answer now, by key.
+    /// The version that the origin server would answer now, by key.
     version: [Cell<u64>; KEYS],
     /// How often each key was purged.
     purges: [Cell<u64>; KEYS],
@@ -58,9 +57,9 @@ struct World {
     killed: RefCell<Vec<Arc<Zone>>>,
     /// While two processes serve.
     upgrade: RefCell<Option<Rc<Upgrade>>>,
-    /// Purges that one process was told by another, and takeovers of the disk.
+    /// Purges sent from one process to the other, and takeovers of the disk.
     told: Cell<u64>,
-    /// By zone, key and variant: leaders under way since the last purge of the key.
+    /// Leaders under way since the last purge of the key, by zone, key and variant.
     leaders: RefCell<HashMap<LeaderKey, usize>>,
     fetches: Cell<u64>,
     answers: Cell<u64>,
@@ -131,8 +130,8 @@ impl World {
         self.version.each_ref().map(Cell::get)
     }
 
-    /// All processes are killed, and one starts again. Those who had asked them get no answer. What is purged
-    /// meanwhile is written down for the start, or left for it.
+    /// Kills all processes, and starts one again. Their waiting clients get no answer. Meanwhile purges are
+    /// written down for the start, or left for it.
     fn crash(&self) {
         upgrade::cut(self);
         self.disk.crash(&mut self.random.borrow_mut());
@@ -193,7 +192,7 @@ fn line(page: usize, variant: usize, version: u64) -> String {
     format!("{page}/{variant}/{version:06};")
 }
 
-/// Checks that a text is a whole page and says of which version.
+/// Checks that a text is a whole page and returns its version.
 fn version_of(text: &[u8], page: usize, variant: usize) -> u64 {
     let text = std::str::from_utf8(text).expect("text");
     let first = text.split(';').next().expect("a line");
@@ -265,7 +264,7 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
         {
             return show(&text);
         }
-        // What was found is used now or after what others do meanwhile.
+        // The lookup's result is used now or after other tasks have run.
         if world.below(4) == 0 {
             pause().await;
         }
@@ -356,7 +355,7 @@ async fn fetch(
         }
         _ => {}
     }
-    // Some are over soon, and some outlive what happens to the server.
+    // Some are over soon, and some outlive a crash of the server.
     let lifetime = ["Cache-Control: max-age=1", "Cache-Control: max-age=60"][world.below(2)];
     let lines: &[&str] = match page {
         VARYING => &[lifetime, "Vary: X"],
@@ -432,7 +431,7 @@ async fn purger(world: Rc<World>) {
             upgrade::settled(&world, is_old).await;
         }
         if !world.disk.leaves_out(Rule::WaitForSync) && zones.iter().any(disk::is_of) {
-            // A slow disk: what is fetched meanwhile may be on it before.
+            // A slow disk: pages fetched meanwhile may be on it before.
             for _ in 0..world.below(60) {
                 pause().await;
             }
@@ -531,7 +530,7 @@ fn run(seed: u64, left_out: Option<Rule>) -> (u64, u64, u64) {
         {
             drop(tasks.swap_remove(at));
         } else if world.below(200) == 0 {
-            // A client is gone, whatever it was doing; with it a leader, perhaps.
+            // A client leaves at any point; with it a leader, perhaps.
             drop(tasks.swap_remove(at));
         }
         if world.below(10) == 0 {

@@ -1,8 +1,8 @@
-//! The purge clock of a zone, and what purges say about stored responses and about fetches.
+//! The purge clock of a zone, and the verdicts of purges on stored responses and on fetches.
 //!
-//! The order that keeps the promise: a purge first writes itself down ([`Purges::record`]), then
-//! removes what is stored, or sets the stamps of labels; an insert first enters its labels, then looks
-//! at what is written down while it holds the shard's lock. Whichever comes first, the other sees it.
+//! The order that keeps the promise: a purge first writes itself down ([`Purges::record`]), then removes
+//! stored responses, or sets the stamps of labels; an insert first enters its labels, then looks at the
+//! recorded purges while it holds the shard's lock. Whichever comes first, the other sees it.
 //!
 //! A stored response remembers up to which stamp its labels have been compared (`compared_until`). A
 //! hit compares that with `good_since`, the last stamp at which a purge may have hit anything stored,
@@ -18,7 +18,7 @@ use parking_lot::RwLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, SeqCst};
 
-/// A zone's purge clock and what it remembers of purges.
+/// A zone's purge clock and its memory of purges.
 pub(crate) struct Purges {
     clock: AtomicU64,
     /// Stored responses with an earlier stamp are gone.
@@ -36,11 +36,11 @@ pub(crate) struct Purges {
     /// The last purge of tags.
     last_of_tags: AtomicU64,
     recent: RwLock<RecentPurges>,
-    /// What was fetched under a guard with an earlier stamp is gone.
+    /// Responses fetched under a guard with an earlier stamp are gone.
     guarded_since: AtomicU64,
 }
 
-/// What purges say about a stored response.
+/// The verdict of purges on a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PurgeVerdict {
     Good,
@@ -51,7 +51,7 @@ pub(crate) enum PurgeVerdict {
 }
 
 impl PurgeVerdict {
-    /// What two purges say together.
+    /// Returns the more severe verdict of two purges.
     pub(crate) fn worse(self, other: PurgeVerdict) -> PurgeVerdict {
         match (self, other) {
             (PurgeVerdict::Removed, _) | (_, PurgeVerdict::Removed) => PurgeVerdict::Removed,
@@ -139,13 +139,13 @@ impl Purges {
         self.clock.fetch_max(first.0, SeqCst);
     }
 
-    /// Takes back what an earlier start has written down. What is stored already does not hear of it:
-    /// it was fetched since.
+    /// Restores a purge that an earlier start has written down. Responses stored already do not hear of
+    /// it: they were fetched since.
     pub(crate) fn recall(&self, target: PurgeTarget<'_>, mode: PurgeMode, stamp: Stamp) {
         self.recall_in(&mut self.recent.write(), target, mode, stamp);
     }
 
-    /// The same with the next reading of the clock.
+    /// Like `recall`, with the next reading of the clock.
     pub(crate) fn recall_now(&self, target: PurgeTarget<'_>, mode: PurgeMode) -> Stamp {
         let mut recent = self.recent.write();
         let stamp = Stamp(self.clock.load(SeqCst) + 1);
@@ -171,12 +171,13 @@ impl Purges {
         self.clock.fetch_max(stamp.0, SeqCst);
     }
 
-    /// Purges up to this stamp are not known: what is older is not to be used.
+    /// Forgets the purges up to this stamp: older responses are not to be used.
     pub(crate) fn forget_before(&self, stamp: Stamp) {
         self.recent.write().forget_before(stamp.0);
     }
 
-    /// What purges say about a response with this stamp that was kept elsewhere; `None`: nothing.
+    /// Returns the effect of purges on a response with this stamp that was kept elsewhere; `None` if
+    /// there is none.
     pub(crate) fn since(
         &self,
         key: &KeyRef<'_>,
@@ -219,7 +220,7 @@ impl Purges {
         self.guarded_since.store(u64::MAX, SeqCst);
     }
 
-    /// They do again: for what is fetched from now on.
+    /// Guards count again, for fetches from now on.
     pub(crate) fn trust_guards(&self) {
         if !self.trusts_guards() {
             self.labels_changed();
@@ -255,7 +256,7 @@ impl Purges {
         began.0 < self.clock.load(SeqCst)
     }
 
-    /// What purges of many responses, and of its labels, say about a stored one.
+    /// Returns the verdict of purges of many responses, and of its labels, on a stored response.
     #[inline]
     pub(crate) fn standing(&self, response: &StoredResponse) -> PurgeVerdict {
         match self.is_compared(response) {

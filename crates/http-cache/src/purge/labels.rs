@@ -17,23 +17,23 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// Locks that the table is divided into. A walk holds one at a time.
 const SHARDS: usize = 64;
 
-/// What a label costs in the table: as for the index of responses, the most that growing takes.
+/// The memory of a label in the table: as for the index of responses, the most that growing takes.
 const ENTRY_BYTES: usize = 5 * (size_of::<Arc<Label>>() + 1) / 2;
 
-/// What a label says.
+/// The kind of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Address,
     Tag,
 }
 
-/// By what a response can be purged, beside its key.
+/// The labels by which a response can be purged, beside its key.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LabelNames<'a> {
     /// Host in lower case, decoded path, and the arguments that count behind `?`. Variants,
     /// schemes, methods and classes of visitors have the same. Empty: has none.
     pub address: &'a [u8],
-    /// What the application says it is made of.
+    /// The tags that the application has given it.
     pub tags: Option<&'a Tags>,
 }
 
@@ -52,11 +52,11 @@ pub(crate) struct Label {
     text: Box<[u8]>,
     /// Stored responses that carry it. This and the next change under the lock of its shard only.
     carriers: AtomicU32,
-    /// Those among them that a purge of this label has removed, and that have not left yet.
+    /// Carriers that a purge of this label has removed, and that have not left yet.
     gone: AtomicU32,
-    /// What carries it and has an earlier stamp is gone.
+    /// Carriers with an earlier stamp are gone.
     removed_before: AtomicU64,
-    /// What carries it and has an earlier stamp is stale, since `expired_at`.
+    /// Carriers with an earlier stamp are stale, since `expired_at`.
     expired_before: AtomicU64,
     expired_at: AtomicU64,
 }
@@ -127,7 +127,7 @@ impl Label {
         carriers
     }
 
-    /// How many stored responses carry the label that no purge of it has removed.
+    /// Returns how many stored responses carry the label that no purge of it has removed.
     fn carriers(&self) -> usize {
         let gone = self.gone.load(SeqCst);
         self.carriers.load(SeqCst).saturating_sub(gone) as usize
@@ -142,8 +142,8 @@ impl Label {
         }
     }
 
-    /// A response with this stamp carries it no longer. Says whether it was the last. Under the lock
-    /// of its shard.
+    /// A response with this stamp carries it no longer. Returns whether it was the last. Under the
+    /// lock of its shard.
     fn leave(&self, stamp: u64) -> bool {
         if stamp < self.removed_before.load(SeqCst) {
             self.gone.fetch_sub(1, SeqCst);
@@ -157,7 +157,7 @@ impl Label {
     }
 }
 
-/// The hash of a label: of what it says and of which kind it is.
+/// Returns the hash of a label's text and kind.
 pub(crate) fn label_hash(kind: Kind, text: &[u8]) -> u64 {
     let kind: &[u8] = match kind {
         Kind::Address => b"a",
@@ -187,7 +187,7 @@ impl Labels {
         })
     }
 
-    /// What purges of its labels say about a response with this stamp.
+    /// Returns the verdict of purges of its labels on a response with this stamp.
     pub(crate) fn standing(&self, stamp: u64) -> PurgeVerdict {
         let mut standing = PurgeVerdict::Good;
         for label in self.each() {
@@ -233,8 +233,8 @@ impl LabelTable {
         &self.shards[(hash >> 32) as usize & (SHARDS - 1)]
     }
 
-    /// Counts another response, with this stamp, that carries these labels, each once. Where there is no memory for
-    /// them, none is counted.
+    /// Counts another response, with this stamp, that carries these labels, each once. If there is no
+    /// memory for them, none is counted.
     pub(crate) fn enter(
         &self,
         names: &LabelNames<'_>,
@@ -353,7 +353,7 @@ impl LabelTable {
         is_any.then_some(sum)
     }
 
-    /// How many stored responses carry a label.
+    /// Returns how many stored responses carry a label.
     pub(crate) fn count(&self, kind: Kind, text: &[u8]) -> usize {
         let hash = label_hash(kind, text);
         let table = self.shard(hash).lock();
@@ -361,7 +361,7 @@ impl LabelTable {
         label.map_or(0, |label| label.carriers())
     }
 
-    /// How many times stored responses carry a label of a pattern.
+    /// Returns how many times stored responses carry a label of a pattern.
     pub(crate) fn count_all(&self, kind: Kind, pattern: &Pattern) -> usize {
         self.sum(kind, pattern, |label| label.carriers())
     }
@@ -380,14 +380,14 @@ impl LabelTable {
         sum
     }
 
-    /// Gives back what the tables have grown to beyond the labels that there are.
+    /// Gives back the memory of tables beyond the labels that there are.
     pub(crate) fn shrink(&self) {
         for shard in &self.shards {
             shard.lock().shrink_to_fit(rehash);
         }
     }
 
-    /// How many labels there are.
+    /// Returns how many labels there are.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().len()).sum()

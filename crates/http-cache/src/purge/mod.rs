@@ -6,8 +6,8 @@
 //! the purge: when a purge returns, no answer begun afterwards shows older data.
 //!
 //! ```text
-//! clock    the clock of a zone, and what purges of the whole zone say about a stored response
-//! labels   by what a stored response is purged: its address, its tags
+//! clock    the clock of a zone, and the verdict of its purges on a stored response
+//! labels   the labels of a stored response: its address, its tags
 //! recent   the purges that fetches under way may have missed
 //! written  targets as bytes, for a journal
 //! ```
@@ -32,13 +32,13 @@ use std::sync::Arc;
 pub struct Stamp(pub(crate) u64);
 
 impl Stamp {
-    /// How many steps the clock has made, to be shown.
+    /// Returns how many steps the clock has made, to be shown.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// The reading with this number: what was kept elsewhere says when its fetch began.
+    /// Returns the reading with this number, which a record stores for the begin of its fetch.
     #[must_use]
     pub fn from_number(number: u64) -> Stamp {
         Stamp(number)
@@ -56,7 +56,7 @@ impl Stamp {
 /// second they last for eight years.
 const READING_BITS: u32 = 48;
 
-/// What to purge.
+/// The responses to purge.
 #[derive(Clone, Copy, Debug)]
 pub enum PurgeTarget<'a> {
     /// All variants of one key.
@@ -79,7 +79,7 @@ pub enum PurgeTarget<'a> {
     Addresses(&'a Pattern),
 }
 
-/// The same for keeps: a target that was asked for, or read.
+/// An owned [`PurgeTarget`], of a request to purge or a record.
 #[derive(Clone, Debug)]
 pub enum OwnedPurgeTarget {
     /// [`PurgeTarget::Key`]
@@ -101,7 +101,7 @@ pub enum OwnedPurgeTarget {
 }
 
 impl OwnedPurgeTarget {
-    /// The same, borrowed.
+    /// Borrows the target.
     #[must_use]
     pub fn as_target(&self) -> PurgeTarget<'_> {
         match self {
@@ -128,7 +128,7 @@ impl OwnedPurgeTarget {
     }
 }
 
-/// Says whether a pattern names a text.
+/// A function that returns whether a pattern names a text.
 pub type Matches = dyn Fn(&[u8]) -> bool + Send + Sync;
 
 /// A pattern for the texts of labels. Asked for each of them, so it should be quick.
@@ -138,17 +138,18 @@ pub enum Pattern {
     Prefix(Box<[u8]>),
     /// The addresses of this host.
     Host(Box<[u8]>),
-    /// What the function says.
+    /// The texts for which the function returns true.
     Matching {
-        /// Says whether a text is named.
+        /// Returns whether a text is named.
         matches: Arc<Matches>,
-        /// From this whoever made the function can make it again, see [`written`].
+        /// The bytes from which the function's maker can make it again, see [`written`].
         written: Arc<[u8]>,
     },
 }
 
 impl Pattern {
-    /// What `matches` says. `written`: from what it can be made again.
+    /// Creates a pattern from a function. `written`: the bytes from which the function can be made
+    /// again.
     pub fn matching(
         written: &[u8],
         matches: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
@@ -194,7 +195,7 @@ pub enum PurgeMode {
     Hard,
 }
 
-/// What a purge did.
+/// The result of a purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PurgeResult {
     /// Stored responses hit (for [`PurgeTarget::Everything`]: all there were; those of

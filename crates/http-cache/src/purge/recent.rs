@@ -1,5 +1,5 @@
-//! The purges that fetches under way may have missed: what they will carry is known when they end. The
-//! same for responses that were kept elsewhere, whose fetch began long ago.
+//! The purges that fetches under way may have missed: their labels are known when they end. Responses that
+//! were kept elsewhere, whose fetch began long ago, are compared with them too.
 
 use super::labels::{Kind, LabelNames, Labels, label_hash};
 use super::{Pattern, PurgeMode, PurgeTarget};
@@ -7,7 +7,7 @@ use crate::key::KeyRef;
 use hashbrown::HashTable;
 use std::collections::VecDeque;
 
-/// Purges of patterns and prefixes that are told apart; each fetch is compared with all of them.
+/// Purges of patterns and prefixes that are kept apart; each fetch is compared with all of them.
 const PATTERNS: usize = 1024;
 
 /// Keys, addresses and tags that were purged, by hash, the latest stamp of each.
@@ -23,17 +23,17 @@ pub(crate) struct RecentPurges {
     forgotten: u64,
 }
 
-/// The last purge of what has a hash.
+/// The last purge of a target that has a hash.
 #[derive(Clone, Copy)]
 struct LatestPurge {
-    /// The hash, but for its lowest bit: 1 where one of the purges that are remembered was a hard one.
-    /// A later soft one does not bring back what that one has removed, and eight more bytes for each
-    /// entry would tell only whether a page is gone or stale.
+    /// The hash, but for its lowest bit: 1 where one of the purges that are remembered was a hard one. A
+    /// later soft one does not bring back pages that a hard one has removed, and eight more bytes for
+    /// each entry would tell only whether a page is gone or stale.
     hash_and_mode: u64,
     stamp: u64,
 }
 
-/// What was purged by a pattern.
+/// The pattern of a purge.
 enum PurgedPattern {
     Keys(Box<[u8]>),
     Labels(Kind, Pattern),
@@ -57,7 +57,7 @@ impl LatestPurge {
 }
 
 impl RecentPurges {
-    /// Tells as many keys and labels apart.
+    /// Creates the purges, with this number of keys and of labels kept apart.
     pub(crate) fn new(capacity: usize) -> RecentPurges {
         RecentPurges {
             capacity: capacity.max(1),
@@ -86,7 +86,7 @@ impl RecentPurges {
             }
             PurgeTarget::Everything => {
                 self.floor = self.floor.max(stamp);
-                // After a soft one, earlier hard ones have still removed what they named.
+                // Earlier hard purges have removed their pages even if a soft one follows.
                 if mode == PurgeMode::Hard {
                     self.forget_before(stamp);
                     self.latest.clear();
@@ -99,7 +99,7 @@ impl RecentPurges {
         }
     }
 
-    /// All that has an earlier stamp may have been purged: what was said of it is not known any more.
+    /// Forgets the purges before a stamp: any response with an earlier stamp may have been purged.
     pub(crate) fn forget_before(&mut self, stamp: u64) {
         self.forgotten = self.forgotten.max(stamp);
         self.floor = self.floor.max(stamp);
@@ -156,7 +156,7 @@ impl RecentPurges {
             .any(|(kind, text, hash)| self.of_hashed_label(kind, text, hash, began).is_some())
     }
 
-    /// What the purges that came later say of a response with this stamp that was kept elsewhere.
+    /// Returns the verdict of later purges on a response with this stamp that was kept elsewhere.
     pub(crate) fn verdict(
         &self,
         key: &KeyRef<'_>,
@@ -219,7 +219,7 @@ impl RecentPurges {
     }
 }
 
-/// What two purges say together.
+/// Returns the more severe effect of two purges.
 fn worse(one: Option<PurgeMode>, other: Option<PurgeMode>) -> Option<PurgeMode> {
     match (one, other) {
         (Some(PurgeMode::Hard), _) | (_, Some(PurgeMode::Hard)) => Some(PurgeMode::Hard),

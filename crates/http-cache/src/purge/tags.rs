@@ -7,12 +7,12 @@ const MAX_BYTES: usize = 1 << 20;
 /// One tag: as many bytes.
 const MAX_TAG_BYTES: usize = 1024;
 
-/// Names of the data that a response was made of, in no order. Bounded: what passes the bounds is
-/// remembered as missing ([`Tags::checked`]), never left out in silence.
+/// Names of the data that a response was made of, in no order. Bounded: the set remembers that tags
+/// beyond the bounds are missing ([`Tags::checked`]), never left out in silence.
 #[derive(Clone, Debug, Default)]
 pub struct Tags {
     bytes: Vec<u8>,
-    /// Where each tag ends.
+    /// The offset at which each tag ends.
     ends: Vec<u32>,
     is_incomplete: bool,
 }
@@ -22,7 +22,7 @@ pub struct Tags {
 pub struct TooManyTags;
 
 impl Tags {
-    /// Adds a tag. An empty one says nothing and is left out.
+    /// Adds a tag. An empty one is left out.
     pub fn add(&mut self, tag: &[u8]) {
         if tag.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! Purges by address and by tag, of what is stored and of what is under way: each thing that can be under way
-//! is staged.
+//! Purges by address and by tag, of stored responses and of those under way: each kind of work under way is
+//! staged.
 
 use super::*;
 use crate::collapse::{Follower, FollowerOutcome, Join, JoinRequest, Leader, Urgency};
@@ -138,7 +138,7 @@ fn a_tag_takes_the_responses_that_carry_it_and_no_other() {
         assert_eq!(look(&zone, &a), "fresh");
         let left = [zone.count(PurgeTarget::Tag(b"news:5")), purge("list")];
         let expected = match mode {
-            // What was removed and has not left yet counts no more.
+            // A response that was removed and has not left yet is not counted.
             PurgeMode::Hard => [1, 1],
             PurgeMode::Soft => [1, 2],
         };
@@ -273,7 +273,7 @@ fn who_comes_after_a_purge_of_a_tag_waits_until_the_tags_of_a_fetch_are_known() 
                     wait(&mut follower),
                     Some(FollowerOutcome::LeftOut)
                 ));
-                // The next fetch begins after it came: whatever is purged now, it is good enough.
+                // The next fetch begins after it came: whatever is purged now, its response is good enough.
                 let next = Visitor::of(&zone).lead();
                 zone.purge(PurgeTarget::Tag(b"news:5"), PurgeMode::Hard, T0);
                 let _filling = publish(next);

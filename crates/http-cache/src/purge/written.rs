@@ -5,8 +5,8 @@
 //! pattern   form 1 byte │ text
 //! ```
 //!
-//! No hash is written: those of this crate differ from one start to the next. A text that is longer than
-//! what is kept elsewhere may have ([`MAX_NAME_BYTES`]) names nothing there.
+//! No hash is written: those of this crate differ from one start to the next. A text longer than names of
+//! kept responses ([`MAX_NAME_BYTES`]) names nothing there.
 
 use super::{OwnedPurgeTarget, Pattern, PurgeTarget};
 use crate::key::CacheKey;
@@ -30,11 +30,11 @@ const STARTS_WITH: u8 = 1;
 const OF_HOST: u8 = 2;
 const MATCHING: u8 = 3;
 
-/// Makes a pattern again from what [`Pattern::Matching`] has written; `None` where it cannot be read.
+/// Makes a pattern again from the text of [`Pattern::Matching`]; `None` if it cannot be read.
 pub type ReadPattern = dyn Fn(&[u8]) -> Option<Pattern>;
 
 impl OwnedPurgeTarget {
-    /// The target that `bytes` name. What cannot be read names everything: more may be purged than was
+    /// Reads the target that `bytes` name. Unreadable bytes name everything: more may be purged than was
     /// asked for, never less.
     #[must_use]
     pub fn of(bytes: &[u8], read_pattern: &ReadPattern) -> OwnedPurgeTarget {
@@ -68,7 +68,7 @@ fn pattern(bytes: &[u8], read_pattern: &ReadPattern) -> Option<Pattern> {
 }
 
 impl PurgeTarget<'_> {
-    /// The target in bytes; `None` where it names nothing that may be kept elsewhere.
+    /// The target in bytes; `None` if it names nothing that may be kept elsewhere.
     #[must_use]
     pub fn written(&self) -> Option<Vec<u8>> {
         let named = |kind: u8, text: &[u8]| {
@@ -95,7 +95,7 @@ fn written_pattern(kind: u8, pattern: &Pattern) -> Option<Vec<u8>> {
     };
     let written = [&[kind, form], text].concat();
     match form {
-        // It may match whatever there is.
+        // It may match any text.
         MATCHING if written.len() > MAX_TARGET_BYTES => Some(vec![EVERYTHING]),
         MATCHING => Some(written),
         _ => (text.len() <= MAX_NAME_BYTES).then_some(written),

@@ -22,7 +22,7 @@ pub struct Cache {
     pub invalidates: bool,
 }
 
-/// What is there for a request.
+/// The result of a lookup.
 pub enum CacheFinding {
     Fresh(Reusable),
     NotFresh {
@@ -60,7 +60,7 @@ impl Cache {
                         may_stand_in: None,
                     };
                 };
-                // Nothing is configured: it is as the text says.
+                // Nothing is configured: the text of the RFC applies.
                 let unconfigured = UseStale {
                     when_disconnected: Duration::MAX,
                     ..UseStale::default()

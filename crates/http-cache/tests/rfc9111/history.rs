@@ -10,11 +10,11 @@ use http_semantics::date;
 /// When histories begin, in seconds of the wall clock.
 const BEGIN: i64 = 1_700_000_000;
 
-/// Seconds as a directive says them.
+/// The seconds of a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seconds {
     Number(i64),
-    /// What is no number.
+    /// A value that is no number.
     Garbage,
 }
 
@@ -34,7 +34,7 @@ pub enum Directive {
     Unknown,
 }
 
-/// What the origin answers.
+/// The answer of the origin.
 #[derive(Clone, Debug)]
 pub struct OriginAnswer {
     /// Tells answers apart.

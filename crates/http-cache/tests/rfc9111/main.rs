@@ -24,7 +24,7 @@ const FOUND_WITHIN: u64 = 1_000;
 /// Plants an error in the cache.
 type Distortion = fn(&mut Cache);
 
-/// What the two sides disagree about.
+/// A difference between the two sides.
 #[derive(Debug)]
 struct Difference {
     #[expect(dead_code, reason = "printed")]
@@ -33,7 +33,7 @@ struct Difference {
     step: usize,
 }
 
-/// What happened in all histories: each kind must have come often.
+/// Counts of events in all histories: each kind must have come often.
 #[derive(Debug, Default)]
 struct Tally {
     reused: u64,
@@ -54,7 +54,7 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     /// # Errors
-    /// What the sides disagree about.
+    /// A difference between the two sides.
     fn step(&mut self, step: &Step) -> Result<(), String> {
         match step {
             Step::Unsafe {

@@ -1,7 +1,7 @@
 //! RFC 9111 as its text has it, for a shared cache: which stored response may be reused without validation, and how old
 //! it is.
 //!
-//! Where the text leaves a choice, it takes that of this crate, and says so with the word "choice".
+//! If the text leaves a choice, the model takes that of this crate, and marks it with the word "choice".
 
 use crate::history::{
     Directive, HEURISTIC_MOST, HEURISTIC_PERCENT, OriginAnswer, Request, Seconds,
@@ -201,7 +201,7 @@ impl Model {
         };
         match explicit {
             Some(Seconds::Number(seconds)) => Some(seconds),
-            // What cannot be read is stale.
+            // An unreadable value is stale.
             Some(Seconds::Garbage) => Some(0),
             None => self.heuristic(answer, date),
         }

@@ -30,7 +30,7 @@ impl OpenBlock {
     }
 }
 
-/// What a field block is, as its stream says.
+/// The use of a field block, which depends on its stream.
 enum BlockUse {
     NewRequest,
     Trailers,
@@ -86,9 +86,9 @@ impl Connection {
     }
 
     /// Resets the stream whose head takes too long: a field block that has begun, or one whose
-    /// first frame begins `input` and is not whole. What still comes of it is read for the state
-    /// of compression alone (§4.3), and other streams go on. Gives the stream; `None` where
-    /// there is no such head, or where nothing is to become of it already.
+    /// first frame begins `input` and is not whole. The rest of the block is read for the state of
+    /// compression alone (§4.3), and other streams go on. Returns the stream; `None` if there is
+    /// no such head, or if it is ignored already.
     pub fn reset_late_head(&mut self, input: &[u8]) -> Option<StreamId> {
         let stream = match &self.block {
             Some(block) => block.stream,

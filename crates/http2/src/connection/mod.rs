@@ -1,8 +1,8 @@
 //! A connection, as the server sees it: bytes in, events out (`receive.rs`, `blocks.rs`);
 //! responses in, frames out (`send.rs`); its streams and its end, here.
 //!
-//! The caller passes the time with each call, and no two calls overlap. LIFECYCLE.md of this crate
-//! draws what becomes of a stream.
+//! The caller passes the time with each call, and no two calls overlap. LIFECYCLE.md of this
+//! crate draws the states of a stream.
 
 mod blocks;
 mod receive;
@@ -72,7 +72,7 @@ pub struct Connection {
     owes_table_size: bool,
     shutdown: Shutdown,
     failed: Option<ConnectionError>,
-    /// Of all streams together.
+    /// The progress of all streams together.
     progress: Progress,
     now: Instant,
 }
@@ -89,16 +89,18 @@ enum Opening {
 enum Shutdown {
     /// No end is in sight.
     None,
-    /// The client was told that an end comes; what it sent before it knew is served.
+    /// A first GOAWAY announced the end; requests that the client sent before it knew are
+    /// served.
     Announced,
-    /// The client was told which stream is the last.
+    /// A GOAWAY named the last stream.
     Final,
 }
 
-/// What came back from this PING was sent by [`Connection::shut_down`].
+/// The payload of the PING that [`Connection::shut_down`] sends; its answer shows that the
+/// client knows.
 const SHUTDOWN_PING: [u8; 8] = *b"shutdown";
 
-/// What a frame meant.
+/// The meaning of a frame.
 enum Step<'a> {
     Request {
         stream: StreamId,
@@ -176,7 +178,7 @@ impl ClosedStreams {
         self.0.push_back((stream, was_reset_by_us));
     }
 
-    /// Whether we reset it; `None` for one that is not remembered.
+    /// Returns whether we reset it; `None` for one that is not remembered.
     fn find(&self, stream: StreamId) -> Option<bool> {
         let found = self.0.iter().rev().find(|(other, _)| *other == stream);
         found.map(|(_, was_reset_by_us)| *was_reset_by_us)
@@ -227,7 +229,7 @@ impl Connection {
     /// [`MAX_FRAME_BYTES`] and a header of [`HEADER_BYTES`].
     ///
     /// # Errors
-    /// The connection cannot go on. Its output has a GOAWAY frame that says why; write it,
+    /// The connection cannot go on. Its output has a GOAWAY frame with the reason; write it,
     /// and close. All streams are gone.
     pub fn receive<'a>(
         &mut self,
@@ -259,7 +261,7 @@ impl Connection {
         }
     }
 
-    /// Reads one frame, or the preface: how many bytes it had, none where it is not whole.
+    /// Reads one frame, or the preface: how many bytes it had, none if it is not whole.
     fn receive_one<'a>(
         &mut self,
         input: &'a [u8],
@@ -295,7 +297,7 @@ impl Connection {
         }
     }
 
-    /// What can be said before the payload is there.
+    /// Checks a frame by its header, before the payload is there.
     fn check_header(&mut self, header: FrameHeader) -> Result<(), ConnectionError> {
         if header.length as usize > MAX_FRAME_BYTES {
             return Err(ConnectionError::FrameTooLarge(header.kind, header.length));
@@ -313,7 +315,7 @@ impl Connection {
         }
     }
 
-    /// Ends one stream because of what the client sent.
+    /// Ends one stream because of the client's error.
     fn fail_stream(
         &mut self,
         stream: StreamId,
@@ -355,7 +357,7 @@ impl Connection {
             .map_err(ConnectionError::Flood)
     }
 
-    /// Takes a stream out, and gives back what its body still held of the window.
+    /// Takes a stream out, and gives back its body's part of the window.
     fn remove(&mut self, stream: StreamId, was_reset_by_us: bool) -> Option<Stream> {
         let removed = self.streams.remove(&stream)?;
         if removed.is_scheduled {
@@ -404,7 +406,7 @@ impl Connection {
         Some(priority)
     }
 
-    /// Lets the client send more of a request's body: so much of it was consumed.
+    /// Lets the client send more of a request's body: this many bytes of it were consumed.
     pub fn release(&mut self, stream: StreamId, bytes: usize) {
         let Some(found) = self.streams.get_mut(&stream) else {
             return; // Given back when it was closed.
@@ -426,9 +428,9 @@ impl Connection {
         }
     }
 
-    /// Tells the client that the connection ends, and serves what it sent before it knew
-    /// (§6.8). Once it knows, or when [`Connection::finish_shutdown`] is called, it is told
-    /// which stream is the last.
+    /// Announces the end of the connection to the client, and serves the requests that it
+    /// sent before it knew (§6.8). Once it knows, or when [`Connection::finish_shutdown`] is
+    /// called, a second GOAWAY names the last stream.
     pub fn shut_down(&mut self) {
         if self.shutdown == Shutdown::None {
             self.shutdown = Shutdown::Announced;
@@ -437,7 +439,7 @@ impl Connection {
         }
     }
 
-    /// Ends the time in which new streams are accepted. Those that are open go on.
+    /// Ends the time in which new streams are accepted. Open streams go on.
     pub fn finish_shutdown(&mut self) {
         if self.shutdown != Shutdown::Final {
             self.shutdown = Shutdown::Final;
@@ -453,18 +455,18 @@ impl Connection {
         }
     }
 
-    /// Whether the client was told which stream is the last.
+    /// Returns whether a GOAWAY has named the last stream.
     pub fn is_shutdown_final(&self) -> bool {
         self.shutdown == Shutdown::Final
     }
 
-    /// Whether the connection was shut down and no response is left. Once the output is
+    /// Returns whether the connection was shut down and no response is left. Once the output is
     /// written, it can be closed.
     pub fn is_finished(&self) -> bool {
         self.shutdown == Shutdown::Final && self.open_streams() == 0
     }
 
-    /// Whether a field block has begun and CONTINUATION frames are still to come.
+    /// Returns whether a field block has begun and CONTINUATION frames are still to come.
     pub fn is_in_head(&self) -> bool {
         self.block.is_some()
     }
@@ -476,25 +478,25 @@ impl Connection {
         }
     }
 
-    /// How many streams are open whose response has not ended.
+    /// Returns how many streams are open whose response has not ended.
     pub fn open_streams(&self) -> usize {
         self.streams.len() - self.unended.len()
     }
 
-    /// Whether [`Connection::take_output`] has something to give.
+    /// Returns whether [`Connection::take_output`] has something to give.
     pub fn has_output(&self) -> bool {
         let can_send = !self.scheduler.is_empty() && self.send_window.available() > 0;
         can_send || !self.pending.is_empty()
     }
 
-    /// Whether so much waits to be written that nothing should be read: else a client
-    /// that does not read makes us keep answers without bound.
+    /// Returns whether nothing should be read, because too many bytes wait to be written: else
+    /// a client that does not read makes us keep answers without bound.
     pub fn is_congested(&self) -> bool {
         self.pending.len() >= CONGESTED_BYTES
     }
 
-    /// When the stream that waits longest made progress, of those that have something to
-    /// send: the client's windows, or its socket, take nothing more.
+    /// Returns when the stream that waits longest made progress, of those that have something
+    /// to send: the client's windows, or its socket, take nothing more.
     pub fn stalled_since(&self) -> Option<Instant> {
         let progress = self
             .streams
@@ -503,8 +505,8 @@ impl Connection {
         progress.min()
     }
 
-    /// Resets the streams that have something to send and made no progress for so long,
-    /// and answers which.
+    /// Resets the streams that have something to send and made no progress for this time, and
+    /// returns them.
     pub fn reset_stalled(&mut self, timeout: Duration, now: Instant) -> Vec<StreamId> {
         self.now = now;
         let is_stalled = |stream: &Stream| {
@@ -520,8 +522,8 @@ impl Connection {
         stalled
     }
 
-    /// Since when a stream waits that has something to send. One that waits for its turn
-    /// makes progress while others do.
+    /// Returns since when a stream with something to send has waited. One that waits for its
+    /// turn makes progress while others do.
     fn waits_since(&self, stream: &Stream) -> Option<Instant> {
         if stream.body.is_empty() {
             return None;
@@ -532,19 +534,20 @@ impl Connection {
         })
     }
 
-    /// How a response goes; call it until there is nothing more to say.
+    /// Returns how a response goes; call it until there is nothing more to say.
     pub fn next_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
     }
 
-    /// Whether a response was begun on a stream, and the stream is still there.
+    /// Returns whether a response was begun on a stream, and the stream is still there.
     pub fn has_answer(&self, stream: StreamId) -> bool {
         let found = self.streams.get(&stream);
         found.is_some_and(|stream| stream.answer != ResponseState::Awaited)
     }
 }
 
-/// What a stream that was taken out means for its response, which may have ended before.
+/// Returns the step for the response of a removed stream, unless the response has ended
+/// before.
 fn reset_step(stream: StreamId, removed: &Stream, cause: ResetCause) -> Option<Step<'static>> {
     (removed.state != State::HalfClosedLocal).then_some(Step::Reset {
         stream,

@@ -1,4 +1,4 @@
-//! What each frame does, but for field blocks (`blocks.rs`).
+//! Handles each frame, but for field blocks (`blocks.rs`).
 
 use super::{Connection, Opening, SHUTDOWN_PING, Shutdown, Step, reset_step};
 use crate::bounds::{Flood, TINY_DATA_BYTES};
@@ -73,13 +73,13 @@ impl Connection {
         }
     }
 
-    /// Whether a stream was never opened (§5.1).
+    /// Returns whether a stream was never opened (§5.1).
     pub(super) fn is_idle(&self, stream: StreamId) -> bool {
         !stream.is_from_client() || stream > self.last_stream
     }
 
-    /// Whether we ignore frames for a stream that is not open: we have reset the stream, or it came
-    /// behind the last one that we accepted, and the client did not know yet.
+    /// Returns whether we ignore frames for a stream that is not open: we have reset the stream, or it
+    /// came behind the last one that we accepted, and the client did not know yet.
     pub(super) fn is_ignored(&self, stream: StreamId) -> bool {
         let is_late = self.shutdown == Shutdown::Final && stream > self.last_stream;
         (is_late && stream.is_from_client()) || self.closed.find(stream) == Some(true)
@@ -221,8 +221,8 @@ impl Connection {
         Ok(())
     }
 
-    /// From now on the peer knows our window for streams. Those it opened before may have
-    /// been larger.
+    /// From now on the peer knows our window for streams. Streams opened before may have had a larger
+    /// one.
     fn on_settings_ack(&mut self) {
         if std::mem::replace(&mut self.is_acknowledged, true) {
             return;

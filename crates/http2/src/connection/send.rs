@@ -64,7 +64,7 @@ impl Connection {
     }
 
     /// Sends the head of a response: its fields are all those of the blocks, in order.
-    /// `end_stream` says that nothing follows.
+    /// `end_stream`: nothing follows.
     ///
     /// # Errors
     /// [`SendError`]; then nothing was sent.
@@ -144,7 +144,8 @@ impl Connection {
         Ok(())
     }
 
-    /// How many bytes of a response's body the client's windows let out, beyond those that were given.
+    /// Returns how many bytes of a response's body the client's windows let out, beyond those that were
+    /// given.
     pub fn window(&self, stream: StreamId) -> usize {
         let Some(stream) = self.streams.get(&stream) else {
             return 0;
@@ -155,8 +156,8 @@ impl Connection {
         own.min(shared.saturating_sub(self.queued_bytes))
     }
 
-    /// How many bytes of a response's body should be given now where giving them costs memory: as many
-    /// as the windows and the bounds of the queue let out.
+    /// Returns how many bytes of a response's body should be given now where giving them costs memory:
+    /// as many as the windows and the bounds of the queue let out.
     pub fn room(&self, stream: StreamId) -> usize {
         let queued = self.queued_bytes(stream);
         let own = STREAM_QUEUE_BYTES.saturating_sub(queued);
@@ -164,25 +165,25 @@ impl Connection {
         self.window(stream).min(own).min(shared)
     }
 
-    /// Whether [`Connection::room`] may have grown since this was asked last.
+    /// Returns whether [`Connection::room`] may have grown since this was asked last.
     pub fn take_room_change(&mut self) -> bool {
         std::mem::take(&mut self.has_more_room)
     }
 
-    /// How urgent a response is (RFC 9218 §4.1): the lower, the more.
+    /// Returns how urgent a response is (RFC 9218 §4.1): the lower, the more.
     pub fn urgency(&self, stream: StreamId) -> u8 {
         let found = self.streams.get(&stream);
         found.map_or(u8::MAX, |stream| stream.priority.urgency)
     }
 
-    /// When the connection last made progress, as long as the stream's own window is open: it waits for
-    /// its turn.
+    /// Returns when the connection last made progress, as long as the stream's own window is open: it
+    /// waits for its turn.
     pub fn last_turn(&self, stream: StreamId) -> Option<Instant> {
         let found = self.streams.get(&stream)?;
         (found.send_window.available() > 0).then_some(self.progress.at)
     }
 
-    /// How many bytes of a response's body were given and are not in the output yet.
+    /// Returns how many bytes of a response's body were given and are not in the output yet.
     pub fn queued_bytes(&self, stream: StreamId) -> usize {
         self.streams
             .get(&stream)
@@ -194,8 +195,8 @@ impl Connection {
     /// hundred kilobytes; write it, and come again.
     ///
     /// # Errors
-    /// As [`Connection::receive`]: the client's windows are so small that nearly
-    /// nothing fits in a frame.
+    /// The errors of [`Connection::receive`]: the client's windows are so small that nearly nothing fits
+    /// in a frame.
     pub fn take_output(&mut self, out: &mut Output, now: Instant) -> Result<(), ConnectionError> {
         self.now = now;
         loop {
@@ -240,7 +241,7 @@ impl Connection {
             false => stream.progress.note(len, self.now),
         }
         let end_stream = is_last && stream.tail == Tail::End;
-        // Where a body is given as far as the windows go, the next piece waits behind this one.
+        // If a body is given as far as the windows go, the next piece waits behind this one.
         let goes_on = !is_last || (stream.tail == Tail::Unknown && len == window);
         let window_ended = window < TINY_PIECE_BYTES && goes_on;
         out.write(|frames| write_data_header(frames, id, len, end_stream));
@@ -265,7 +266,7 @@ impl Connection {
         }
     }
 
-    /// What follows a body that is sent as far as it was given.
+    /// Handles the end of the body that was given so far.
     fn end_body(&mut self, id: StreamId, out: &mut Output) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;

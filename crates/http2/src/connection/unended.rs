@@ -1,9 +1,9 @@
 //! Requests whose response has ended before them (RFC 9113 §8.1): their streams are half-closed
-//! (local). What still comes of such a request is judged like any other, so that a client that
-//! breaks a rule learns of its error however early the response was there; and then dropped.
+//! (local). The rest of such a request is checked like any other, so that a client that breaks a
+//! rule learns of its error however early the response was there; then it is dropped.
 //!
 //! The client is asked to send no more (RST_STREAM with NO_ERROR) where it would need a larger
-//! window to go on, and after a time that the transport says.
+//! window to go on, and after a time that the transport sets.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -35,8 +35,8 @@ impl UnendedRequests {
 }
 
 impl Connection {
-    /// The response of a valid request has ended, and the request has not. False where the client
-    /// has used up so much of its window that it would wait for more of it.
+    /// The response of a valid request has ended, and the request has not. False if the client has
+    /// used up its window so far that it would wait for more.
     pub(super) fn leave_unended(&mut self, id: StreamId) -> bool {
         let Some(stream) = self.streams.get_mut(&id) else {
             return false;
@@ -50,7 +50,7 @@ impl Connection {
         !needs_window
     }
 
-    /// Drops what came of an unended request.
+    /// Drops received bytes of an unended request.
     pub(super) fn drop_rest(&mut self, id: StreamId, bytes: usize) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
@@ -65,13 +65,12 @@ impl Connection {
         }
     }
 
-    /// Since when the client could have ended a request whose response has ended, of all such
-    /// requests.
+    /// Returns since when the client could have ended the oldest request whose response has ended.
     pub fn unended_since(&self) -> Option<Instant> {
         self.unended.0.front().map(|(_, since)| *since)
     }
 
-    /// Asks the client to send no more of the requests whose response has ended so long ago.
+    /// Asks the client to send no more of requests whose response ended at least this long ago.
     pub fn abort_unended(&mut self, timeout: Duration, now: Instant) {
         self.now = now;
         while let Some((id, since)) = self.unended.0.front().copied()

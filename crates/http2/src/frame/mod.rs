@@ -1,7 +1,7 @@
 //! Frames (RFC 9113 §4 and §6): from bytes to values (`parse.rs`) and back (`write.rs`).
 //!
-//! Here is what can be said of one frame alone: its length, its padding, whether its type
-//! may be on stream 0. What a frame means for streams is decided in `connection`.
+//! This module checks one frame alone: its length, its padding, whether its type may be on
+//! stream 0. Its meaning for streams is decided in `connection`.
 
 mod parse;
 mod write;
@@ -52,12 +52,12 @@ impl StreamId {
         self.0
     }
 
-    /// Whether this is no stream but the connection.
+    /// Returns whether this is no stream but the connection.
     pub const fn is_connection(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether clients open streams of this number.
+    /// Returns whether clients open streams of this number.
     pub const fn is_from_client(self) -> bool {
         self.0 % 2 == 1
     }

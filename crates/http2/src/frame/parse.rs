@@ -11,14 +11,14 @@ pub struct FrameHeader {
     pub length: u32,
     /// Type.
     pub kind: FrameKind,
-    /// Flags; what they mean depends on the type.
+    /// Flags; their meaning depends on the type.
     pub flags: u8,
     /// The stream, or the connection.
     pub stream: StreamId,
 }
 
 impl FrameHeader {
-    /// Reads the header at the start of `bytes`; `None` where there is no whole one.
+    /// Reads the header at the start of `bytes`; `None` if there is no whole one.
     #[inline]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let [l2, l1, l0, kind, flags, s3, s2, s1, s0] = *bytes.first_chunk::<HEADER_BYTES>()?;
@@ -35,7 +35,7 @@ impl FrameHeader {
     }
 }
 
-/// What a frame says.
+/// A parsed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A piece of a body. `padding` counts all bytes of the payload that are not data:
@@ -85,7 +85,7 @@ pub enum Frame<'a> {
 pub struct PriorityUpdate<'a> {
     /// The stream in question.
     pub stream: StreamId,
-    /// What a `priority` field would say.
+    /// The value, in the form of a `priority` field.
     pub value: &'a [u8],
 }
 
@@ -93,7 +93,7 @@ impl<'a> Frame<'a> {
     /// Reads the payload of a frame, which is as long as its header says.
     ///
     /// # Errors
-    /// What is wrong with this frame alone.
+    /// The frame itself is not valid.
     #[inline]
     pub(crate) fn parse(header: FrameHeader, payload: &'a [u8]) -> Result<Self, FrameError> {
         check_stream(header)?;
@@ -150,7 +150,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Whether the frame is where its type belongs: on a stream, or on the connection.
+/// Returns whether the frame is where its type belongs: on a stream, or on the
+/// connection.
 #[inline]
 fn check_stream(header: FrameHeader) -> Result<(), ConnectionError> {
     use FrameKind::*;

@@ -267,7 +267,7 @@ mod tests {
             assert_eq!(decode(&mut decoder, &bytes(block)), Err(error), "{block}");
         }
         let mut decoder = Decoder::default();
-        // Twice at the start is what an encoder does whose table shrank and grew.
+        // An encoder whose table shrank and grew sends two updates at the start.
         assert_eq!(
             decode(&mut decoder, &bytes("203fe11f82")),
             Ok(":method=GET\n".into())

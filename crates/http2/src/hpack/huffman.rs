@@ -64,7 +64,7 @@ const CODE_TABLE: ([u32; 256], [u8; 256]) = {
 };
 
 /// Codes of one length: where they end, in the [`MAX_BITS`] bits at the front of the input,
-/// and what to add to a code to find its place in [`SYMBOLS`].
+/// and the number to add to a code to find its place in [`SYMBOLS`].
 #[derive(Clone, Copy)]
 struct LengthClass {
     end: u32,
@@ -95,7 +95,7 @@ static CLASSES: [LengthClass; MAX_BITS as usize + 1] = {
     classes
 };
 
-/// What some bits at the front of the input begin with: one symbol or two, or none where
+/// The symbols that some bits at the front of the input begin with: one or two, or none if
 /// the code is longer.
 #[derive(Clone, Copy)]
 struct Lookup {
@@ -175,7 +175,7 @@ impl Bits<'_> {
     }
 
     fn refill_slowly(&mut self) {
-        // What the fast way wrote beyond `count` would be counted twice.
+        // Bits that the fast way wrote beyond `count` would be counted twice.
         self.word &= !(u64::MAX.checked_shr(self.count).unwrap_or(0));
         while self.count <= 56
             && let Some((&byte, rest)) = self.rest.split_first()
@@ -206,13 +206,13 @@ impl Bits<'_> {
         SYMBOLS.get(usize::try_from(rank).ok()?).copied()
     }
 
-    /// Whether what is left is padding: less than a byte, all ones.
+    /// Returns whether the rest is padding: less than a byte, all ones.
     fn is_padding(&self) -> bool {
         self.count < 8 && self.word.leading_ones() >= self.count
     }
 }
 
-/// Appends what `input` stands for to `out`: at most eight bytes for five.
+/// Decodes `input` and appends the text to `out`: at most eight bytes for five.
 ///
 /// # Errors
 /// [`HpackError::InvalidHuffman`]
@@ -246,7 +246,7 @@ pub fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     Ok(())
 }
 
-/// How many bytes `text` has when it is encoded.
+/// Returns how many bytes `text` has when it is encoded.
 #[inline]
 pub fn encoded_len(text: &[u8]) -> usize {
     let bits = |&byte: &u8| usize::from(LENGTHS[usize::from(byte)]);

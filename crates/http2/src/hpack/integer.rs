@@ -6,8 +6,8 @@ use super::HpackError;
 /// and nothing overflows.
 const MAX_CONTINUATION_BYTES: usize = 4;
 
-/// Reads the integer whose prefix is the low `prefix_bits` of `first`; `rest` is what
-/// follows that byte, and moves on.
+/// Reads the integer whose prefix is the low `prefix_bits` of `first`; `rest` begins behind
+/// that byte, and moves on.
 ///
 /// # Errors
 /// [`HpackError::Truncated`], [`HpackError::IntegerTooLarge`]

@@ -3,11 +3,11 @@
 //!
 //! The encoder keeps no state on purpose. Its blocks depend on no connection, so that the
 //! block of a stored response is made once and copied for each hit; and two blocks behind
-//! each other are a block. What the dynamic table would save was measured with
+//! each other are a block. The savings of a dynamic table were measured with
 //! `benches/connection.rs`; see the head of `encode.rs`.
 //!
-//! Invariant: no block costs more than linear time, and what one keeps (the dynamic
-//! table) is bounded by [`TABLE_BYTES`].
+//! Invariant: no block costs more than linear time, and the memory that one keeps (the
+//! dynamic table) is bounded by [`TABLE_BYTES`].
 
 mod decode;
 mod encode;
@@ -26,7 +26,7 @@ pub use table::Table;
 /// SETTINGS_HEADER_TABLE_SIZE, which we do not change.
 pub const TABLE_BYTES: usize = 4096;
 
-/// What RFC 7541 §4.1 adds to the length of each field.
+/// The bytes that RFC 7541 §4.1 adds to the length of each field.
 pub const FIELD_OVERHEAD_BYTES: usize = 32;
 
 /// Why a field block does not decode. All of these lose the state of compression, so
@@ -41,7 +41,7 @@ pub enum HpackError {
     InvalidIndex(u32),
     /// An unassigned Huffman code, the end-of-string symbol, or wrong padding (§5.2).
     InvalidHuffman,
-    /// A table size above what we allow (§6.3).
+    /// A table size above the one that we allow (§6.3).
     TableTooLarge(u32),
     /// A change of the table size behind a field (§4.2).
     LateTableSize,

@@ -1,6 +1,6 @@
-//! The dynamic table (RFC 7541 §2.3.2, §4). All names and values are in one buffer, the
-//! newest at the end, so that a field costs no allocation; what was evicted at the front is
-//! moved over once it is as long as the table may be. QPACK keeps the same fields in the same
+//! The dynamic table (RFC 7541 §2.3.2, §4). All names and values are in one buffer, the newest
+//! at the end, so that a field costs no allocation; the space of evicted fields at the front is
+//! reclaimed once it is as long as the table may be. QPACK keeps the same fields in the same
 //! order, and names them by other numbers.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ pub struct Table {
     max_bytes: usize,
 }
 
-/// Where a field is in the buffer; its value follows its name.
+/// The position of a field in the buffer; its value follows its name.
 #[derive(Clone, Copy, Debug)]
 struct TableEntry {
     start: usize,

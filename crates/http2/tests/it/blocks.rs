@@ -74,7 +74,7 @@ fn nothing_may_come_in_between() {
 
 /// A literal that is added to the dynamic table (RFC 7541 §6.2.1).
 const ADDED: &[u8] = b"\x40\x03x-a\x01b";
-/// What was added to the dynamic table last.
+/// The field that was added to the dynamic table last.
 const LAST_ADDED: u8 = 0x80 | 62;
 
 #[test]
@@ -93,10 +93,10 @@ fn a_late_head_costs_its_stream_alone() {
         client.send_ok(taken);
         assert_eq!(client.connection.reset_late_head(unfinished), Some(id(3)));
         assert_eq!(client.sent_text(), ["3 RST_STREAM PROTOCOL_ERROR"]);
-        // It was said already.
+        // It was reported already.
         assert_eq!(client.connection.reset_late_head(unfinished), None);
         assert_eq!(client.send_ok(rest), Vec::<String>::new());
-        // What it added to the table is there.
+        // The field that it added to the table is there.
         let next = [&block(GET)[..], &[LAST_ADDED]].concat();
         assert_eq!(
             client.send_ok(&cut(5, &next, &[])[0]),

@@ -21,7 +21,7 @@ pub struct ServerFrame {
     pub payload: Vec<u8>,
 }
 
-/// What the server saw, as text.
+/// The events that the server saw, as text.
 pub type ServerEvents = Vec<String>;
 
 pub struct Client {
@@ -146,7 +146,7 @@ impl Client {
         }
     }
 
-    /// What the server sees of these bytes, which are whole frames.
+    /// Sends these bytes, which are whole frames, and returns the server's events.
     pub fn send(&mut self, bytes: &[u8]) -> Result<ServerEvents, ConnectionError> {
         let mut seen = Vec::new();
         let mut at = 0;
@@ -199,7 +199,7 @@ impl Client {
         frames
     }
 
-    /// The same as text, one line for each frame.
+    /// Returns the sent frames as text, one line for each frame.
     pub fn sent_text(&mut self) -> Vec<String> {
         let frames = self.sent();
         frames.iter().map(|frame| self.show(frame)).collect()

@@ -1,6 +1,6 @@
 //! The known floods, each sent until the connection ends: with ENHANCE_YOUR_CALM, a reason
-//! for the log, and after no more than the bound says. Beside each stands what a
-//! well-behaved client does, which is served for as long as it likes.
+//! for the log, and within its bound. Beside each stands the use of a well-behaved client,
+//! which is served for as long as it likes.
 
 use std::time::Duration;
 

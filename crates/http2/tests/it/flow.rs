@@ -201,7 +201,7 @@ fn urgent_responses_come_first_and_incremental_ones_take_turns() {
     for stream in [1, 3, 5, 7] {
         client.answer(stream, 32_768);
     }
-    // A frame that says otherwise, before and behind the request.
+    // A frame with another urgency, before and behind the request.
     client.send_ok(&frame(FrameKind::PriorityUpdate, 0, 0, b"\0\0\0\x09u=1"));
     client.send_ok(&frame(FrameKind::PriorityUpdate, 0, 0, b"\0\0\0\x01u=2"));
     client.send_ok(&headers(9, &with("u=7"), true));
@@ -345,7 +345,7 @@ fn there_is_room_for_what_the_windows_and_the_queue_let_out() {
     assert!(client.connection.take_room_change());
     assert!(!client.connection.take_room_change());
     assert_eq!(room(&client, 9), 64 << 10);
-    // What is taken back makes room as well.
+    // Bytes taken back make room as well.
     client.send_ok(&settings(&[(4, 0)]));
     assert_eq!(room(&client, 9), 0);
     client.send_ok(&window_update(9, 5));

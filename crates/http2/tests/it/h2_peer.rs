@@ -31,7 +31,7 @@ struct Exchange {
     has_hint: bool,
 }
 
-/// What the server saw of a request so far.
+/// The part of a request that the server has seen so far.
 #[derive(Default)]
 struct SeenRequest {
     line: String,

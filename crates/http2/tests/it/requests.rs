@@ -5,7 +5,7 @@ use http2::{HeadLimits, Settings};
 use crate::client::{Client, GET, block, data, frame, headers, post, raw_block};
 use http2::FrameKind;
 
-/// What the server sees of one request.
+/// Returns the server's view of one request.
 fn see(list: &[(&str, &str)]) -> String {
     see_with(Settings::default(), list)
 }

@@ -346,7 +346,7 @@ fn streams_above_the_limit_are_refused_and_can_be_tried_again() {
     };
     let mut client = Client::with(limit);
     client.send_ok(&[get(1), get(3)].concat());
-    // What its block does to the table counts.
+    // Its block changes the table all the same.
     let indexed = [&block(GET)[..], &[0x40, 1, b'a', 1, b'b']].concat();
     assert_eq!(
         client.send_ok(&frame(FrameKind::Headers, 5, 5, &indexed)),

@@ -67,7 +67,7 @@ fn the_answers_may_come_in_the_other_order() {
     assert_eq!(evidence.standing(page("/a"), &visitor, 3), Standing::Shared);
 }
 
-/// Where pages vary on the language, an answer that waits for a copy in one language held up visitors of others,
+/// On pages that vary on the language, an answer that waits for a copy in one language held up visitors of others,
 /// for whom there is a copy: nothing was under way that they could wait for.
 #[test]
 fn nobody_waits_where_nothing_is_under_way() {
@@ -115,7 +115,7 @@ fn different_answers_lead_to_a_trial_within_the_budget() {
         .own_ended(&run, OwnEnd::Storable(1), Some(2), 1)
         .unwrap();
     assert_eq!(order.traits.iter().count(), 2);
-    // Whoever is like the visitor of the trial waits for it, and others have their own answers.
+    // A visitor like that of the trial waits for it, and others have their own answers.
     let part = evidence.begin(page("/a"), &german, (1, true), 2);
     assert!(matches!(part, Part::Wait { shared: false }), "{part:?}");
     let french = from(ONE, &[(Trait::Language, 4)]);

@@ -11,7 +11,7 @@ pub fn is_allowed(request: &Request) -> bool {
     decision(request).unwrap_or(true)
 }
 
-/// The first rule that holds the client's address; `None` where none does.
+/// The first rule that holds the client's address; `None` if none does.
 pub fn decision(request: &Request) -> Option<bool> {
     AccessRule::decision(&request.settings().access, request.received.client_ip())
 }

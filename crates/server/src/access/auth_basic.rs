@@ -1,8 +1,8 @@
 //! `auth_basic`: a name and a password that must stand in a file
 //! (<https://nginx.org/en/docs/http/ngx_http_auth_basic_module.html>, RFC 7617).
 //!
-//! Here a request is checked and the log told. What the field and the file hold, and whether a password
-//! fits its hash, is crates/basic-auth.
+//! Checks a request and writes the log. The syntax of the field and of the file, and the comparison of
+//! passwords with hashes, are in crates/basic-auth.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +20,7 @@ use system_error::SystemError;
 
 pub const VARIABLES: Variables = &[(B::RemoteUser, Of(put_remote_user))];
 
-/// What `auth_basic` says about a request.
+/// The result of `auth_basic` for a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     Pass,

@@ -9,8 +9,8 @@ use crate::log::error_log;
 
 /// Compares the request's body with the limit of its location (`is_named`: a named one), whether
 /// the body was read on the way or is still to come. A body of unknown length is measured while it
-/// is read. A refused body is dropped from the request, so that the page that tells of the limit
-/// can be shown.
+/// is read. A refused body is dropped from the request, so that the page about the limit can be
+/// shown.
 #[inline]
 pub fn is_refused(request: &mut Request, is_named: bool, client: &mut ClientSide) -> bool {
     let length = match &request.body {

@@ -1,5 +1,5 @@
-//! Access control: `allow` and `deny`, `auth_basic`, `auth_request`, in this
-//! order, together as `satisfy` says.
+//! Access control: `allow` and `deny`, `auth_basic`, `auth_request`, in this order, combined by
+//! `satisfy`.
 //!
 //! With `satisfy all` the first refusal counts; with `any` the first consent, and where no check
 //! consents, 401 is preferred to 403: the client may still find a password. Each check may also
@@ -18,13 +18,13 @@ use crate::exchange::variable;
 use crate::log::error_log;
 use crate::route::rewrite;
 
-/// What one check says.
+/// The verdict of one check.
 enum Verdict {
     NoOpinion,
     Agreed,
     /// 401 or 403, and the fields that go along.
     Refused(u16, Fields),
-    /// The check itself failed: that ends the request whatever others say.
+    /// The check itself failed: that ends the request whatever the other checks decide.
     Failed(StageEnd),
 }
 
@@ -111,8 +111,8 @@ async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &Clien
     if unless_gone(client.gone(true), answer).await.is_none() {
         return Verdict::Failed(StageEnd::ClientGone);
     }
-    // nginx's subrequests share their variables with the request, so that what
-    // the asked location `set` can be used here.
+    // nginx's subrequests share their variables with the request, so that values that the asked
+    // location `set` can be used here.
     request
         .extras
         .values

@@ -67,7 +67,8 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
     Ok(())
 }
 
-/// What the limits would say to the request. Nothing is counted and nothing logged.
+/// Foresees the limits' decisions about the request. Nothing is counted and nothing
+/// logged.
 pub fn foresee(request: &mut Request, zones: &[Arc<Zone>]) -> Vec<ForeseenLimit> {
     let settings = request.settings_held();
     let reaction = settings.limits.on_connections;

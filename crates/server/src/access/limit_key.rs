@@ -6,8 +6,8 @@ use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
 
-/// What a request is counted under in a zone: nothing where the key is empty, and nothing but a
-/// message where it is longer than `max_bytes`.
+/// Returns the key under which a request is counted in a zone. A request with an empty key is not
+/// counted; one with a key longer than `max_bytes` is not counted either, and logged.
 pub fn key_in_zone(
     request: &mut Request,
     key: &Template,

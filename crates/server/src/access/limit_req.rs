@@ -25,11 +25,11 @@ pub const VARIABLES: Variables = &[(
 /// Longest key that is counted; nginx's bound.
 const MAX_KEY_BYTES: usize = 65_535;
 
-/// What the limits say about a request.
+/// The verdict of the limits about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Pass,
-    /// Go on after so long.
+    /// Go on after this delay.
     Delay(Duration),
     Reject(u16),
 }
@@ -110,7 +110,7 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
     }
 }
 
-/// What the limits would say to the request, each by itself. Nothing is counted and nothing logged.
+/// Foresees each limit's decision about the request. Nothing is counted and nothing logged.
 pub fn foresee(request: &mut Request, zones: &[Arc<Zone>]) -> Vec<ForeseenLimit> {
     let settings = request.settings_held();
     let reaction = settings.limits.on_requests;

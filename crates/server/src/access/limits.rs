@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::access::{limit_conn, limit_req};
 use crate::exchange::request::Request;
 
-/// What the limits say.
+/// The decision of the limits about a request.
 pub enum LimitDecision {
     Pass,
     Reject(u16),
@@ -33,7 +33,7 @@ pub fn check(request: &mut Request) -> LimitDecision {
     }
 }
 
-/// Notes what the limits of the request's location would say, for an explanation of the request. As for
+/// Notes the foreseen decisions of the limits of the request's location, for an explanation. Like for
 /// visitors, the first location that has limits counts.
 pub fn foresee(request: &mut Request) {
     let configuration = request.configuration.clone();

@@ -1,5 +1,5 @@
-//! What may end a request before its content: addresses, passwords, other servers' word,
-//! limits.
+//! Checks that may end a request before its content: addresses, passwords, the answers of
+//! other servers, limits.
 
 pub mod allow_deny;
 pub mod auth_basic;

@@ -7,8 +7,8 @@ use site::RealIpHeader;
 use crate::exchange::request::Request;
 use server_base::forwarded_for::{is_trusted, walk};
 
-/// Takes the client's address from what a trusted proxy says. Does nothing
-/// once that has happened, so it may be called again in the final location.
+/// Takes the client's address from a trusted proxy's field. Does nothing once that has happened,
+/// so it may be called again in the final location.
 pub fn apply_real_ip(request: &mut Request) {
     let rules = &request.settings().real_ip;
     if rules.from.is_empty() {
@@ -39,7 +39,7 @@ pub fn apply_real_ip(request: &mut Request) {
     }
 }
 
-/// What a trusted proxy says of the request that it forwards (`trusted_proxy`).
+/// Scheme and host of the original request, as a trusted proxy forwards them (`trusted_proxy`).
 #[derive(Debug, PartialEq, Eq)]
 pub struct ForwardedFacts {
     pub scheme: &'static str,
@@ -47,8 +47,8 @@ pub struct ForwardedFacts {
     pub host: Option<Vec<u8>>,
 }
 
-/// The same for `request`; `None` where its peer is not trusted. Of several values the last
-/// counts: the proxy itself has added it.
+/// Returns the forwarded facts of `request`, or `None` if its peer is not trusted. The last of
+/// several values counts: the proxy itself has added it.
 pub fn forwarded(request: &Request) -> Option<ForwardedFacts> {
     let rules = &request.settings().real_ip;
     let peer = request.received.connection().peer.map(|peer| peer.ip());

@@ -69,9 +69,10 @@ fn is_referer_valid(
     Ok(false)
 }
 
-/// What follows the scheme; `None` for a value without a scheme ("blocked" by a firewall).
+/// Returns the part after the scheme; `None` for a value without a scheme ("blocked" by a
+/// firewall).
 fn without_scheme(referer: &[u8]) -> Option<&[u8]> {
-    // nginx's measure of what is too short to be a Referer.
+    // nginx's bound for the length of a Referer.
     if referer.len() < b"http://i.ru".len() {
         return None;
     }

@@ -2,8 +2,8 @@
 //! secret, and does it still hold?
 //! (<https://nginx.org/en/docs/http/ngx_http_secure_link_module.html>).
 //!
-//! The answer is the variable `$secure_link`; `if` decides what follows from it. Digests are
-//! compared in constant time, so that none can be found out byte by byte.
+//! The answer is the variable `$secure_link`; `if` decides the consequence. Digests are compared
+//! in constant time, so that none can be found out byte by byte.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;
@@ -25,7 +25,7 @@ pub const VARIABLES: Variables = &[
 
 /// A digest in base64url, with padding.
 const MAX_DIGEST_TEXT_BYTES: usize = 24;
-/// As lenient as nginx: bits and padding beyond the digest have no meaning.
+/// A decoder as lenient as nginx's: bits and padding beyond the digest have no meaning.
 const BASE64_URL: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new()
@@ -33,10 +33,10 @@ const BASE64_URL: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What a link says of itself: `DIGEST` or `DIGEST,EXPIRES`.
+/// The parts of a link's signature: `DIGEST` or `DIGEST,EXPIRES`.
 struct LinkParts<'a> {
     digest: &'a [u8],
-    /// As written, and in seconds.
+    /// The end of the link as text, and in seconds.
     expires: Option<(&'a [u8], i64)>,
 }
 
@@ -105,7 +105,7 @@ fn put_verdict(request: &mut Request, out: &mut Vec<u8>) -> bool {
     }
 }
 
-/// `$secure_link_expires`: the end of a link, as its address says it.
+/// `$secure_link_expires`: the end of a link, copied from its address.
 fn put_expires(request: &mut Request, out: &mut Vec<u8>) -> bool {
     let settings = request.settings_held();
     let Some(SecureLink::Signed { link, .. }) = settings.secure_link.as_deref() else {
@@ -121,7 +121,7 @@ fn put_expires(request: &mut Request, out: &mut Vec<u8>) -> bool {
     }
 }
 
-/// Of `/PREFIX/DIGEST/REST`, the rest, if the digest is the one of `REST` and the secret.
+/// Returns REST of `/PREFIX/DIGEST/REST`, if the digest is the one of REST and the secret.
 fn rest_of<'a>(target: &'a [u8], secret: &[u8]) -> Option<&'a [u8]> {
     let mut parts = target.strip_prefix(b"/")?.splitn(3, |&byte| byte == b'/');
     let (_, digest, rest) = (parts.next()?, parts.next()?, parts.next()?);

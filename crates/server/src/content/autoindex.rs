@@ -44,7 +44,7 @@ pub fn listing(request: &mut Request, directory: &Path) -> StageEnd {
     StageEnd::Reply(Box::new(Reply::new(200, media_type, out)))
 }
 
-/// What a directory comes to that cannot be read.
+/// Logs that a directory cannot be read, and returns the status to answer with.
 pub fn failed(request: &Request, directory: &Path, error: &io::Error) -> StageEnd {
     let (level, status) = match Errno::from_io_error(error) {
         Some(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => (LogLevel::Error, 404),

@@ -10,7 +10,7 @@ use crate::exchange::request::Request;
 /// The picture, as small as GIF allows it.
 const EMPTY_GIF: &[u8; 43] = b"GIF89a\x01\x00\x01\x00\x80\x01\x00\x00\x00\x00\xff\xff\xff\
     !\xf9\x04\x01\x00\x00\x01\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02L\x01\x00;";
-/// Its age, as nginx tells it: 28 September 1970.
+/// The modification time that nginx sends for it: 28 September 1970.
 const EMPTY_GIF_MODIFIED: i64 = 23_349_600;
 
 /// The picture.

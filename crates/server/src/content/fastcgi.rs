@@ -14,7 +14,7 @@ use crate::exchange::variable_table::Value::Made;
 use crate::exchange::variable_table::Variables;
 use crate::route::pattern;
 
-/// Tells PHP the mark of lines that name tags (`cache_tags ... stderr`).
+/// The param that passes PHP the mark of lines that name tags (`cache_tags ... stderr`).
 const TAG_MARK: &[u8] = b"MAYFLY_TAG_MARK";
 
 /// Params by which PHP-FPM is configured: no variable of a site has such a name.
@@ -84,7 +84,8 @@ pub fn params(
     }
     if exchange.litespeed {
         let announcement = litespeed::announcement(request.settings().esi.is_on());
-        // As it stands behind a server in front, and as LiteSpeed's own server has it.
+        // Both spellings: the one of a server behind a proxy, and that of LiteSpeed's own
+        // server.
         encoder.push(b"HTTP_X_LSCACHE", announcement);
         encoder.push(b"X-LSCACHE", announcement);
         if let Some(value) = purpose.vary_value {

@@ -4,8 +4,8 @@
 //! `ngx_http_index_module`, `ngx_http_gzip_static_module`). Statuses and log
 //! lines are nginx's.
 //!
-//! Files are opened and looked at by blocking calls, as nginx does: the system
-//! has what is asked for often in memory.
+//! Files are opened and looked at by blocking calls, as nginx does: the system keeps
+//! popular files in memory.
 
 #[cfg(test)]
 mod on_disk;
@@ -54,7 +54,7 @@ pub fn request_path(request: &mut Request) -> Vec<u8> {
     path
 }
 
-/// As [`request_path`]; `None` where an `alias` cannot say.
+/// Like [`request_path`]; `None` if an `alias` cannot map the path.
 pub fn mapped_path(request: &mut Request) -> Option<Vec<u8>> {
     is_mapped(request).then(|| request_path(request))
 }
@@ -74,7 +74,7 @@ fn is_mapped(request: &Request) -> bool {
     false
 }
 
-/// What of the request's path goes behind `root` or `alias`.
+/// Returns the part of the request's path that is appended to `root` or `alias`.
 fn below_root(request: &Request) -> &[u8] {
     let place = request.location();
     match request.settings().files.root {
@@ -116,7 +116,7 @@ fn extension(path: &[u8]) -> Option<&[u8]> {
     name.get(dot + 1..)
 }
 
-/// Answers with what is at the request's path.
+/// Answers with the file or folder at the request's path.
 pub fn serve(request: &mut Request) -> StageEnd {
     if !is_mapped(request) {
         return StageEnd::Status(500);
@@ -131,7 +131,7 @@ pub fn serve(request: &mut Request) -> StageEnd {
 /// A path with a slash at its end: an index file, a listing, or nothing.
 fn directory(request: &mut Request) -> StageEnd {
     let is_read = matches!(request.route.method, Method::Get | Method::Head);
-    // `PURGE /` and `BAN /` purge the page that the index makes; nginx says 405.
+    // `PURGE /` and `BAN /` purge the page that the index makes; nginx answers 405.
     let may_purge = matches!(request.route.method, Method::Purge | Method::Other);
     if !is_read && !may_purge && request.route.method != Method::Post {
         return StageEnd::Status(405);
@@ -307,7 +307,8 @@ const ASSETS: [&[u8]; 13] = [
     b"woff2", b"woff",
 ];
 
-/// Notes that a client loads what a page is shown with, where turns of clients are told apart.
+/// Notes that a client loads the parts of a page (styles, scripts, images), if the group
+/// serves clients in turn.
 fn mark_asset(request: &Request, path: &[u8]) {
     if let Some(clients) = request.configuration.live.groups.clients()
         && extension(path).is_some_and(|extension| ASSETS.contains(&extension))
@@ -362,7 +363,7 @@ fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Optio
         })
 }
 
-/// The file in `coding`. Without `varies` everybody gets it.
+/// The file in `coding`. Without `varies` every client gets it.
 fn precompressed_in(
     request: &mut Request,
     path: &[u8],
@@ -399,7 +400,7 @@ fn precompressed_in(
         return Some(not_regular(request, &path));
     }
     let mut reply = file_reply(request, &found);
-    // As in nginx, ranges are for the file itself.
+    // Like in nginx, ranges apply to the file itself.
     reply.head.form.accepts_ranges = false;
     reply.head.fields.append("Content-Encoding", coding.name());
     if says_vary {

@@ -21,7 +21,7 @@ impl ArrivingBody<Request> for FillingBody {
             match self.0.next_chunk().await {
                 Ok(Some(bytes)) => Ok(Some(bytes)),
                 Ok(None) => {
-                    // Its end says whether it was stored.
+                    // At its end it is known whether the response was stored.
                     match self.0.why_not_stored() {
                         Some(why) => request.cache.note_not_stored(why),
                         None => request.cache.note_stored(),

@@ -1,4 +1,4 @@
-//! Requests in memcached's terms: a key, and what its value is sent as
+//! Requests in memcached's terms: a key, and the media type of its value
 //! (<https://nginx.org/en/docs/http/ngx_http_memcached_module.html>).
 
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use crate::exchange::variable;
 use crate::log::error_log;
 use upstream_fetch::MemcachedRequest;
 
-/// What memcached is asked; the error is a status.
+/// Creates the request for memcached; an error is the status to answer with.
 pub fn upstream_request(
     request: &mut Request,
     memcached: &Memcached,

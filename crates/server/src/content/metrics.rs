@@ -36,7 +36,8 @@ pub fn handle(request: &mut Request) -> StageEnd {
     StageEnd::Reply(Box::new(reply))
 }
 
-/// What goes with it: it is kept nowhere, and no page of another site gets hold of it.
+/// Response fields of pages for the operator: they are not stored, and pages of other sites
+/// cannot read them.
 pub const FIELDS: &[(&str, &[u8])] = &[
     ("Cache-Control", b"no-store"),
     ("X-Content-Type-Options", b"nosniff"),
@@ -49,7 +50,7 @@ fn prefers_open_metrics(accept: &[u8]) -> bool {
     newer > 0 && newer >= weight(accept, b"text/plain")
 }
 
-/// The weight that `accept` gives this media type, in thousandths; 0 where it does not name it.
+/// The weight that `accept` gives this media type, in thousandths; 0 if it does not name it.
 fn weight(accept: &[u8], media_type: &[u8]) -> u16 {
     let ranges = accept.split(|&byte| byte == b',').filter_map(|range| {
         let mut parts = range.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
@@ -60,7 +61,7 @@ fn weight(accept: &[u8], media_type: &[u8]) -> u16 {
     ranges.max().unwrap_or(0)
 }
 
-/// `0.5` is 500; 0 for what is no weight.
+/// Parses a weight in thousandths: `0.5` is 500; 0 for any other text.
 fn thousandths(text: &[u8]) -> u16 {
     let text = std::str::from_utf8(text).unwrap_or_default();
     match text.parse::<f64>() {

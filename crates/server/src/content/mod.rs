@@ -88,7 +88,7 @@ fn handler(directive: &str) -> Option<fn(&mut Request) -> StageEnd> {
     }
 }
 
-/// The same, for as long as it takes.
+/// Makes the response, waiting for an upstream or the disk if need be.
 pub async fn make(request: &mut Request, client: &mut ClientSide) -> StageEnd {
     let configuration = request.configuration.clone();
     match begin(request, &configuration) {

@@ -1,5 +1,5 @@
-//! Who may use what is for the operator: `metrics`, `stub_status`, `dashboard`, `cache_purge_api` and
-//! `*_cache_purge`. This is the one place where that is decided.
+//! Decides who may use the operator's directives: `metrics`, `stub_status`, `dashboard`, `cache_purge_api`
+//! and `*_cache_purge`. No other module decides it.
 //!
 //! ```text
 //! a token                        ─► yes: no page of another site has it
@@ -9,8 +9,8 @@
 //! a Host that no server_name is  ─► no: a page of another site may have led its name here
 //! ```
 //!
-//! Lines around the location open nothing: a list of bad addresses for a whole site says nothing of
-//! who should see its numbers.
+//! The rules of enclosing blocks grant no access here: a list of bad addresses for a whole site does not
+//! decide who should see its numbers.
 
 use cache_decision::PurgeReach;
 use control::Refusal;
@@ -22,7 +22,7 @@ use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 
-/// What a request does behind the door.
+/// The effect of a request for one of these directives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// It is shown something.
@@ -76,7 +76,7 @@ pub fn refuses_look(request: &Request) -> Option<StageEnd> {
     Some(StageEnd::Status(403))
 }
 
-/// Why the client may not use this location without a token; `None`: it may.
+/// Returns why the client may not use this location without a token; `None`: it may.
 pub fn refuses(request: &Request, purpose: Purpose) -> Option<Stranger> {
     let initiator = request.initiator();
     if is_for_another_site(request, initiator, purpose) {
@@ -94,10 +94,10 @@ pub fn refuses(request: &Request, purpose: Purpose) -> Option<Stranger> {
     (may_be_rebound && !is_name_proven && !request.has_own_host()).then_some(Stranger::Misnamed)
 }
 
-/// What a purge may reach that `*_cache_purge` lets its client ask for.
+/// Returns which pages the client of a location with `*_cache_purge` may purge.
 ///
 /// # Errors
-/// Why it may not purge, whatever the directive says.
+/// The reason why it may not purge, even though the directive allows its address.
 pub fn purge_reach(request: &Request) -> Result<PurgeReach, Stranger> {
     let initiator = request.initiator();
     if is_for_another_site(request, initiator, Purpose::Change) {

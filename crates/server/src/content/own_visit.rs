@@ -1,5 +1,5 @@
-//! Which upstreams are asked for pages that the server asks itself for: none for what would not be
-//! stored, or would be stored as another page than the one that is meant.
+//! Decides which upstreams are asked for pages that the server fetches on its own account: none if
+//! the response would not be stored, or would be stored as another page than the one that is meant.
 
 use cache_decision::Action;
 use http_cache::{Forward, Reason};
@@ -12,10 +12,10 @@ use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::{NotAsked, Purpose};
 use crate::exchange::request::Request;
 
-/// What becomes of a request that no upstream is asked for: nothing. No error page is made of it.
+/// The end of a request for which no upstream is asked: it is dropped, without an error page.
 pub const NOT_ASKED: StageEnd = StageEnd::ClientGone;
 
-/// Is no upstream to be asked? Then it is noted why. `miss` is `None` where nothing is looked up.
+/// Is no upstream to be asked? Then it is noted why. `miss` is `None` if nothing is looked up.
 pub fn declines(request: &mut Request, miss: Option<&CacheMiss<'_>>) -> bool {
     let Some(visit) = &request.extras.own_visit else {
         return false;
@@ -55,7 +55,7 @@ pub fn note(extras: &mut Extras, why: NotAsked) {
     }
 }
 
-/// What the next visitor finds who asks as `request` did.
+/// The stored response that the next visitor would find with the same request.
 pub enum StoredState {
     Fresh,
     Stale,
@@ -63,7 +63,7 @@ pub enum StoredState {
     No(Reason),
 }
 
-/// Looks for what the request has had stored. Counts nowhere, and asks no upstream.
+/// Looks for the response that the request has had stored. Counts nowhere, and asks no upstream.
 pub fn stored(request: &mut Request) -> StoredState {
     let why = request.cache.reason.unwrap_or(Reason::Off);
     let configuration = request.configuration.clone();
@@ -78,7 +78,7 @@ pub fn stored(request: &mut Request) -> StoredState {
         (Action::ShowStale(..) | Action::Refresh(_), _) | (_, Some(Forward::Stale)) => {
             StoredState::Stale
         }
-        // Of what is not looked up, and of what is known to be another visitor's, the reason counts.
+        // For a miss, the reason of the lookup is reported: not looked up, or another visitor's.
         (_, Some(Forward::Miss)) => StoredState::No(outlook.decision.reason.unwrap_or(why)),
         _ => StoredState::No(why),
     }

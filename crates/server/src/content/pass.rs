@@ -53,7 +53,7 @@ use response::of_cache;
 
 pub use fetch_spec::take_body;
 
-/// What can be said of a request without waiting.
+/// A decision about a request that is made without waiting.
 pub enum PassDecision<'a> {
     Handled(StageEnd),
     UpstreamNeeded(UpstreamPlan<'a>),
@@ -65,8 +65,8 @@ pub enum PassDecision<'a> {
 pub enum UpstreamPlan<'a> {
     /// The cache has no part in it.
     Direct,
-    /// The request changes something: what is stored for the same target goes once the
-    /// upstream has agreed to it.
+    /// The request changes something: stored responses for the same target go once the upstream
+    /// has agreed to it.
     Invalidate(Invalidation<'a>),
     ThroughCache(Box<CacheMiss<'a>>),
 }

@@ -1,6 +1,6 @@
-//! Requests in HTTP's terms: where they go, their line, fields and framing, as
-//! `proxy_*` says; and the fields of responses that are written anew on their
-//! way back (`proxy_redirect`, `proxy_cookie_*`).
+//! Requests in HTTP's terms: their server, request line, fields and framing, following
+//! `proxy_*`; and the response fields that are rewritten on their way back
+//! (`proxy_redirect`, `proxy_cookie_*`).
 //!
 //! Whatever a client or a variable brings, a head is one request: line breaks
 //! become spaces, and the framing fields are those of the body that is sent.
@@ -251,7 +251,7 @@ pub fn passes_upgrade(request: &mut Request, proxy: &Proxy) -> bool {
         })
 }
 
-/// What the fields sent say of the connection.
+/// The connection options among the fields sent.
 // Large: three options of one list, of which any may be there.
 #[derive(Default)]
 struct ConnectionOptions {
@@ -287,7 +287,8 @@ fn put_set_fields(request: &mut Request, proxy: &Proxy, head: &mut Vec<u8>) -> C
     options
 }
 
-/// What the configuration sets itself goes before it.
+/// Adds the trace fields to the request, unless the configuration sets fields of these
+/// names.
 fn put_trace(proxy: &Proxy, trace: &TraceFields, head: &mut Vec<u8>) {
     for (name, value) in [
         ("traceparent", &trace.traceparent),
@@ -364,7 +365,7 @@ fn keep_on_one_line(head: &mut [u8], start: usize) {
     }
 }
 
-/// How the body is framed that the request comes with.
+/// Returns how the body is framed that the request comes with.
 fn framing(request: &Request, exchange: &Exchange) -> BodyFraming {
     if !exchange.pass_request_body {
         return BodyFraming::None;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `$slice_range` is the range of the slice being asked for; a configuration that names it in the
-//! request to the upstream gets 206, and what the client sees is made from one slice after the
+//! request to the upstream gets 206, and the client's response is made from one slice after the
 //! other. Each is an exchange of its own through the cache. A slice that does not fit the first
 //! (another ETag, another length, other bytes than requested) truncates the response: parts of two
 //! versions are never put together.
@@ -40,7 +40,7 @@ const MAX_SLICES_PER_TURN: u32 = 16;
 /// later requests. To remove this number of keys takes some milliseconds.
 const MAX_FORGOTTEN: usize = 4096;
 
-/// What content came to, whole where the location fetches it in slices.
+/// Gathers a whole response if the location fetches it in slices; otherwise returns `handled`.
 #[inline]
 pub fn in_slices(request: &mut Request, handled: StageEnd) -> StageEnd {
     match request.settings().slice_bytes {
@@ -66,7 +66,7 @@ fn gather(request: &mut Request, handled: StageEnd) -> StageEnd {
         Ok(found) => found,
         Err(why) => {
             error_log::request(request, LogLevel::Error, format_args!("{why}"));
-            // As nginx does: no status would be true of a response in parts.
+            // Like in nginx: no status would be true of a response in parts.
             return StageEnd::Close;
         }
     };
@@ -102,24 +102,24 @@ fn gather(request: &mut Request, handled: StageEnd) -> StageEnd {
 
 /// A response made of slices, the first of which has been asked for.
 pub struct Slices {
-    /// What each slice is asked for with.
+    /// The request that each slice is fetched with.
     asked: Box<Request>,
     size: u64,
     /// Length of the whole response.
     complete: u64,
     validator: Option<Bytes>,
-    /// What the client gets: first byte, byte after the last.
+    /// The range that the client receives: first byte, byte after the last.
     window: (u64, u64),
-    /// Where the next byte of the current slice is in the response.
+    /// The position of the current slice's next byte in the whole response.
     at: u64,
-    /// Where the current slice ends.
+    /// The end of the current slice in the whole response.
     slice_end: u64,
     current: Option<Box<dyn ArrivingBody<Request>>>,
     slices_of_turn: u32,
 }
 
 impl Slices {
-    /// The next bytes; `None` at the end of what the client asked for.
+    /// The next bytes; `None` at the end of the client's range.
     async fn next(&mut self) -> Result<Option<Bytes>, TruncatedBody> {
         let (start, end) = self.window;
         loop {
@@ -240,8 +240,7 @@ impl Slices {
     }
 }
 
-/// What says that slices are of one version: the ETag, or failing that the
-/// date of the last change.
+/// Returns the validator that all slices must share: the ETag, or else the date of the last change.
 fn validator(head: &ReplyHead) -> Option<Bytes> {
     let value = head.field("etag").or_else(|| head.field("last-modified"));
     value.map(Bytes::copy_from_slice)

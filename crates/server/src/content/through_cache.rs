@@ -1,5 +1,5 @@
-//! Requests that the cache has a say in: answer from memory, lead a fetch that
-//! everybody reads, follow one, or go alone.
+//! Requests that the cache has a say in: answer from memory, lead a fetch that all read, follow
+//! one, or go alone.
 //!
 //! ```text
 //! look_up ── fresh ────────────────────────────────► stored response
@@ -62,16 +62,16 @@ use crate::exchange::request::Request;
 use from_disk::ComingPage;
 use from_memory::reply_from_memory;
 
-/// What a request's lookup gave where no fresh response is at hand.
+/// The result of a lookup without a fresh response.
 #[derive(Default)]
 pub struct MissedLookup {
-    /// What memory has; `None` where the cache is bypassed.
+    /// The response in memory; `None` if the cache is bypassed.
     found: Option<NotFresh>,
-    /// What the zone keeps on disk and has to be waited for.
+    /// The page on disk that has to be read first.
     coming: Option<ComingPage>,
 }
 
-/// Looks for a fresh stored response; a request does so once. What there is instead travels to
+/// Looks for a fresh stored response; a request does so once. The result of a miss travels to
 /// the fetch.
 #[inline]
 pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Box<MissedLookup>> {
@@ -92,9 +92,9 @@ pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Box
 pub struct CacheMiss<'a> {
     pub plan: Plan<'a>,
     pub decision: Decision,
-    /// What [`look_up`] found, and what may stand in for a response.
+    /// The result of [`look_up`], and what may stand in for a response.
     found: Option<(NotFresh, StandIn)>,
-    /// What is waited for first.
+    /// The page on disk that is read first.
     coming: Option<ComingPage>,
 }
 

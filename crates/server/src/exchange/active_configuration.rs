@@ -23,11 +23,12 @@ pub struct ActiveConfiguration {
     pub serial: u64,
     pub site: Site,
     pub locations: CompiledLocations,
-    /// Of each server, where its `.htaccess` files are.
+    /// The location of each server's `.htaccess` files.
     pub htaccess: Vec<Option<HtaccessSite>>,
     /// Some location has `cache_refill on`.
     pub refills: bool,
-    /// A request may have to go past what is stored: nodes share purges, or pages are learned.
+    /// A request may have to go past the stored responses: nodes share purges, or pages are
+    /// learned.
     pub may_forbid_stored: bool,
     pub live: LiveState,
     /// Made from the site's `charset_map` tables.
@@ -38,12 +39,12 @@ pub struct ActiveConfiguration {
     /// By [`site::ServerTlsId`].
     pub server_tls: Vec<ServerTlsInForce>,
     pub quic_keys: QuicKeys,
-    /// Those of clients, whatever configuration they began under.
+    /// The connections of clients, whatever configuration they began under.
     pub connections: Arc<Connections>,
 }
 
 impl ActiveConfiguration {
-    /// Makes a site ready, carrying over from `previous` what stays the same.
+    /// Makes a site ready, carrying over unchanged parts from `previous`.
     ///
     /// # Errors
     /// The site cannot be served.
@@ -104,7 +105,7 @@ fn refills(site: &Site) -> bool {
         .any(|rules| rules.refill)
 }
 
-/// Removes what an earlier process has left of clients' bodies.
+/// Removes bodies of clients that an earlier process has left.
 fn sweep_bodies(site: &Site) {
     let locations = site.http.servers.iter().flat_map(|it| &it.locations);
     let cleaned = locations

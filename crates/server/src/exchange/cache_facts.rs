@@ -1,4 +1,4 @@
-//! What the cache knows of a request, and did with it: for stages, variables and logs.
+//! The cache's facts about a request and its actions, for stages, variables and logs.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct CacheFacts {
     /// Age of the stored response in seconds.
     pub age: Option<u64>,
     pub last_modified: Option<Bytes>,
-    /// What the answer from memory spared an upstream, in microseconds.
+    /// The upstream's time that the answer from memory saved, in microseconds.
     pub spared_micros: u64,
     /// Why the cache had no part in the response, or could not keep it.
     pub reason: Option<Reason>,
@@ -49,7 +49,7 @@ impl CacheFacts {
         }
     }
 
-    /// Notes what was decided about the request.
+    /// Notes the decision about the request.
     pub fn note_decision(&mut self, decision: &Decision) {
         if let Some(forward) = decision.forward {
             self.outcome = Some(Outcome::forwarded(forward));
@@ -63,8 +63,8 @@ impl CacheFacts {
         self.reason.filter(|why| *why == Reason::LostLease)
     }
 
-    /// The response is not kept. Where the request went past the cache, that is the reason: no
-    /// response would have been looked up.
+    /// Notes why the response is not stored. If the request went past the cache, that remains the reason:
+    /// no response would have been looked up.
     pub fn note_not_stored(&mut self, why: Reason) {
         let is_past = |why: Reason| why.decided_by() == DecidedBy::Request;
         if !self.reason.is_some_and(is_past) {
@@ -72,7 +72,7 @@ impl CacheFacts {
         }
     }
 
-    /// Its head lets the response be stored: what was known of the one before is over.
+    /// Its head lets the response be stored: facts of the response before it are dropped.
     pub fn note_storing(&mut self) {
         self.forget(DecidedBy::Response);
         // It was fetched for this request.

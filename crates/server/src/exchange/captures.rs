@@ -1,7 +1,7 @@
-//! What patterns leave with a request: the groups of the last one that matched, and whether
-//! one has given up.
+//! Results of pattern matching that are kept with a request: the groups of the last pattern
+//! that matched, and whether one has given up.
 
-/// What became of patterns that gave up on a request.
+/// The handling of patterns that gave up on a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Failures {
     #[default]
@@ -14,7 +14,7 @@ pub enum Failures {
     FoundAgain,
 }
 
-/// What `$1` to `$9` stand for: groups of the last pattern that matched.
+/// The values of `$1` to `$9`: groups of the last pattern that matched.
 #[derive(Debug, Clone, Default)]
 pub struct Captures {
     subject: Vec<u8>,
@@ -47,7 +47,7 @@ impl Captures {
         &self.subject
     }
 
-    /// Where the groups are in it, the whole match first.
+    /// Returns the positions of the groups in the subject, the whole match first.
     pub fn ranges(&self) -> &[Option<(usize, usize)>] {
         &self.groups
     }

@@ -1,6 +1,6 @@
-//! The locations of a configuration as requests meet them: the settings of all of
-//! them in one table, and beside each what its settings leave out. Most use little
-//! of what there is; so a request asks once, and pays for what is used.
+//! The locations of a configuration as requests meet them: the settings of all of them in one
+//! table, and beside each the features that it does not use. Most locations use few features; so a
+//! request checks once, and pays only for those in use.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ pub struct CompiledLocation {
     /// Responses leave as they are, but for a content coding: no fields are added, no
     /// body put together.
     pub adds_nothing: bool,
-    /// What bodies may be compressed with, in the order of preference. `None`: they leave in the
-    /// content coding that they came in.
+    /// The codings that bodies may be compressed with, in the order of preference. `None`: they
+    /// leave in the content coding that they came in.
     pub recoding: Option<[Option<Coding>; 3]>,
     /// Bodies may be slowed down.
     pub is_paced: bool,
     pub server_line: ServerLine,
-    /// With `cache_shared`: what tells the location in cache keys from others that the same
-    /// URL may lead to. Empty where the URL alone leads to it.
+    /// With `cache_shared`: the part of cache keys that separates this location from others that the
+    /// same URL may lead to. Empty if the URL alone leads to it.
     pub name_in_key: Box<[u8]>,
 }
 
-/// What stands before the content of a location.
+/// The stages that run before the content of a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BeforeContent {
     /// Nothing: no limits, access rules, `try_files`,
@@ -51,14 +51,14 @@ pub enum ServerLine {
 
 /// All locations of all servers.
 pub struct CompiledLocations {
-    /// Of each server, where its locations begin.
+    /// The index of each server's first location.
     first: Vec<usize>,
     locations: Vec<CompiledLocation>,
-    /// Of each listener, whether whatever comes to it is for its default server.
+    /// For each listener: do all its requests go to its default server?
     has_one_server: Vec<bool>,
 }
 
-/// Where a location stands in [`CompiledLocations`].
+/// The index of a location in [`CompiledLocations`].
 #[derive(Debug, Clone, Copy)]
 pub struct CompiledLocationId(usize);
 
@@ -93,7 +93,8 @@ impl CompiledLocations {
     }
 }
 
-/// What cache keys say of each location of a server ([`CompiledLocation::name_in_key`]).
+/// Returns the part of cache keys for each location of a server
+/// ([`CompiledLocation::name_in_key`]).
 ///
 /// Which server a request comes to depends on the address that it is sent to, beside the
 /// host. Named locations and those of `if` are reached on conditions that anything of a

@@ -24,7 +24,7 @@ impl ConfigurationHandle {
         ConfigurationHandle(Arc::new(Line(configuration)))
     }
 
-    /// What all threads share.
+    /// The configuration that all threads share.
     pub fn shared(&self) -> &Arc<ActiveConfiguration> {
         &self.0.0
     }

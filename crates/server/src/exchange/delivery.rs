@@ -1,5 +1,5 @@
-//! How a request is answered: the response once it is known, what of it has been sent, and what
-//! stages have said of how to send it.
+//! The answer to a request: the response once it is known, how much of it has been sent, and the
+//! stages' decisions on how to send it.
 
 use transport::outbound::SentHead;
 
@@ -11,7 +11,7 @@ pub struct Delivery {
     /// The response once its head is known: `$sent_http_*`, `$status`. Its body
     /// is on its way.
     pub reply: Option<Box<Reply>>,
-    /// What its head says of the connection.
+    /// The connection facts of the head that was sent.
     pub sent_head: Option<SentHead>,
     pub status: u16,
     pub bytes_sent: u64,

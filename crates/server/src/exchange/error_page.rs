@@ -1,6 +1,6 @@
 //! How far a request has got with error pages (`error_page`).
 
-/// What became of error pages so far.
+/// The error pages that were tried so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ErrorPage {
     /// None was tried.
@@ -10,11 +10,10 @@ pub enum ErrorPage {
     Tried {
         /// The status that it is a page for.
         error: u16,
-        /// The status that the answer carries whatever the page says
-        /// (`error_page ... =CODE`).
+        /// The status of the answer, in place of the page's own (`error_page ... =CODE`).
         forced: Option<u16>,
-        /// No other is tried, whatever the location of this one says: the location of the error has
-        /// `recursive_error_pages off`.
+        /// No other page is tried, whatever the location of this page sets: the location of the error
+        /// has `recursive_error_pages off`.
         is_last: bool,
     },
 }
@@ -33,7 +32,7 @@ impl ErrorPage {
         }
     }
 
-    /// The status that the answer carries whatever its page says.
+    /// The status of the answer, in place of the page's own.
     pub fn forced_status(self) -> Option<u16> {
         match self {
             ErrorPage::Untried => None,
@@ -41,7 +40,7 @@ impl ErrorPage {
         }
     }
 
-    /// From here on the answer carries the status that it comes with.
+    /// Lets the answer carry its own status from here on.
     pub fn stop_forcing(&mut self) {
         if let ErrorPage::Tried { forced, .. } = self {
             *forced = None;

@@ -1,6 +1,6 @@
-//! What a request has only where the configuration, or what an upstream said, goes
-//! beyond the usual: captures, values that were set, limits, fields that are carried
-//! along. Most have nothing of it, and pay for a pointer.
+//! State that a request has only if the configuration, or an upstream's response, needs more than
+//! usual: captures, values that were set, limits, fields that are carried along. Most requests have
+//! none of it, and pay for a pointer.
 
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -22,7 +22,8 @@ use server_base::random;
 #[derive(Default)]
 pub struct Extras(Option<Box<Extra>>);
 
-/// Values by the numbers of what they belong to; `None`: not set. As many as have been put.
+/// Values by the number of their map, geo or slot; `None`: not set. It grows to the highest number
+/// that was set.
 pub type Values = Vec<Option<Vec<u8>>>;
 
 #[derive(Default)]
@@ -32,11 +33,11 @@ pub struct Extra {
     pub carried: CarriedToResponse,
     pub fragments: FragmentFacts,
     pub request_id: Option<[u8; 16]>,
-    /// What `userid` knows and gives.
+    /// The identifiers of `userid`.
     pub user_ids: Option<UserIds>,
     pub remote_user: Option<Vec<u8>>,
     pub path_info: Option<PathInfo>,
-    /// What a `proxy_pass` with variables leads to.
+    /// The URL that a `proxy_pass` with variables leads to.
     pub proxy_url: Option<Box<ProxyUrl>>,
     pub turn: RequestTurn,
     /// The server asks itself.
@@ -45,7 +46,7 @@ pub struct Extra {
     pub refresh: Option<tokio::task::JoinHandle<()>>,
     /// The trace that it belongs to.
     pub tracing: Option<Box<Tracing>>,
-    /// Where to note what the response says of sharing.
+    /// The place to note the response's sharing policy in.
     pub sharing_note: Option<Box<SharingNote>>,
     /// `post_action`: a request is made when the response has been sent.
     pub has_post_action: bool,
@@ -54,9 +55,9 @@ pub struct Extra {
 /// The identifiers of a client that has, or gets, the cookie of `userid`.
 #[derive(Debug, Clone, Copy)]
 pub struct UserIds {
-    /// Of the request's cookie.
+    /// The identifier in the request's cookie.
     pub got: Option<[u8; 16]>,
-    /// Of the cookie that the response sets.
+    /// The identifier in the cookie that the response sets.
     pub given: Option<[u8; 16]>,
 }
 
@@ -70,14 +71,14 @@ pub struct RequestValues {
     pub slots: Values,
     /// Results of maps, remembered for the request.
     pub maps: Values,
-    /// Likewise of `geo` and `split_clients`.
+    /// Results of `geo` and `split_clients`, remembered for the request.
     pub geo: Values,
     pub splits: Values,
-    /// What `.htaccess` files set for scripts.
+    /// Variables that `.htaccess` files set for scripts.
     pub of_script: Vec<(String, Vec<u8>)>,
 }
 
-/// What `limit_req` and `limit_conn` did.
+/// The results of `limit_req` and `limit_conn`.
 #[derive(Default)]
 pub struct LimitNotes {
     pub req_status: &'static str,
@@ -86,7 +87,7 @@ pub struct LimitNotes {
     pub guards: Vec<Guard>,
 }
 
-/// What goes to the response from before it.
+/// Facts from earlier stages for the response.
 #[derive(Default)]
 pub struct CarriedToResponse {
     /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
@@ -98,16 +99,16 @@ pub struct CarriedToResponse {
     /// Text of the `Server` field, where it is configured with variables.
     pub server_text: Option<Vec<u8>>,
     pub accel_charset: Option<Vec<u8>>,
-    /// What `.htaccess` files say of the response to this request.
+    /// The rules of `.htaccess` files for the response to this request.
     pub rules: Option<Box<htaccess::ResponseRules>>,
 }
 
-/// What a page of fragments, or a part of one, has.
+/// The state of a page of fragments, or of a part of one.
 #[derive(Default)]
 pub struct FragmentFacts {
-    /// What commands have set.
+    /// Variables that SSI commands have set.
     pub ssi: Option<SharedSsiValues>,
-    /// What page and parts may cost together.
+    /// The budget that the page and its parts share.
     pub budget: Option<Arc<PageBudget>>,
     /// Its turn to ask an upstream.
     pub turn: Option<FetchTurn>,
@@ -121,7 +122,7 @@ pub struct PathInfo {
     pub info: Vec<u8>,
 }
 
-/// What a `proxy_pass` with variables came to for one request.
+/// The target of a `proxy_pass` with variables for one request.
 #[derive(Debug, Clone, Default)]
 pub struct ProxyUrl {
     /// Name of a group or `HOST:PORT` or `unix:PATH`.
@@ -132,7 +133,8 @@ pub struct ProxyUrl {
     pub uri: Option<Vec<u8>>,
 }
 
-/// What the commands of a page with server side includes set; parts share it with the page.
+/// Variables set by the commands of a page with server side includes; parts share them with the
+/// page.
 #[derive(Debug, Default)]
 pub struct SsiValues {
     variables: HashMap<Vec<u8>, Vec<u8>>,
@@ -150,7 +152,7 @@ impl SsiValues {
         self.variables.get(name)
     }
 
-    /// Sets a variable; false where there is no room for it.
+    /// Sets a variable; false if there is no room for it.
     pub fn set(&mut self, name: &[u8], value: Vec<u8>) -> bool {
         let before = self
             .variables
@@ -227,7 +229,7 @@ impl DerefMut for Extras {
 }
 
 impl Extras {
-    /// The same, where there is something: for what may be taken away.
+    /// Returns the state if there is any, for callers that only remove from it.
     pub fn given(&mut self) -> Option<&mut Extra> {
         self.0.as_deref_mut()
     }
@@ -255,7 +257,7 @@ impl Extras {
         }
     }
 
-    /// What a request for the same resource made by the server itself begins with.
+    /// Returns the initial state of a request that the server makes itself for the same resource.
     pub fn inherited(&self) -> Extras {
         Extras(self.0.as_ref().map(|own| {
             Box::new(Extra {

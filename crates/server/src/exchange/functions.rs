@@ -1,5 +1,5 @@
-//! What lower floors call of those above them: plain functions in tables that are put
-//! together at the top of the crate. A process has one of each.
+//! Functions that lower modules call in modules above them: plain functions in tables
+//! that are put together at the top of the crate. A process has one of each.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -17,9 +17,9 @@ pub struct Functions {
     pub variables: VariableTable,
     /// Serves a request that the server makes itself.
     pub serve: Serve,
-    /// Shows what is stored.
+    /// Shows stored responses.
     pub looking: StoreFunctions,
-    /// Fetches the most wanted of what a purge has hit in a zone.
+    /// Fetches the most wanted of the pages that a purge has hit in a zone.
     pub refill: fn(&Arc<ActiveConfiguration>, &Arc<Zone>, MostWanted),
     /// Writes the access log's lines about a request that has ended.
     pub log_access: fn(&mut Request),
@@ -39,22 +39,22 @@ pub fn set_table(table: &'static Functions) {
     TABLE.get_or_init(|| table);
 }
 
-/// A look at what is stored, as the control socket gives it.
+/// Functions that look into the store, in the terms of the control socket.
 pub struct StoreFunctions {
     pub search: Search,
     pub entry: fn(&ActiveConfiguration, &EntryRequest) -> Result<Entry, Refusal>,
-    /// What is stored under this id.
+    /// Returns the identity of the response stored under this id.
     pub stored: fn(&ActiveConfiguration, &EntryRequest) -> Result<StoredIdentity, Refusal>,
 }
 
-/// By what a stored response is purged.
+/// The identity by which a stored response is purged.
 pub struct StoredIdentity {
     /// The name of its zone.
     pub zone: String,
     pub key: Box<[u8]>,
-    /// Host, path and arguments, as they are; `None` where it has none.
+    /// Host, path and arguments, as they are; `None` if it has none.
     pub address: Option<Vec<u8>>,
-    /// The same as people are shown it.
+    /// Host, path and arguments, as people are shown them.
     pub shown: String,
 }
 

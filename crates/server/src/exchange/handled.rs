@@ -1,15 +1,15 @@
-//! What a stage of a request's way comes to, where it ends that way or bends it.
+//! The result of a stage that ends a request's way or redirects it.
 
 use http_semantics::Fields;
 
 use crate::exchange::reply::Reply;
 
-/// What a stage came to.
+/// The result of a stage that ends a round.
 pub enum StageEnd {
     Reply(Box<Reply>),
     /// No content, only a status: an error page or the built-in one.
     Status(u16),
-    /// Likewise, with fields that go along (`WWW-Authenticate`, `Retry-After`).
+    /// Like `Status`, with fields that go along (`WWW-Authenticate`, `Retry-After`).
     StatusWith(u16, Fields),
     /// Start over with another path.
     Redirect {

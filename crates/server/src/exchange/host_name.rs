@@ -1,14 +1,14 @@
-//! The host of a request, remembered from one request of a connection to the next with what
-//! was found out about it.
+//! The host of a request, remembered from one request of a connection to the next with the
+//! results of parsing it.
 
 use site::ServerId;
 
 /// The host that a request is for. Most requests of a connection name the one that the
-/// request before them did: it is handed on, so that what it comes to need not be found
-/// out again. Reads as the name without port, in lower case.
+/// request before them did: it is handed on, so that it need not be parsed again.
+/// Dereferences to the name without port, in lower case.
 #[derive(Debug, Clone, Default)]
 pub struct HostName {
-    /// In lower case; empty where the client named none.
+    /// The received text in lower case; empty if the client named no host.
     received: Vec<u8>,
     name_len: usize,
     port: Option<u16>,
@@ -16,11 +16,11 @@ pub struct HostName {
     server: Option<(u64, ServerId)>,
 }
 
-/// As long as a name of the DNS may be (RFC 1035 §2.3.4).
+/// The longest name of the DNS (RFC 1035 §2.3.4).
 const MOST_KEPT_HOST_BYTES: usize = 255;
 
 impl HostName {
-    /// `host` is what `received` says.
+    /// Sets the name from a field; `host` is the parsed `received`.
     pub fn set(&mut self, received: &[u8], host: &http_semantics::Host<'_>) {
         self.received.clear();
         self.received.extend_from_slice(received);
@@ -30,7 +30,7 @@ impl HostName {
         self.server = None;
     }
 
-    /// Is this what `field` says, by its very bytes?
+    /// Does the name come from `field`, byte by byte?
     pub fn is_named_by(&self, field: &[u8]) -> bool {
         !field.is_empty() && self.received == field
     }
@@ -39,8 +39,8 @@ impl HostName {
         self.port
     }
 
-    /// For the next request of the connection; nothing that is longer than names are, so
-    /// that a connection at rest stays small.
+    /// Hands the name on to the next request of the connection; a text longer than names is
+    /// dropped, so that a connection at rest stays small.
     pub fn hand_on(&mut self) -> HostName {
         match self.received.capacity() <= MOST_KEPT_HOST_BYTES {
             true => std::mem::take(self),

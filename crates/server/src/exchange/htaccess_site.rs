@@ -1,11 +1,11 @@
-//! Where the `.htaccess` files of a server are: the folders that its paths stand for.
+//! The location of a server's `.htaccess` files: the folders that its paths stand for.
 
 use std::sync::Arc;
 
 use htaccess::{Mount, ServerRules};
 use site::{Content, Root, Server, Site};
 
-/// Of a server with `htaccess on` or `apache_rules`: where its files are.
+/// The files of a server with `htaccess on` or `apache_rules`.
 #[derive(Debug, Default)]
 pub struct HtaccessSite {
     /// The folder of the whole site last.
@@ -20,7 +20,8 @@ pub struct HtaccessSite {
     pub lists_folders: bool,
 }
 
-/// Those of all servers; `None` for a server that does not obey such files.
+/// Returns the location of all servers' files; `None` for a server that does not obey
+/// such files.
 pub fn sites(site: &Site) -> Vec<Option<HtaccessSite>> {
     site.http.servers.iter().map(HtaccessSite::of).collect()
 }
@@ -62,7 +63,7 @@ impl HtaccessSite {
     }
 }
 
-/// The folder that a prefix stands for; `None` where variables say so.
+/// The folder that a prefix stands for; `None` if variables say so.
 fn mount(prefix: &[u8], root: &Root) -> Option<Mount> {
     let trimmed = |path: &[u8]| path.strip_suffix(b"/").unwrap_or(path).to_vec();
     let folder = match root {

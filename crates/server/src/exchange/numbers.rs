@@ -99,7 +99,7 @@ pub fn pages(configuration: &ActiveConfiguration) -> Pages {
     pages
 }
 
-/// Who uses the upstreams that tell turns apart.
+/// Returns the clients of upstreams that serve clients in turn.
 fn clients(configuration: &ActiveConfiguration) -> Vec<TopEntry> {
     let now = clock::now();
     let mut clients = Vec::new();
@@ -313,7 +313,7 @@ fn of_group(snapshot: &mut Snapshot, group: &Group) {
     snapshot.put_distribution(Number::UpstreamHeadDuration, &[name], &counts.heads());
 }
 
-/// How many requests more a server would take.
+/// Returns how many requests more a server would take.
 fn room(server: &ServerSnapshot) -> usize {
     match (server.standing, server.max_conns) {
         (Standing::Ready, Some(most)) => most.saturating_sub(server.in_flight),
@@ -332,7 +332,7 @@ fn word(standing: Standing) -> &'static str {
     }
 }
 
-/// Memory of this process; 0 where the system does not tell.
+/// Memory of this process; 0 if the system does not tell.
 fn resident_bytes() -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! Where a request comes from: from this machine or not, for whom, and under which of its names.
+//! The origin of a request: from this machine or not, for whom, and under which of its names.
 //! `content/own_machine.rs` decides by it.
 
 use std::net::{IpAddr, SocketAddr};
@@ -12,8 +12,9 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::Request;
 
 impl Request {
-    /// Was it made on this machine, by a client that speaks for itself? A proxy on this machine says
-    /// for whom it asks. Fields that were left out because of their names may have said so.
+    /// Was it made on this machine, by a client that speaks for itself? A proxy on this machine names
+    /// its client in a field. Fields that were left out because of their names may have been such
+    /// fields.
     pub fn is_made_here(&self) -> bool {
         let facts = self.received.connection();
         let is_peer_here = match (facts.peer, &facts.local) {
@@ -44,7 +45,7 @@ impl Request {
             }
     }
 
-    /// On whose behalf the client sent it, by its fields.
+    /// Returns on whose behalf the client sent it, by its fields.
     pub fn initiator(&self) -> Initiator {
         Initiator::of(
             self.received.head().view(),
@@ -54,8 +55,8 @@ impl Request {
     }
 
     /// Is the host one that leads here by right? A foreign page may have a name that leads to this
-    /// machine when the browser asks for it a second time (DNS rebinding). What it loads then has that
-    /// name as its host. Names of other servers do not count: these may be of other people.
+    /// machine when the browser asks for it a second time (DNS rebinding). Its requests then have that
+    /// name as their host. Names of other servers do not count: these may be of other people.
     pub fn has_own_host(&self) -> bool {
         let host: &[u8] = self.received.host();
         if host.is_empty() || host == b"localhost" || host.ends_with(b".localhost") {

@@ -1,6 +1,6 @@
-//! Pages that the server asks itself for, in the name of no visitor, so that those who come next find
-//! them stored. Such a request goes through all stages like that of a visitor who has never been here,
-//! but for the limits on requests, and asks no upstream for what would not be stored.
+//! Pages that the server asks itself for, in the name of no visitor, so that those who come next find them
+//! stored. Such a request goes through all stages like that of a visitor who has never been here, but for
+//! the limits on requests, and asks no upstream if the response would not be stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use http_cache::{Reason, WantedResponse};
 pub struct OwnVisit {
     pub purpose: Purpose,
     pub not_asked: Option<NotAsked>,
-    /// What limits would say, where an explanation wants that.
+    /// The foreseen decisions of limits, for an explanation.
     pub limits: Vec<ForeseenLimit>,
 }
 
-/// What `limit_conn` or `limit_req` would say to a request at this moment.
+/// The decision that `limit_conn` or `limit_req` would make about a request at this moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeseenLimit {
     pub directive: &'static str,
@@ -25,7 +25,7 @@ pub struct ForeseenLimit {
     pub is_dry_run: bool,
 }
 
-/// What a limit says to a request.
+/// The verdict of a limit about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitVerdict {
     Pass,
@@ -34,22 +34,22 @@ pub enum LimitVerdict {
     Refuse(u16),
 }
 
-/// What a visit is for.
+/// The purpose of a request that the server makes itself.
 #[derive(Clone)]
 pub enum Purpose {
     /// Store the page.
     Warm,
     /// Store again a page that a purge has hit. Nothing else is fetched.
     Refill(Arc<WantedResponse>),
-    /// Read what the page says, whether or not it can be stored.
+    /// Read the content of the page, whether or not it can be stored.
     Read,
-    /// Make a page again that is stored, past what is stored, for what is learned of it (`cache_learn`).
+    /// Make a stored page again, past the stored copy, to compare its learned inputs (`cache_learn`).
     Audit,
-    /// Tell what would become of the request; no upstream is asked.
+    /// Explain the request; no upstream is asked.
     Explain,
-    /// The same, and the upstream is asked as for a visitor.
+    /// Explain the request, and ask the upstream as for a visitor.
     Ask,
-    /// Find out what the page depends on: the upstream is asked with the request as it is, past the cache.
+    /// Find out the page's dependencies: the upstream is asked with the request as it is, past the cache.
     Try,
 }
 
@@ -62,8 +62,8 @@ pub enum NotAsked {
     NotKept(Reason),
     /// No content was wanted.
     Dry,
-    /// It would be stored, but not in the place of what the purge has hit; or purged pages are not
-    /// fetched again here.
+    /// It would be stored, but not in the place of the purged page; or purged pages are not fetched again
+    /// here.
     OtherPage,
 }
 

@@ -1,5 +1,5 @@
-//! What the fragments of a page may cost: one budget for a page, whatever the language (ESI, SSI) and the
-//! depth of its parts. The outermost request makes it, and the requests that are made within share it
+//! The budget for the fragments of a page: one budget for a page, whatever the language (ESI, SSI) and
+//! the depth of its parts. The outermost request makes it, and the requests that are made within share it
 //! ([`Extras::inherited`](super::extras::Extras::inherited)).
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A fetch has its turn while an upstream works for it, and at no other time: never while it waits for
-//! another part of the page to be sent. So turns come back whatever includes what.
+//! another part of the page to be sent. So turns come back whichever parts include each other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,13 +25,12 @@ pub const MAX_FRAGMENTS_PER_TURN: u32 = 16;
 /// Tags and pieces of text likewise: a tag that asks for a fragment in vain takes most, almost one
 /// microsecond.
 const MAX_TOKENS_PER_TURN: u32 = 64;
-/// Fetches under way for one page where it is not known what its servers take at once: enough for a
-/// page's parts.
+/// Fetches under way for one page if the capacity of its servers is not known: enough for a page's parts.
 const MAX_FETCHES_AT_ONCE: usize = 16;
 /// Lines in the error log about one page and its parts, beside one for each bound that it has met.
 pub const MAX_LINES: u32 = 20;
 
-/// What bounds a page.
+/// The bounds of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     Includes,
@@ -46,11 +45,11 @@ impl Bound {
     const COUNT: usize = 5;
 }
 
-/// What the fragments of a page may cost together.
+/// The budget that the fragments of a page share.
 pub struct PageBudget {
     limits: FragmentLimits,
     max_includes: u32,
-    /// The directive that says so.
+    /// The directive that sets `max_includes`.
     includes_directive: &'static str,
     spent: Mutex<SpentBudget>,
     fetch_has_ended: Notify,
@@ -65,7 +64,7 @@ struct SpentBudget {
     waiting_since: Option<Instant>,
     fetches_under_way: usize,
     lines: u32,
-    /// By bound: it was met, and told.
+    /// For each bound: it was met, and logged.
     is_told: [bool; Bound::COUNT],
     fragments_of_turn: u32,
     tokens_of_turn: u32,
@@ -75,13 +74,13 @@ struct SpentBudget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogLine {
     Written,
-    /// It is the last one, and says so.
+    /// The last line, which mentions that no more follow.
     Last,
     LeftOut,
 }
 
 impl PageBudget {
-    /// `includes`: how many, and the directive that says so.
+    /// Creates a budget. `includes`: the maximal number, and the directive that sets it.
     pub fn new(limits: FragmentLimits, includes: (u32, &'static str)) -> PageBudget {
         PageBudget {
             limits,
@@ -108,7 +107,7 @@ impl PageBudget {
         Ok(())
     }
 
-    /// How many fragments have begun.
+    /// Returns how many fragments have begun.
     #[cfg(test)]
     pub fn includes(&self) -> u32 {
         self.spent.lock().includes
@@ -160,7 +159,7 @@ impl PageBudget {
         }
     }
 
-    /// Until when the page waits for its fragments, if it waits from here on.
+    /// Returns the time until which the page waits for its fragments, if it waits from here on.
     pub fn deadline(&self) -> Instant {
         let spent = self.spent.lock();
         let since = spent.waiting_since.unwrap_or_else(Instant::now);
@@ -203,7 +202,7 @@ impl PageBudget {
         }
     }
 
-    /// The same before a tag is run or a piece of text let through.
+    /// Gives up the thread from time to time, before a tag is run or a piece of text let through.
     pub async fn before_token(&self) {
         let is_over = {
             let mut spent = self.spent.lock();

@@ -1,6 +1,6 @@
-//! What was received of a request: its connection, its head, and what trusted proxies say of both.
-//! The stages read it; only `service` and the addresses of trusted proxies complete it
-//! before they begin. A request that the server makes itself gets one of its own.
+//! A received request: its connection, its head, and the facts about both that trusted proxies
+//! send. The stages read it; only `service` and the addresses of trusted proxies complete it before
+//! they begin. A request that the server makes itself gets one of its own.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use transport::spare_fields;
 use crate::exchange::host_name::HostName;
 use server_base::sampling::Sample;
 
-/// A head with what is known of how it came.
+/// A request head with the facts of its connection.
 pub struct ReceivedRequest {
     connection: Arc<ConnectionFacts>,
     head: RequestHead,
-    /// Host without port, lower case; empty where the client named none.
+    /// Host without port, lower case; empty if the client named none.
     host: HostName,
-    /// `http` or `https`: that of the connection, or what a trusted proxy says.
+    /// `http` or `https`: the scheme of the connection, or the one that a trusted proxy sends.
     scheme: &'static str,
-    /// Client address: the peer's, or what a trusted proxy says.
+    /// The client's address: the peer's, or the one that a trusted proxy sends.
     client: Option<SocketAddr>,
     /// Unix milliseconds of the first byte.
     started_at: u64,
@@ -35,7 +35,7 @@ pub struct ReceivedRequest {
 }
 
 impl ReceivedRequest {
-    /// What a transport has received.
+    /// Creates a request from the head that a transport has received.
     #[inline(always)]
     pub fn new(received: ReceivedHead, sample: Option<Sample>) -> ReceivedRequest {
         let ReceivedHead {
@@ -82,7 +82,7 @@ impl ReceivedRequest {
         }
     }
 
-    /// The same from another client.
+    /// Replaces the client's address.
     pub fn set_client(&mut self, client: Option<SocketAddr>) {
         self.client = client;
     }
@@ -95,8 +95,8 @@ impl ReceivedRequest {
         &self.head
     }
 
-    /// Path and query as the client sent them: `$request_uri`. Of a target with
-    /// scheme and authority (RFC 9112 §3.2.2) what follows these, as in nginx.
+    /// Returns path and query as the client sent them: `$request_uri`. A target with scheme and
+    /// authority (RFC 9112 §3.2.2) gives the part behind these, like in nginx.
     pub fn target(&self) -> &[u8] {
         self.head.target()
     }
@@ -152,9 +152,9 @@ impl ReceivedRequest {
         self.host = host;
     }
 
-    /// Of a target with scheme and authority: the Host field that came along is not to be believed
-    /// (RFC 9112 §3.2.2). Whatever asks for it or for the target, the application too, finds
-    /// what counts.
+    /// Sets host and target of a request whose target has scheme and authority: its Host field is
+    /// ignored (RFC 9112 §3.2.2). Every reader of host or target, including the application, sees
+    /// these values.
     pub fn set_target(&mut self, authority: &[u8], target: &[u8]) {
         self.head.set_host(authority);
         self.head.set_target(target);
@@ -165,18 +165,18 @@ impl ReceivedRequest {
         self.head = head;
     }
 
-    /// A trusted proxy says the scheme.
+    /// Sets the scheme that a trusted proxy sends.
     pub fn believe_scheme(&mut self, scheme: &'static str) {
         self.scheme = scheme;
     }
 
-    /// A trusted proxy says the host, which `text` is.
+    /// Sets the host that a trusted proxy sends as `text`.
     pub fn believe_host(&mut self, text: &[u8], host: &Host<'_>) {
         self.host.set(text, host);
         self.head.set_host(text);
     }
 
-    /// A trusted proxy says the client's address.
+    /// Sets the client's address that a trusted proxy sends.
     pub fn believe_client(&mut self, client: SocketAddr) {
         self.client = Some(client);
     }

@@ -1,4 +1,4 @@
-//! A response before it is sent: what handlers make and `respond` completes.
+//! A response before it is sent: handlers make it and `respond` completes it.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub struct ReplyHead {
     pub is_final: bool,
 }
 
-/// Where a response comes from.
+/// The source of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReplySource {
     #[default]
@@ -56,14 +56,14 @@ pub enum ReplySource {
     Cache,
 }
 
-/// What is the upstream's own, or not there.
+/// Lines of the head that are the upstream's own, or absent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PassedLines {
     pub date: bool,
     pub server: bool,
 }
 
-/// What is sent beside what the fields hold.
+/// Lines of the head that are sent in addition to the fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AddedLines {
     /// `Accept-Ranges: bytes`
@@ -72,22 +72,21 @@ pub struct AddedLines {
     pub vary: bool,
 }
 
-/// In which form the body is sent.
+/// The form in which the body is sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BodyForm {
-    /// In this coding: `Content-Encoding` says so, the entity
-    /// tag is sent as a weak one, and no ranges are promised.
+    /// In this coding: `Content-Encoding` names it, the entity tag is sent as a weak one,
+    /// and no ranges are promised.
     pub coded: Option<Coding>,
-    /// What compression did, once it is done.
+    /// The result of compression, once it is done.
     pub compressed: Option<CompressionRatio>,
     /// Ranges of it may be sent.
     pub accepts_ranges: bool,
-    /// The client has the body (304): what describes it is left out.
+    /// The client has the body (304): fields that describe it are left out.
     pub is_left_out: bool,
 }
 
-/// Where a stored head is: with its whole response, or ahead of a body that is
-/// still arriving.
+/// A stored head: part of its whole response, or ahead of a body that is still arriving.
 #[derive(Debug, Clone)]
 pub enum StoredFrom {
     Response(Arc<StoredResponse>),
@@ -144,7 +143,7 @@ impl ReplyHead {
         }
     }
 
-    /// Leaves out what describes the body.
+    /// Leaves out the fields that describe the body.
     pub fn leave_out_body(&mut self) {
         self.form.is_left_out = true;
         self.fields.retain(|name, _| !describes_body(name));
@@ -176,7 +175,7 @@ impl ReplyHead {
         self.field(name).is_some()
     }
 
-    /// As [`ReplyHead::field`] for what most hits are asked about.
+    /// Like [`ReplyHead::field`], for the fields that most hits read.
     #[inline]
     pub fn known(&self, field: KnownField) -> Option<&[u8]> {
         if !self.fields.is_empty() {
@@ -198,8 +197,8 @@ impl ReplyHead {
         }
     }
 
-    /// The fields that are sent, beside those of the transport and those that tell what the
-    /// cache did.
+    /// The fields that are sent, beside those of the transport and those for the cache's
+    /// result.
     #[inline]
     pub fn walk(&self, to: &mut impl FieldSink) {
         if let Some(stored) = &self.stored {
@@ -239,14 +238,15 @@ impl ReplyHead {
         }
     }
 
-    /// How many times smaller this coding made the body: `$gzip_ratio` and its kin.
+    /// Returns how many times smaller this coding made the body: `$gzip_ratio` and its
+    /// kin.
     pub fn ratio(&self, coding: Coding) -> Option<f64> {
         let done = self.form.compressed.filter(|done| done.coding == coding)?;
         (done.after_bytes > 0).then(|| done.before_bytes as f64 / done.after_bytes as f64)
     }
 }
 
-/// Where the bytes of a body are.
+/// The body of a response, or where its bytes come from.
 pub type Body = outbound::Body<Request>;
 
 impl Reply {

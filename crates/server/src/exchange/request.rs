@@ -1,5 +1,5 @@
-//! A request on its way through the server, as the parts that stages make of it: what was received,
-//! where routing has brought it, what the cache knows of it, and how it is answered.
+//! A request on its way through the server, in parts by stage: the received request, its route, the
+//! cache's facts, and the delivery of its answer.
 //!
 //! One value lives from the parsed head to the log line; internal redirects
 //! change its route in place. Subrequests are further values made
@@ -40,16 +40,16 @@ pub struct Request {
     pub received_bytes: u64,
     /// Unix milliseconds at which this request was last looked at.
     pub now: u64,
-    /// What upstreams did; `None` while no upstream was asked.
+    /// The trace of the upstreams that were tried; `None` while no upstream was asked.
     pub trace: Option<Arc<Mutex<Trace>>>,
     pub cache: CacheFacts,
-    /// What most requests do without.
+    /// State that most requests do without.
     pub extras: Extras,
     pub delivery: Delivery,
 }
 
 impl Request {
-    /// What was received, at the level of `server`.
+    /// Creates a request from a received head, at the level of `server`.
     #[inline]
     pub fn new(
         configuration: ConfigurationHandle,
@@ -90,7 +90,7 @@ impl Request {
         self.internal_with(connection.clone(), head.clone())
     }
 
-    /// Likewise, with another head.
+    /// Like [`Request::internal`], with another connection and head.
     pub fn internal_with(
         &self,
         connection: Arc<ConnectionFacts>,
@@ -120,7 +120,7 @@ impl Request {
         self.server().location(self.route.location())
     }
 
-    /// Where upstreams' doings are noted.
+    /// Returns the trace of upstreams, to note tries in.
     pub fn trace(&mut self) -> &Arc<Mutex<Trace>> {
         self.trace.get_or_insert_default()
     }
@@ -144,24 +144,24 @@ impl Request {
         self.route.enter(locations, self.route.server(), location);
     }
 
-    /// What holds in the location.
+    /// The settings of the request's location.
     pub fn settings(&self) -> &Settings {
         &self.compiled_location().settings
     }
 
-    /// The same for keeps, where the request changes meanwhile. All threads count
-    /// their shares in one place: not for what every hit does.
+    /// Returns a counted reference to the settings, for callers that change the request meanwhile.
+    /// All threads count in one place: not for the path of every hit.
     pub fn settings_held(&self) -> Arc<Settings> {
         self.compiled_location().settings.clone()
     }
 
-    /// Where the location stands among all: for those who hold the configuration
-    /// themselves, while the request changes.
+    /// Returns the index of the location among all, for callers that hold the configuration
+    /// themselves while the request changes.
     pub fn compiled_location_id(&self) -> CompiledLocationId {
         self.route.compiled()
     }
 
-    /// The location, with what is known of it ahead.
+    /// Returns the location, with the facts compiled ahead.
     pub fn compiled_location(&self) -> &CompiledLocation {
         self.configuration.locations.get(self.route.compiled())
     }
@@ -190,9 +190,9 @@ impl Request {
         visit.is_some_and(|visit| visit.is_dry())
     }
 
-    /// Is it what a client has asked for? Not so what the server asks itself (fragments,
-    /// `auth_request`, warming) and what an application or an error names in the place of it: these
-    /// reach nothing that is for the operator.
+    /// Is it the request of a client? Requests of the server itself (fragments, `auth_request`,
+    /// warming), and paths that an application or an error names in its place, are not: these reach
+    /// nothing that is for the operator.
     pub fn is_clients_own(&self) -> bool {
         let kind = self.route.kind;
         matches!(kind, RequestKind::Received | RequestKind::Redirected) && !self.is_own_visit()

@@ -37,7 +37,7 @@ impl RequestBuffers {
             }
             buffer.clear();
         }
-        // Where the thread is ending, they go with it.
+        // A thread that is ending drops them.
         let _ = BUFFERS.try_with(|kept| {
             let mut kept = kept.borrow_mut();
             if kept.len() < KEPT_BUFFERS {

@@ -8,7 +8,7 @@ use crate::exchange::value::put;
 use crate::exchange::view::View;
 
 /// Appends a request field by the name a variable gives it: lower case, `_` for `-`.
-/// Several fields of the name are joined by `, ` (`; ` for Cookie). False where there is
+/// Several fields of the name are joined by `, ` (`; ` for Cookie). False if there is
 /// none.
 pub fn put_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
     if let View::Cache(rules) = &request.cache.view
@@ -37,8 +37,8 @@ pub fn put_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// The value of the first argument called `name` (no case), as sent. What has no name is no
-/// argument.
+/// Returns the value of the first argument called `name` (no case), as sent. An argument
+/// without a name does not count.
 pub fn argument<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     if name.is_empty() {
         return None;
@@ -52,7 +52,7 @@ pub fn argument<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     })
 }
 
-/// Appends the cookie called `name`; false where none counts.
+/// Appends the cookie called `name`; false if none counts.
 pub fn put_cookie(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
     if let View::Cache(rules) = &request.cache.view
         && cookies::is_named(name, &rules.ignored_cookies)

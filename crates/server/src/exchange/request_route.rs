@@ -1,5 +1,5 @@
-//! Where a request has got to: its server and location, and the path, arguments and method that it
-//! goes on with. Rewriting and internal redirects change them.
+//! The current route of a request: its server and location, and the path, arguments and method that
+//! it goes on with. Rewriting and internal redirects change them.
 
 use site::{LocationId, Server, ServerId};
 
@@ -14,10 +14,10 @@ const MAX_INTERNAL_REDIRECTS: u8 = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     Received,
-    /// Redirected internally, as the configuration says (`try_files`, `index`).
+    /// Redirected internally by the configuration (`try_files`, `index`).
     Redirected,
-    /// Redirected internally to what an application (`X-Accel-Redirect`) or an error (`error_page`)
-    /// names.
+    /// Redirected internally to a path that an application (`X-Accel-Redirect`) or an error
+    /// (`error_page`) names.
     Diverted,
     /// Made by the server itself: a subrequest, a refresh in the background and the like.
     Subrequest,
@@ -37,10 +37,10 @@ pub struct RequestRoute {
     server: ServerId,
     /// One of the server's.
     location: LocationId,
-    /// The same among those of all servers.
+    /// The index of the location among those of all servers.
     compiled: CompiledLocationId,
     pub method: Method,
-    /// `Some` where an internal redirect or `convert_head` changed it.
+    /// `Some` if an internal redirect or `convert_head` changed it.
     pub method_override: Option<&'static str>,
     /// Current path, decoded and normalised: `$uri`.
     pub path: Vec<u8>,
@@ -56,7 +56,7 @@ pub struct RequestRoute {
 }
 
 impl RequestRoute {
-    /// At the level of `server`; the buffers are empty.
+    /// Creates the route of a request at the level of `server`; the buffers are empty.
     #[inline(always)]
     pub fn new(
         locations: &CompiledLocations,

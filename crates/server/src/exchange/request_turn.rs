@@ -3,10 +3,10 @@
 use fair_queue::Assessment;
 use upstream::Class;
 
-/// The class of a request by what it is made for, and what its client's behaviour makes of it.
+/// The class of a request by its purpose, and by its client's behaviour.
 #[derive(Debug, Default)]
 pub struct RequestTurn {
-    /// Who waits for what upstreams are asked on its behalf.
+    /// The class of the request or task that its upstream requests are made for.
     pub class: Class,
     /// Found out once, when an upstream is first asked.
     pub assessed: Option<Assessment>,

@@ -52,14 +52,14 @@ fn cache_status(outcome: &Outcome, reason: Option<Reason>, to: &mut impl FieldSi
 
 fn writer_cookie(lifetime: Duration) -> String {
     let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
-    // From the end of what was written: the application may have taken long.
+    // Counted from the end of the write: the application may have taken long.
     let until = clock::now().saturating_add(milliseconds);
     let seconds = milliseconds.div_ceil(1000);
     let name = String::from_utf8_lossy(site::WRITER_COOKIE);
     format!("{name}={until}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax")
 }
 
-/// Appends `$sent_http_NAME` of the response `head`; false where no such field is sent.
+/// Appends `$sent_http_NAME` of the response `head`; false if no such field is sent.
 pub fn write(request: &Request, head: &ReplyHead, name: &[u8], out: &mut Vec<u8>) -> bool {
     match (&request.delivery.sent_head, head.content_length) {
         // How the body will be framed is not known yet.

@@ -1,4 +1,5 @@
-//! Where to note who may share a page, once its response is there (`cache_litespeed`).
+//! The place to note who may share a page, once its response is there
+//! (`cache_litespeed`).
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! What a request has to do with slices (`slice`).
+//! The slice that a request is for (`slice`).
 
-/// What a request has to do with slices.
+/// The slice that a request is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Slicing {
     /// Nothing: the configuration does not ask for `$slice_range`.

@@ -1,6 +1,6 @@
 //! Requests that the server makes of its own paths in the name of a client's: `auth_request`,
-//! `mirror`, `add_before_body`. They walk through the same rounds as any request, without the
-//! access phase, and have no client: what comes back is a reply that goes to no client.
+//! `mirror`, `add_before_body`. They walk through the same rounds as any request, without the access
+//! phase, and have no client: their reply is returned to the server's code.
 
 use bytes::Bytes;
 use site::SubrequestTarget;
@@ -24,7 +24,7 @@ pub fn to(request: &mut Request, target: &SubrequestTarget, args: &[u8]) -> Box<
     made
 }
 
-/// The response of a request that the server makes itself; `None` where the request ends without a
+/// The response of a request that the server makes itself; `None` if the request ends without a
 /// response.
 pub async fn serve(request: &mut Request) -> Option<Box<Reply>> {
     let serve = functions::table().serve;

@@ -1,5 +1,5 @@
-//! What a request knows of the trace that it belongs to. Only requests that are traced, or that tell
-//! the application of a trace, have it.
+//! The trace that a request belongs to. Only requests that are traced, or whose trace fields go to the
+//! application, have it.
 
 use traces::{Parent, SpanId, TraceContext, TraceId, TraceState};
 
@@ -14,9 +14,9 @@ pub struct Tracing {
     pub parent: Option<Parent>,
     /// Whether it is recorded was decided.
     pub is_decided: bool,
-    /// What was asked of upstreams, in order.
+    /// The fetches from upstreams, in order.
     pub fetches: Vec<FetchSpan>,
-    /// What was waited for of other requests' fetches.
+    /// The waits for other requests' fetches.
     pub waits: Vec<WaitSpan>,
 }
 
@@ -29,7 +29,7 @@ pub struct FetchSpan {
     pub protocol: &'static str,
     /// The group, where it has a name of its own.
     pub group: Option<String>,
-    /// The same fetch in a trace of its own.
+    /// The fetch's own trace.
     pub own_trace: Option<TraceContext>,
     /// The request does not wait for it.
     pub in_background: bool,
@@ -45,7 +45,7 @@ pub struct WaitSpan {
     pub of: Option<TraceContext>,
 }
 
-/// What an application is told of the trace that a fetch belongs to.
+/// The trace fields that an application receives with a fetch.
 #[derive(Debug, Clone)]
 pub struct TraceFields {
     pub traceparent: String,
@@ -79,7 +79,7 @@ impl Tracing {
         }
     }
 
-    /// The same for a part of the request: its fetches belong to the request's own span.
+    /// Returns the tracing of a part of the request: its fetches belong to the request's own span.
     pub fn of_part(&self) -> Tracing {
         Tracing {
             fetches: Vec::new(),

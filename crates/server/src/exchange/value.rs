@@ -1,4 +1,4 @@
-//! How values of variables are appended: each of these says whether there is a value.
+//! Functions that append values of variables; each returns whether there is a value.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ pub fn put(value: Option<&[u8]>, out: &mut Vec<u8>) -> bool {
     }
 }
 
-/// The same, where a text that is empty says nothing.
+/// Like [`put`], with an empty text as no value.
 pub fn put_unless_empty(text: &str, out: &mut Vec<u8>) -> bool {
     put(Some(text.as_bytes()).filter(|text| !text.is_empty()), out)
 }
@@ -40,8 +40,8 @@ pub fn put_address(address: Option<SocketAddr>, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// The port of an address; 0, which says nothing, where a trusted proxy told the address
-/// without one.
+/// Appends the port of an address, unless it is 0: a trusted proxy may send the address
+/// without a port.
 pub fn put_port(address: Option<SocketAddr>, out: &mut Vec<u8>) -> bool {
     match address {
         Some(address) if address.port() > 0 => put_number(address.port(), out),

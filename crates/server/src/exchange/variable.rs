@@ -6,7 +6,7 @@
 //!
 //! Each function appends to the caller's buffer; those for one variable also say whether
 //! it has a value at all: logs show `-` for those without, everything else the empty text.
-//! Those that end in `_sent` see the head of a response: `$sent_http_*`.
+//! Functions that end in `_sent` see the head of a response: `$sent_http_*`.
 
 use site::{Part, Template, Variable};
 use transport::proxy_protocol;
@@ -31,7 +31,7 @@ pub fn evaluate(request: &mut Request, template: &Template) -> Vec<u8> {
     evaluate_sent(request, None, template)
 }
 
-/// The same where there is a response.
+/// Like [`evaluate`], with a response.
 pub fn evaluate_sent(
     request: &mut Request,
     sent: Option<&ReplyHead>,
@@ -42,7 +42,7 @@ pub fn evaluate_sent(
     out
 }
 
-/// The value of the variable called `name`; `None` where the name is unknown or the variable has no
+/// The value of the variable called `name`; `None` if the name is unknown or the variable has no
 /// value.
 pub fn named(request: &mut Request, name: &str) -> Option<Vec<u8>> {
     let variable = request.configuration.site.http.variable(name)?;
@@ -55,7 +55,7 @@ pub fn append(request: &mut Request, template: &Template, out: &mut Vec<u8>) {
     append_sent(request, None, template, out);
 }
 
-/// The same where there is a response.
+/// Like [`append`], with a response.
 #[inline]
 pub fn append_sent(
     request: &mut Request,
@@ -85,7 +85,7 @@ pub fn is_true(request: &mut Request, template: &Template) -> bool {
     is_true_sent(request, None, template)
 }
 
-/// The same where there is a response.
+/// Like [`is_true`], with a response.
 pub fn is_true_sent(request: &mut Request, sent: Option<&ReplyHead>, template: &Template) -> bool {
     if let Some(text) = template.as_constant() {
         return !text.is_empty() && text != b"0";
@@ -101,13 +101,13 @@ pub fn is_any_true(request: &mut Request, conditions: &[Template]) -> bool {
         .any(|condition| is_true(request, condition))
 }
 
-/// Appends the value of `variable`; false where it has none.
+/// Appends the value of `variable`; false if it has none.
 #[inline]
 pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
     write_sent(request, None, variable, out)
 }
 
-/// The same where there is a response.
+/// Like [`write()`], with a response.
 #[inline]
 pub fn write_sent(
     request: &mut Request,
@@ -144,8 +144,8 @@ fn write_of_name(
         ),
         Variable::Slot(slot) => match request.extras.values.slots.get(slot.0) {
             Some(Some(value)) => put(Some(value), out),
-            // As in nginx what `set` would have written is empty, what a pattern would have
-            // captured is not there.
+            // Like in nginx: a variable of `set` that was not written is empty, a capture that
+            // was not made has no value.
             _ => request.configuration.site.http.slots_of_set.contains(slot),
         },
         Variable::SetOver(slot, made) => match request.extras.values.slots.get(slot.0) {
@@ -180,14 +180,15 @@ fn write_of_name(
     }
 }
 
-/// What the trace of upstreams has; nothing where no upstream was asked.
+/// Returns whether `write` finds a value in the trace of upstreams; false if no upstream was
+/// asked.
 fn of_upstream(request: &Request, write: impl FnOnce(&Trace) -> bool) -> bool {
     let trace = request.trace.as_ref();
     trace.is_some_and(|trace| write(&trace.lock()))
 }
 
-/// Appends what a table gives: once for the request where it remembers that. What the
-/// cache sees is not what the rest of the request sees.
+/// Appends the value that a table gives. The table is searched once for a request that remembers
+/// it; the cache's view of a request has values of its own.
 #[inline(never)]
 fn write_looked_up(
     request: &mut Request,

@@ -11,24 +11,24 @@ use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
 use upstream_fetch::Trace;
 
-/// Appends the value of one variable; false where it has none. What it is asked of says
-/// whose fact it is.
+/// A function that appends the value of one variable; false if it has none. The variant
+/// is the type that the value is read from.
 #[derive(Clone, Copy)]
 pub enum Value {
     Received(fn(&ReceivedRequest, &mut Vec<u8>) -> bool),
     Cache(fn(&CacheFacts, &mut Vec<u8>) -> bool),
     Delivery(fn(&Delivery, &mut Vec<u8>) -> bool),
-    /// Of the request as it stands.
+    /// Read from the request in its current state.
     Request(fn(&Request, &mut Vec<u8>) -> bool),
     /// Made when it is asked for, and remembered with the request.
     Made(fn(&mut Request, &mut Vec<u8>) -> bool),
-    /// Of the response where there is one.
+    /// Read from the response, if there is one.
     Reply(fn(&mut Request, Option<&ReplyHead>, &mut Vec<u8>) -> bool),
-    /// Of what upstreams did; no value where no upstream was asked.
+    /// Read from the trace of upstreams; no value if no upstream was asked.
     Upstream(OfTrace),
 }
 
-/// What the trace of upstreams answers by.
+/// A function that reads a value from the trace of upstreams.
 pub type OfTrace = fn(&Trace, &mut Vec<u8>) -> bool;
 
 /// The variables of one module.
@@ -48,7 +48,7 @@ pub struct VariableTable {
 }
 
 impl VariableTable {
-    /// Puts together what `owners` declare, and what the trace of upstreams does.
+    /// Builds the table from the declarations of `owners` and of the trace of upstreams.
     pub const fn new(
         owners: &[Variables],
         of_trace: &[(Builtin, OfTrace)],

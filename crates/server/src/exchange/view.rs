@@ -8,10 +8,11 @@ use shared_request::NameSet;
 /// How variables see a request.
 #[derive(Clone, Default)]
 pub enum View {
-    /// As it is.
+    /// The request unchanged.
     #[default]
     Plain,
-    /// As the cache does: without the arguments and cookies that do not count.
+    /// The request as the cache sees it: without the arguments and cookies that do not
+    /// count.
     Cache(Arc<site::CacheRules>),
 }
 

@@ -1,5 +1,5 @@
-//! Variables where there is no request: `require` of a `match` asks what a request would
-//! see that had this answer from its upstream, and a certificate what those of a client would see.
+//! Variables where there is no request: `require` of a `match` evaluates those of a request with
+//! this answer from its upstream, and a certificate those of a client in its handshake.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ fn stand_in(
 }
 
 /// A request in the place of those of a client whose handshake has only begun, and which asks for
-/// this name. Of the client, nothing else is known.
+/// this name. Nothing else is known of the client.
 pub fn in_handshake(
     configuration: &ConfigurationHandle,
     server: ServerId,

@@ -1,5 +1,5 @@
-//! The request, really made, as a visitor's would be but for the limits on requests: what the
-//! application answers, and what the cache did with it.
+//! The request, really made, as a visitor's would be but for the limits on requests: the
+//! application's answer, and the cache's result.
 
 use control::Refusal;
 use control::explain::AskedResponse;
@@ -13,7 +13,7 @@ use crate::exchange::subrequest;
 /// More of a page is not waited for: it is too large to be stored by far.
 const MAX_BODY_BYTES: u64 = 256 << 20;
 
-/// What was answered.
+/// The application's answer to a request that was really made.
 pub struct ApplicationAnswer {
     pub told: AskedResponse,
     pub reason: Option<Reason>,
@@ -75,7 +75,7 @@ pub async fn ask(
     body.discard();
     let refresh = request.extras.given().and_then(|it| it.refresh.take());
     if let Some(refresh) = refresh {
-        // How it ended is seen in what is stored.
+        // Its result is seen in the store.
         let _ = refresh.await;
     }
     let outcome = request.cache.outcome.as_ref();

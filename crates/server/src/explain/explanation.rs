@@ -1,4 +1,4 @@
-//! From a request to what would become of it, and why.
+//! Explains how a request would be answered, and why.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::exchange::own_visit::LimitVerdict as Foreseen;
 use crate::exchange::request::Request;
 use live_state::disk_pages::DiskPages;
 
-/// What would become of a request, or what became of it where the caller wants it made.
+/// Explains how a request would be answered, or how it was if the caller wants it made.
 ///
 /// # Errors
 /// There is no such request, or it may not be made.
@@ -231,13 +231,13 @@ fn cache_part(lookup: &Lookup) -> CachePart {
     }
 }
 
-/// What is stored for the request, as it is shown.
+/// Describes the stored response for the request.
 fn entry_of(way: &Way, lookup: &Lookup) -> Option<control::Entry> {
     let stored = lookup.stored.as_ref()?;
     let now = Millis(way.request.now);
     let key = http_cache::CacheKey::new(lookup.key.clone());
     let mut variants = lookup.zone.variants(&key.as_ref(), now).into_iter();
-    // The same response, or what has come in its place meanwhile.
+    // Finds the same response, or its replacement if it was stored again meanwhile.
     let found = variants.find(|found| found.response.vary == stored.vary)?;
     let shown = ShownZone::new(&way.request.configuration, &lookup.zone);
     let mut entry = shown.whole(&found, now);

@@ -1,4 +1,4 @@
-//! What a page was made of, and why that is not known (`cache_learn`).
+//! Explains the inputs of a learned page, or why they are not known (`cache_learn`).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What gave a stored response its lifetime: a field of the response, or a line of the configuration.
+//! Explains the lifetime of a stored response: a field of the response, or a line of the configuration.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 const LACKS_TAGS: &str = "more tags than are kept: fresh for a second only";
 const NOT_IN_FORCE: &str = "a line of the configuration that is not in force any more";
 
-/// What gave the lifetime of a response that is stored for a request, in words.
+/// Describes in words where the lifetime of a response stored for a request comes from.
 pub fn given_by(stored: &StoredResponse, lookup: &Lookup) -> String {
     let (head, rules) = (&stored.head, &lookup.rules);
     let is_not_found = matches!(head.status, 404 | 410);
@@ -45,8 +45,8 @@ pub fn given_by(stored: &StoredResponse, lookup: &Lookup) -> String {
     by
 }
 
-/// The same of a stored response alone. Which of the configuration's lines gave the lifetime is known
-/// only where the zone has one that could have.
+/// Describes the origin of a lifetime from a stored response alone. The configuration's line that gave
+/// the lifetime is known only where the zone has one that could have.
 pub fn probably_given_by(
     stored: &StoredResponse,
     configuration: &ActiveConfiguration,

@@ -1,7 +1,7 @@
-//! Looking inside the zones: what is stored that has a text or a tag, and single stored responses.
+//! Looking inside the zones: stored responses with a text or a tag, and single stored responses.
 //!
 //! A search looks at a few hundred stored responses at a time and lets others be served in between. It
-//! ends where it has found or looked at enough, and says where the next one goes on.
+//! ends when it has found or looked at enough, and returns the position for the next one.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::exchange::functions::StoredIdentity;
 /// How many pieces of zones one search looks at: some 2.5 million stored responses.
 const MAX_STEPS: usize = 40_000;
 
-/// What is stored that has a text or a tag.
+/// Searches for stored responses with a text or a tag.
 ///
 /// # Errors
 /// The request cannot be understood.
@@ -62,7 +62,7 @@ pub async fn search(
     Ok(found)
 }
 
-/// Looks at one piece of a zone; says whether there is more of it.
+/// Looks at one piece of a zone; returns whether there is more of it.
 fn step(
     shown: &ShownZone<'_>,
     walk: &mut Walk,
@@ -105,7 +105,7 @@ pub fn entry(
     Ok(entry)
 }
 
-/// By what one stored response is purged: its address and key as they are, however they are shown.
+/// Returns the identity by which one stored response is purged: its address and key unmasked.
 ///
 /// # Errors
 /// It is not stored, or not any more.

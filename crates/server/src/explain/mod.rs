@@ -1,14 +1,14 @@
-//! What the server would do with a request, and what is stored, told to people: the answers of the
-//! control socket to `mayfly explain`, for requests and for what is stored.
+//! Explanations for people: the foreseen answer to a request, and the stored responses. They answer
+//! `mayfly explain` over the control socket.
 //!
 //! ```text
-//! explanation   from a request to what would become of it
+//! explanation   from a request to its foreseen answer
 //!   way         the request through all stages but the content: no upstream is asked
-//!   parts       what each part of it does to the way, the key and the variant, by trying
-//!   seen        what was seen of a page that visitors share (`cache_shared`)
+//!   parts       the effect of each part of it on the way, the key and the variant, by trying
+//!   seen        the evidence about a page that visitors share (`cache_shared`)
 //!   trying      the page made again with one thing altered at a time
-//!   learned     what a page was made of, and why that is not known
-//!   lifetime    what gave a stored response its lifetime
+//!   learned     the inputs of a page, and why they are not known
+//!   lifetime    the origin of a stored response's lifetime
 //!   turn        whose turn it would be at the upstream
 //!   asking      the request, really made
 //! reference     the page that lists the reasons

@@ -1,5 +1,5 @@
-//! What the parts of a request do to its answer: each is left out once, or put in the place of what is
-//! not there, and the request goes through the stages again. What changes tells.
+//! Explains how the parts of a request affect its answer: each part is left out once, or added if it is
+//! missing, and the request goes through the stages again. The differences show the effect.
 
 use cache_decision::ForeseenReason;
 use control::explain::{Effect, Part};
@@ -21,7 +21,8 @@ struct Other {
     is_example: bool,
 }
 
-/// What the parts of a request do, where the cache is used for it or would be without one of them.
+/// Returns the effects of a request's parts, if the cache is used for it or would be without one of
+/// them.
 pub async fn of(configuration: &ConfigurationHandle, question: &Question, way: &Way) -> Vec<Part> {
     let is_cached = way
         .outlook
@@ -49,7 +50,7 @@ pub async fn of(configuration: &ConfigurationHandle, question: &Question, way: &
     parts
 }
 
-/// What the part does in which two requests differ; none where that cannot be seen.
+/// Returns the effect of the part in which two requests differ; `None` if it cannot be seen.
 fn effect(way: &Way, other: &Way, field: Option<&str>) -> Option<Effect> {
     let is_same_place = |one: &Way, two: &Way| {
         one.request.route.server() == two.request.route.server()
@@ -73,7 +74,7 @@ fn effect(way: &Way, other: &Way, field: Option<&str>) -> Option<Effect> {
         _ => return Some(Effect::PastCache),
     }
     if past(way).is_some() {
-        // It goes past the cache as before: of its copy nothing can be said.
+        // It goes past the cache as before, so there is no copy to compare.
         return None;
     }
     let spec = way.outlook.as_ref()?.lookup.as_ref()?.varies_on.as_ref();
@@ -98,9 +99,9 @@ fn others(question: &Question) -> Vec<Other> {
         let lower = name.to_ascii_lowercase();
         match lower.as_str() {
             "cookie" => others.extend(without_each_cookie(question, at, value)),
-            // Where the request goes, and what length its body has.
+            // Fields for the request's target and the length of its body.
             "host" | "content-length" | "transfer-encoding" => {}
-            // What a browser sends that has never been here: others differ in it.
+            // Fields that every browser sends, and in which other visitors differ.
             "user-agent" | "accept" | "accept-encoding" => {}
             _ => {
                 let mut changed = question.clone();
@@ -180,11 +181,11 @@ fn without_each_argument(question: &Question) -> Vec<Other> {
     without.collect()
 }
 
-/// What other requests for the page may have.
+/// Returns requests with parts that other requests for the page may have.
 fn examples(question: &Question) -> Vec<Other> {
     let argument = |name: &str, argument: &str| {
         let separator = if question.url.contains('?') { '&' } else { '?' };
-        // What follows `#` is not sent.
+        // The part after `#` is not sent.
         let url = question.url.split('#').next().unwrap_or_default();
         Other {
             name: name.to_owned(),

@@ -1,4 +1,5 @@
-//! What was seen of a page that visitors may share, and what follows for the one who asks.
+//! Explains the evidence about a page that visitors may share, and its effect on this
+//! visitor.
 
 use control::explain::{EvidencePart, SessionPart, Standing as ToldStanding};
 use page_evidence::{PageFindings, PageName, SessionStanding, Standing};
@@ -7,7 +8,7 @@ use shared_request::TraitSet;
 use crate::content::through_cache::outlook::Lookup;
 use crate::exchange::request::Request;
 
-/// What is known of the page; none where its answers are not shared on evidence.
+/// Returns the evidence about the page; `None` if its answers are not shared on evidence.
 pub fn part(request: &Request, lookup: &Lookup) -> Option<EvidencePart> {
     let (page, standing) = lookup.page?;
     let now = clock::now();

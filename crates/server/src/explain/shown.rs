@@ -19,7 +19,7 @@ const MASK: &str = "*";
 /// More tags of one response are counted and not named.
 const MAX_TAGS: usize = 200;
 
-/// How what is stored in a zone is shown.
+/// Shows the stored responses of a zone.
 pub struct ShownZone<'a> {
     zone: &'a Zone,
     shown_arguments: &'a NameSet,
@@ -45,7 +45,7 @@ impl<'a> ShownZone<'a> {
         masked(response.address().unwrap_or_default(), self.shown_arguments)
     }
 
-    /// What a list says of a stored response.
+    /// Describes a stored response for a list.
     pub fn short(&self, found: &InspectedResponse, now: Millis) -> Entry {
         let InspectedResponse { response, .. } = found;
         let head = &response.head;
@@ -82,7 +82,7 @@ impl<'a> ShownZone<'a> {
         }
     }
 
-    /// All that is said of a stored response.
+    /// Describes a stored response in full.
     pub fn whole(&self, found: &InspectedResponse, now: Millis) -> Entry {
         let InspectedResponse { response, .. } = found;
         let vary = response.vary.as_ref();
@@ -100,7 +100,7 @@ impl<'a> ShownZone<'a> {
     }
 }
 
-/// The fields that are sent with it. What names a cookie is left out.
+/// Returns the response fields without those that name a cookie.
 fn shown_fields(response: &StoredResponse, shown: &NameSet) -> Vec<(String, String)> {
     let is_shown = |name: &[u8]| {
         !name
@@ -156,7 +156,7 @@ fn shown_value(name: &[u8], value: &[u8], shown: &NameSet) -> String {
     }
 }
 
-/// What a response varies on; of values only those that browsers negotiate by.
+/// Returns the fields that a response varies on; values only of fields by which browsers negotiate.
 fn shown_vary(vary: &VaryKey) -> Vec<(String, String)> {
     let values = vary.negotiated().unwrap_or_default();
     let value = |name: &String| {

@@ -1,6 +1,6 @@
-//! The page made again with one thing altered at a time, for an operator who wants to know what it depends on.
-//! Each request goes past the cache with the fields that it has. Two that differ from the first one in nothing
-//! say what differs each time.
+//! The page made again with one thing altered at a time, for an operator who wants to know its dependencies. Each
+//! request goes past the cache with the fields that it has. Two unchanged requests show the parts that differ each
+//! time.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -131,7 +131,8 @@ fn is_known(one: &TriedAnswer, others: &[TriedAnswer]) -> bool {
     others.iter().any(is_same)
 }
 
-/// What an alteration did; `again` is the answer to it once more, where the first was new.
+/// Compares the answer to an altered request with the others; `again` is a second answer to it, if the first was
+/// new.
 fn compared(
     altered: String,
     unaltered: &[TriedAnswer; 2],

@@ -6,7 +6,7 @@ use site::{Pass, PassTarget};
 use crate::content::pass::turn;
 use crate::exchange::request::Request;
 
-/// The turn of a request that is explained, where the group tells turns apart.
+/// Returns the turn of a request that is explained, if the group serves clients in turn.
 pub fn part(request: &Request, pass: &Pass) -> Option<TurnPart> {
     let PassTarget::Group(id) = &pass.target else {
         return None;

@@ -18,7 +18,7 @@ use crate::pipeline;
 use crate::service::own_visit::{self, AskedUrl};
 use crate::warming;
 
-/// Where a request has come to.
+/// A request after the dry run of its stages.
 pub struct Way {
     pub request: Box<Request>,
     pub plan: Plan,

@@ -1,4 +1,4 @@
-//! The access log: one line for each request, as `log_format` says
+//! The access log: one line for each request, formatted by `log_format`
 //! (<https://nginx.org/en/docs/http/ngx_http_log_module.html>).
 //!
 //! Lines are formatted straight into a buffer of the thread and leave together,
@@ -21,7 +21,7 @@ use crate::exchange::variable;
 use pending::GatheredLines;
 use variable_path::OpenFiles;
 
-/// What a thread keeps for its log lines.
+/// The log buffers of a thread.
 #[derive(Default)]
 struct Writer {
     gathered: GatheredLines,
@@ -89,10 +89,10 @@ fn write_all(request: &mut Request, writer: &mut Writer) {
     }
 }
 
-/// Writes out what this thread has gathered, except for logs with `buffer=`
-/// whose time has not come. For whenever the thread is about to sleep.
+/// Writes out the lines gathered by this thread, except for logs with `buffer=` whose
+/// time has not come. Called whenever the thread is about to sleep.
 pub fn flush_thread() {
-    // Where the thread is ending, its lines have been written already.
+    // A thread that is ending has written its lines already.
     let _ = WRITER.try_with(|writer| {
         if let Ok(mut writer) = writer.try_borrow_mut()
             && let Some(writer) = writer.as_mut()
@@ -107,7 +107,7 @@ pub fn waiting_lines() -> Arc<Notify> {
     pending::waiting_lines()
 }
 
-/// How long this thread's lines may still wait, if any do.
+/// Returns how long this thread's lines may still wait, if any do.
 pub fn next_flush() -> Option<Duration> {
     let next = WRITER.try_with(|writer| {
         let writer = writer.try_borrow().ok()?;
@@ -176,17 +176,17 @@ fn is_plain(variable: &Variable) -> bool {
     )
 }
 
-/// `escape=default`: `"`, `\`, control characters and what is not ASCII.
+/// `escape=default`: `"`, `\`, control characters and bytes that are not ASCII.
 fn breaks_text(byte: u8) -> bool {
     !(32..=126).contains(&byte) || byte == b'"' || byte == b'\\'
 }
 
-/// `escape=json`: what may not stand in a JSON string (RFC 8259 §7).
+/// `escape=json`: bytes that may not stand in a JSON string (RFC 8259 §7).
 fn breaks_json(byte: u8) -> bool {
     byte < 32 || byte == b'"' || byte == b'\\'
 }
 
-/// Escapes what `out` holds from `start` on.
+/// Escapes the bytes of `out` from `start` on.
 fn escape_from(
     start: usize,
     changed: impl Fn(u8) -> bool,

@@ -45,7 +45,7 @@ pub fn page_line(
     }
 }
 
-/// Says, once for a page, that it has met a bound of what its fragments may cost.
+/// Logs, once for a page, that it has met a bound of its fragments' budget.
 pub fn beyond_budget(request: &Request, bound: Bound) {
     let page = request.extras.fragments.budget.as_ref();
     if let Some(message) = page.and_then(|page| page.take_message(bound))
@@ -73,8 +73,8 @@ pub fn not_stored(request: &Request, reason: &'static str, took: u64) {
     );
 }
 
-/// Writes a line about a `request` that was refused. Anybody can cause these: a flood
-/// of them is cut, and the next line says how many were left out.
+/// Writes a line about a `request` that was refused. Any client can cause such lines: a flood of them
+/// is cut, and the next line reports how many were left out.
 pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
     if !are_told(&request.settings().error_logs, level) {
         return;
@@ -91,7 +91,7 @@ pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
     }
 }
 
-/// Writes a line about the connection of this number, which was ended for what its client sent. A
+/// Writes a line about the connection of this number, which was ended because of its client's data. A
 /// flood of them is cut as with [`refusal`].
 pub fn broken_connection(
     configuration: &ActiveConfiguration,
@@ -110,7 +110,7 @@ pub fn broken_connection(
     }
 }
 
-/// May a line be written about something that anybody can cause? See [`refusal`].
+/// May a line be written about an event that any client can cause? See [`refusal`].
 pub fn may_tell_refusal(configuration: &ActiveConfiguration) -> bool {
     configuration
         .live
@@ -120,15 +120,15 @@ pub fn may_tell_refusal(configuration: &ActiveConfiguration) -> bool {
         .is_some()
 }
 
-/// Tells of something that keeps the server from doing its work, in the log of
-/// the main context.
+/// Logs an event that keeps the server from doing its work, in the log of the main context.
 pub fn emergency(configuration: &ActiveConfiguration, message: fmt::Arguments<'_>) {
     let logs = &configuration.site.process.error_logs;
     let error_logs = &configuration.live.error_logs;
     error_logs.write(logs, LogLevel::Alert, 0, message, "");
 }
 
-/// What lines say of `request`, for those who write them when it may be gone.
+/// Copies the details of `request` that a log line ends with, for lines written after the request is
+/// gone.
 pub fn origin(request: &Request) -> Origin {
     Origin::new(
         request.received.head(),
@@ -141,7 +141,7 @@ pub fn origin(request: &Request) -> Origin {
     )
 }
 
-/// The same as text.
+/// Formats the details of [`origin`] as text.
 pub fn context(request: &Request) -> String {
     origin(request).text()
 }

@@ -1,4 +1,4 @@
-//! What is written of requests and of errors.
+//! Logs of requests, errors and purges.
 
 pub mod access_log;
 pub mod error_log;

@@ -1,11 +1,11 @@
-//! `cache_purge_log`: a line for each purge: when, by which door, from whom, what, how many stored
-//! responses it named, how long it took.
+//! `cache_purge_log`: a line for each purge: time, interface, client, mode, number of stored responses,
+//! duration, targets.
 //!
 //! ```text
 //! 2026-11-23T10:00:00+00:00 api 127.0.0.1 hard 3 responses 0.412 ms url="https://example.org/" tag="post-5"
 //! ```
 //!
-//! Whatever comes from outside is escaped, so that a line is a line.
+//! Data from outside is escaped, so that a line is a line.
 
 use control::PurgeReport;
 use site::{PurgeLog, PurgeLogFormat};
@@ -17,7 +17,7 @@ const MAX_TARGETS: usize = 100;
 /// Bytes of a target that a line shows.
 const MAX_TEXT_BYTES: usize = 1024;
 
-/// By which way a purge came.
+/// The interface by which a purge came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PurgeInterface {
     /// `cache_purge_api`
@@ -47,14 +47,14 @@ impl PurgeInterface {
     }
 }
 
-/// Who asked for a purge, and how.
+/// The client that asked for a purge, and the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     pub door: PurgeInterface,
     /// An address, or the number of an account.
     pub who: String,
-    /// A page says so that the server has asked itself for. What it names is left to visitors: pages that
-    /// purge each other would otherwise be fetched for ever.
+    /// A page asked for it in a request that the server made itself. Pages named by such a purge wait for
+    /// visitors: pages that purge each other would otherwise be fetched for ever.
     pub is_own_visit: bool,
 }
 
@@ -127,7 +127,7 @@ fn line(format: PurgeLogFormat, now_ms: u64, source: &Source, report: &PurgeRepo
     out
 }
 
-/// As `escape=default` of an access log: `\xXX` for what is not plain ASCII.
+/// Escapes like `escape=default` of an access log: `\xXX` for bytes that are not plain ASCII.
 fn text(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for &byte in value.as_bytes().iter().take(MAX_TEXT_BYTES) {
@@ -140,7 +140,7 @@ fn text(value: &str) -> String {
     out
 }
 
-/// As JSON has it, and in ASCII.
+/// Escapes as a JSON string, in ASCII.
 fn json(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for unit in value.encode_utf16().take(MAX_TEXT_BYTES) {

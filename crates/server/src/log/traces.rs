@@ -1,19 +1,19 @@
-//! Traces of requests (`otel_*`): when one begins, what the application is told of it, and what is
-//! sent when it has ended (`spans`).
+//! Traces of requests (`otel_*`): when a trace begins, which trace fields the application receives, and
+//! which spans are sent when the request has ended (`spans`).
 //!
 //! ```text
 //!   request ──────────────────────────────────────────── server span (parent: the visitor's)
 //!     ├─ cache wait ── another request's fetch (link)
 //!     ├─ queue ─── upstream ──────────────────────────── client span (fetch for this visitor)
-//!   fetch for the cache, where the application is told of it, or in the background:
+//!   fetch for the cache that carries trace fields to the application, or in the background:
 //!     upstream ── a trace of its own (link to the request that caused it)
 //! ```
 //!
-//! What may be shared: an application may write into a page what it is told of a trace, and a page
-//! that is stored is shown to everybody. So a fetch for the cache is told of a trace of its own, with
-//! random identifiers. Nothing of a visitor's traceparent, tracestate or baggage goes there, and
-//! whether it is recorded is decided for the fetch itself ([`begin_fetch`]). The bond between the
-//! two are links, which only the collector sees.
+//! Rules for sharing: an application may write the trace fields that it receives into a page, and a
+//! stored page is shown to every visitor. So a fetch for the cache gets a trace of its own, with random
+//! identifiers. Nothing of a visitor's traceparent, tracestate or baggage goes there, and whether it is
+//! recorded is decided for the fetch itself ([`begin_fetch`]). Links connect the two traces; only the
+//! collector sees them.
 //!
 //! Nothing here runs for a request whose location has no `otel_*`: stages that such a request goes
 //! through do not ask.
@@ -71,7 +71,7 @@ pub const VARIABLES: Variables = &[
     ),
 ];
 
-/// The trace of `request`; one that has none gets one, as its location says.
+/// Returns the trace of `request`, and begins one by the location's settings if the request has none.
 fn tracing_of(request: &mut Request) -> &mut Tracing {
     let parent = match request.extras.tracing {
         Some(_) => None,
@@ -148,7 +148,7 @@ pub fn end(request: &mut Request) {
     exporter.send(sent);
 }
 
-/// The same of a part of a request: it has no span of its own.
+/// Ends the trace of a subrequest, which has no span of its own.
 pub fn end_part(request: &Request) {
     let Some(tracing) = recorded(&request.extras) else {
         return;
@@ -197,7 +197,7 @@ pub fn begin_direct(request: &mut Request, pass: &Pass) -> DirectFetch {
 }
 
 impl DirectFetch {
-    /// What the application is told.
+    /// The trace fields that are sent to the application.
     pub fn fields(&self) -> Option<&TraceFields> {
         match self {
             DirectFetch::OfVisitor(fields) | DirectFetch::Stored(_, _, fields) => fields.as_ref(),
@@ -246,7 +246,7 @@ pub struct CacheFetch {
     injects: bool,
 }
 
-/// What a request has that must not shape what is stored.
+/// The visitor's trace and variable values, set aside because they must not shape a stored response.
 pub struct Visitors {
     tracing: Option<Box<Tracing>>,
     map_values: Values,
@@ -264,8 +264,8 @@ pub fn begin_fetch(request: &Request, pass: &Pass) -> Option<CacheFetch> {
 }
 
 impl CacheFetch {
-    /// Puts a trace of the fetch's own into the request that is `sent` in the visitor's place, which
-    /// may be the visitor's itself. What is evaluated from here on knows no other.
+    /// Puts a trace of the fetch's own into the request that is `sent` in the visitor's place, which may
+    /// be the visitor's itself. Variables evaluated from here on see no other trace.
     pub fn enter(&mut self, sent: &mut Request) -> (Visitors, Option<TraceFields>) {
         let visitors = Visitors {
             tracing: sent.extras.tracing.replace(Box::new(Tracing::new(None))),
@@ -284,7 +284,7 @@ impl CacheFetch {
         (visitors, fields)
     }
 
-    /// The fetch has begun: notes it, and gives what is sent when it has ended.
+    /// The fetch has begun: notes it, and returns the trace to send when it has ended.
     pub fn begun(
         mut self,
         request: &mut Request,
@@ -303,7 +303,7 @@ impl CacheFetch {
             let mut fetch = FetchTrace::new(exporter, own, (trace, self.span.clone()), subject);
             fetch.caused_by = self.caused_by;
             fetch.is_sent = self.injects || self.caused_by.is_none();
-            // Where it is not sent, it is found in the trace of the visitor.
+            // A fetch without trace fields appears in the trace of the visitor.
             let visitors = self.caused_by.map(|caused_by| TraceContext {
                 span_id: self.span.span_id,
                 ..caused_by
@@ -325,7 +325,7 @@ impl CacheFetch {
 }
 
 impl Visitors {
-    /// Gives the request back what was its own.
+    /// Gives the request its own trace and values back.
     pub fn put_back(self, request: &mut Request) {
         request.extras.tracing = self.tracing;
         request.extras.values.maps = self.map_values;

@@ -1,5 +1,5 @@
-//! `add_before_body` and `add_after_body`: what other paths of this site say,
-//! around a response (<https://nginx.org/en/docs/http/ngx_http_addition_module.html>).
+//! `add_before_body` and `add_after_body`: responses of other paths of this site, around a response
+//! (<https://nginx.org/en/docs/http/ngx_http_addition_module.html>).
 
 use bytes::Bytes;
 use http_semantics::Fields;
@@ -15,8 +15,8 @@ use crate::respond::parts;
 use crate::respond::recode;
 use crate::respond::sub_filter;
 
-/// A body with what other paths say before and after it. Each part is asked for when its turn
-/// comes: the main response must not wait for PHP behind its own addition.
+/// A body with the responses of other paths before and after it. Each part is asked for when its
+/// turn comes: the main response must not wait for PHP behind its own addition.
 pub struct SurroundedBody {
     before: Option<Template>,
     after: Option<Template>,
@@ -27,15 +27,15 @@ pub struct SurroundedBody {
     trailers: Fields,
 }
 
-/// What stands around a body.
+/// Texts around a body (`add_before_body`, `add_after_body`).
 pub struct Addition {
     before: Option<Template>,
     after: Option<Template>,
 }
 
 impl Addition {
-    /// `body` with what stands around it. An upstream that works for it is read while the client
-    /// still waits for what comes before: both may need the same worker.
+    /// Puts the texts around `body`. An upstream that works for it is read while the client still
+    /// waits for the text before it: both may need the same worker.
     pub fn around(self, body: Box<dyn ArrivingBody<Request>>) -> SurroundedBody {
         let body = parts::read_ahead(Body::Arriving(body), None);
         SurroundedBody {
@@ -84,7 +84,7 @@ impl ArrivingBody<Request> for SurroundedBody {
         Box::pin(self.pull(request))
     }
 
-    /// What is around it is asked for in the client's name: it goes with the client.
+    /// The texts around it are requested in the client's name: the body ends with the client.
     fn flow(&self) -> Flow {
         let own = self.body.as_ref().map(|body| body.flow());
         Flow {
@@ -96,7 +96,7 @@ impl ArrivingBody<Request> for SurroundedBody {
     fn keep(&self, bytes: Bytes, ahead: &mut Spool) {
         match &self.body {
             Some(body) => body.keep(bytes, ahead),
-            // An error is that of a disk, and what it did not take is kept in memory.
+            // An error is that of a disk, and bytes that it did not take are kept in memory.
             None => drop(ahead.push(bytes, &std::env::temp_dir())),
         }
     }

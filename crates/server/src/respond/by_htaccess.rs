@@ -1,5 +1,6 @@
-//! What `.htaccess` files say of a response: fields (`Header`), lifetimes (`Expires*`), types of files, pages of errors. All
-//! of it is judged for one request, and applied to what is sent to its client only: what is stored has nothing of it.
+//! Rules of `.htaccess` files for a response: fields (`Header`), lifetimes (`Expires*`), types of files, pages of
+//! errors. They are evaluated for one request, and applied to the response to its client only: a stored response has
+//! nothing of them.
 
 use bytes::Bytes;
 use htaccess::{ErrorDocument, FieldEffect, FieldLine, FileType, ResponseRules};
@@ -17,7 +18,7 @@ use crate::exchange::slicing::Slicing;
 /// Protects visitors from files that they have uploaded, so it is in no hand that writes a `.htaccess`.
 const KEPT_FIELD: &[u8] = b"x-content-type-options";
 
-/// Applies type and lifetime, ahead of what directives say. Whether a lifetime was set.
+/// Applies type and lifetime, ahead of the directives. Returns whether a lifetime was set.
 pub fn apply_lifetime(rules: &ResponseRules, reply: &mut Reply, now: i64) -> bool {
     set_type(&rules.file_type, reply);
     if reply.head.status >= 400 || reply.head.has("expires") {
@@ -88,8 +89,9 @@ fn with_charset(media_type: &[u8], charset: &str) -> Vec<u8> {
     [bare, b"; charset=", charset.as_bytes()].concat()
 }
 
-/// Applies the lines of `Header`, behind what directives add. As in Apache, those for all answers have a table of their own, so
-/// that others do not see it. Its fields take the place of those with their names, unless a line adds one.
+/// Applies the lines of `Header`, behind the fields of directives. Like in Apache, lines for all answers have a table
+/// of their own, which other lines do not see. Its fields take the place of those with their names, unless a line adds
+/// one.
 pub fn apply_fields(rules: &ResponseRules, reply: &mut Reply) {
     if rules.fields.is_empty() {
         return;
@@ -108,7 +110,7 @@ pub fn apply_fields(rules: &ResponseRules, reply: &mut Reply) {
     for line in &always {
         match for_all.contains(&line.name) || !line.takes_away() {
             true => apply_line(line, &mut for_all),
-            // It may be meant for what a script says.
+            // It may apply to a field that a script sets.
             false => apply_line(line, fields),
         }
     }
@@ -147,15 +149,15 @@ fn apply_line(line: &FieldLine, fields: &mut Fields) {
     }
 }
 
-/// What takes the place of a page for an error.
+/// The answer in the place of an error page.
 pub enum ErrorAnswer {
     Reply(Box<Reply>),
     /// The request has another path now.
     Redirected,
 }
 
-/// What `ErrorDocument` says of an error; `None`: nothing. The page is asked for as a visitor would ask, so that it is nothing
-/// that a visitor may not have.
+/// Returns the answer of `ErrorDocument` to an error; `None` if there is no such rule. The page is requested as a
+/// visitor would, so that it shows nothing that a visitor may not see.
 pub fn error_answer(request: &mut Request, status: u16, fields: &Fields) -> Option<ErrorAnswer> {
     let rules = request.extras.carried.rules.as_ref()?;
     let reply = |reply| Some(ErrorAnswer::Reply(Box::new(reply)));

@@ -45,7 +45,7 @@ impl Composition {
 }
 
 /// The outermost page: the time that it waits is counted, and it is for this client alone. When the
-/// client goes, no fragment begins any more, and what is fetched for it alone is cut.
+/// client goes, no fragment begins any more, and fetches for it alone are cut.
 struct WholePage {
     page: Box<dyn ArrivingBody<Request>>,
     budget: Arc<PageBudget>,
@@ -81,7 +81,7 @@ pub fn part(
     request: &mut Request,
     mut reply: Box<Reply>,
 ) -> Result<Box<dyn ArrivingBody<Request>>, Bound> {
-    // What is not at hand is counted as it is read.
+    // Bytes that are not at hand are counted as they are read.
     parts::take_bytes(request, reply.body.length_at_hand().unwrap_or(0))?;
     let expander = recode::expand_part(request, &mut reply);
     let composition = match esi::choose(request, &mut reply) {
@@ -91,11 +91,11 @@ pub fn part(
     if let Some(expander) = expander {
         let body = std::mem::replace(&mut reply.body, Body::Empty);
         let body = recode::around(body, Some(expander));
-        // What it expands to counts as well.
+        // Expanded bytes count as well.
         reply.body = parts::counted(body.into_arriving());
     }
     let body = match sub_filter::apply(request, &mut reply) {
-        // So does what the replacements make of it.
+        // Replaced bytes count as well.
         true => parts::counted(reply.body.into_arriving()),
         false => reply.body,
     };

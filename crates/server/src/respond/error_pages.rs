@@ -1,5 +1,5 @@
-//! What follows what a stage came to: the reply itself, an error's page (`error_page`), or
-//! another path of this site.
+//! The next step after the result of a stage: the reply itself, an error's page
+//! (`error_page`), or another path of this site.
 
 use bytes::Bytes;
 use http_semantics::Fields;
@@ -19,7 +19,7 @@ use crate::exchange::variable;
 use crate::log::error_log;
 use crate::route::pattern;
 
-/// What is next for a request.
+/// The next step of a request.
 pub enum Next {
     Reply(Box<Reply>),
     /// It has another path now.
@@ -30,7 +30,7 @@ pub enum Next {
     Nothing,
 }
 
-/// What follows `handled`.
+/// Returns the next step after `handled`.
 #[inline]
 pub fn after(request: &mut Request, handled: StageEnd) -> Next {
     if pattern::has_failed(&request.extras) {
@@ -60,8 +60,8 @@ fn after_other(request: &mut Request, handled: StageEnd) -> Next {
     }
 }
 
-/// A pattern gave up on the request, so what came out of the round may not be what the
-/// configuration says. The first time the error page is looked for; after that no page is sent.
+/// Refuses a request on which a pattern gave up: the round may not have followed the
+/// configuration. The first time the error page is looked for; after that no page is sent.
 #[cold]
 fn refuse_for_pattern(request: &mut Request) -> Next {
     let failures = std::mem::replace(&mut request.extras.values.failures, Failures::Refused);

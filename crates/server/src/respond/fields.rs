@@ -20,8 +20,8 @@ const MAX_EXPIRES: &str = "Thu, 31 Dec 2037 23:55:55 GMT";
 const MAX_AGE: &str = "max-age=315360000";
 const EPOCH: &str = "Thu, 01 Jan 1970 00:00:01 GMT";
 
-/// Applies the directives of the request's location. Gives what is needed to
-/// bring the body from its charset to that of the directives.
+/// Applies the directives of the request's location. Returns the transcoder from the body's charset to
+/// that of the directives, if one is needed.
 pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
     super::evaluate_server_text(request);
     if reply.head.is_final || adds_nothing(request) {
@@ -167,7 +167,7 @@ fn put(reply: &mut Reply, name: &Bytes, value: Bytes) {
     }
 }
 
-/// Sets a field in place of what is there; an empty value removes it.
+/// Sets a field in place of those with its name; an empty value removes it.
 fn set(reply: &mut Reply, name: &Bytes, value: Bytes) {
     reply.head.unpack();
     if http_semantics::same_name(name, b"last-modified") {
@@ -310,11 +310,11 @@ fn charset(
 ) -> Option<Transcoder> {
     let of_upstream = request.extras.given();
     let accel = of_upstream.and_then(|extra| extra.carried.accel_charset.take());
-    // As in nginx: old browsers took the charset of a redirect for that of the next page.
+    // Like in nginx: old browsers took the charset of a redirect for that of the next page.
     if matches!(reply.head.status, 301 | 302) {
         return None;
     }
-    // The upstream itself overrides what it says of its charset.
+    // The upstream's own X-Accel-Charset overrides the charset of its media type.
     let overrides = settings.overrides || accel.is_some();
     let wanted = match accel {
         Some(charset) => charset,

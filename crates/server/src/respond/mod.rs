@@ -1,7 +1,7 @@
-//! From a reply to an outbound response: conditions, added fields, charset, ranges, and what
-//! is put around the body. The transport sends what comes of it.
+//! From a reply to an outbound response: conditions, added fields, charset, ranges, and texts around
+//! the body. The transport sends the result.
 //!
-//! The order is nginx's: what is decided later sees what was added earlier.
+//! The order is nginx's: later steps see the fields added earlier.
 
 mod addition;
 mod by_htaccess;
@@ -42,8 +42,8 @@ use composition::Composition;
 
 pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
 
-/// What a form that is kept beside a stored body is called: its content coding, or what finds its
-/// parts.
+/// Returns the name of a form that is stored beside a body: its content coding, or the language of
+/// its parts.
 pub fn form_name(form: Encoding) -> &'static str {
     match form {
         page_commands::KEPT_SSI => "ssi",
@@ -109,7 +109,7 @@ impl PendingForm {
     }
 }
 
-/// What happens to a body on its way to the client.
+/// The changes to a body on its way to the client.
 enum Changes {
     None,
     Some(Box<BodyChanges>),
@@ -117,7 +117,7 @@ enum Changes {
     Wait(Box<Wait>),
 }
 
-/// What is put around a body, from within.
+/// The changes around a body, from within.
 #[derive(Default)]
 struct BodyChanges {
     composition: Option<Composition>,
@@ -128,7 +128,7 @@ struct BodyChanges {
 impl BodyChanges {
     fn apply(self, request: &mut Request, body: Body) -> Body {
         if request.route.method == Method::Head {
-            // It is dropped; that there is one decides how its length is told.
+            // The body is dropped; its existence decides how its length is sent.
             return body;
         }
         let mut body = match self.composition {
@@ -168,7 +168,7 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
         reply.head.status = status;
         reply.head.reason = None;
     }
-    // A page of ESI has no validators: what is in it may change when the page itself does not.
+    // A page of ESI has no validators: its fragments may change when the page itself does not.
     let runs_esi = esi::choose(request, reply);
     if reply.head.status == 200 && !request.route.is_subrequest() {
         check_conditions(request, reply);
@@ -212,7 +212,7 @@ fn adds_nothing(request: &Request, reply: &Reply) -> bool {
         && !request.extras.reach_response()
 }
 
-/// What is left to decide about a response that nothing is added to.
+/// Prepares a response that nothing is added to.
 fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Changes {
     if !request.route.is_subrequest() {
         check_conditions(request, reply);
@@ -261,9 +261,9 @@ fn may_be_conditional(head: http_semantics::RequestView<'_>) -> bool {
 
 /// `If-*` fields (RFC 9110 §13): 304 or 412 in the place of the response.
 ///
-/// They are judged where the answer is made: here for own files and for what the cache has for
-/// reading. An upstream that answers 200 has judged them itself, and a write that it has carried
-/// out must not be reported as refused.
+/// They are judged where the answer is made: here for own files and for stored responses. An
+/// upstream that answers 200 has judged them itself, and a write that it has carried out must not be
+/// reported as refused.
 #[inline]
 fn check_conditions(request: &Request, reply: &mut Reply) {
     if may_be_conditional(request.received.head().view())
@@ -291,7 +291,7 @@ fn evaluate_conditions(request: &Request, reply: &mut Reply) {
         Some(IfModifiedSince::Exact) => conditional::IfModifiedSince::Exact,
         Some(IfModifiedSince::Before) => conditional::IfModifiedSince::Before,
         // RFC 9111 §4.3.2. A file that is put back is older than the copy of a client, and another;
-        // the date of what an application makes goes forward.
+        // the date of an application's page goes forward.
         None if reply.head.source == ReplySource::Cache => conditional::IfModifiedSince::Before,
         None => conditional::IfModifiedSince::Exact,
     };

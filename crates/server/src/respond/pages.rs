@@ -35,8 +35,8 @@ pub fn status_page(request: &Request, code: u16) -> Reply {
     Reply::new(code, b"text/html", page)
 }
 
-/// The same with these fields. A redirect of a browser that is to get a page instead that leads on
-/// (`msie_refresh`) becomes one.
+/// Creates a page with these fields. If a browser gets a page in place of a redirect (`msie_refresh`), the
+/// page leads on to the redirect's target.
 pub fn page_with(request: &Request, code: u16, fields: &Fields) -> Reply {
     let location = fields.get("location");
     if let Some(location) = location.filter(|_| wants_refresh(request, code)) {
@@ -61,7 +61,8 @@ fn wants_refresh(request: &Request, code: u16) -> bool {
         && agent().is_some_and(|agent| memchr::memmem::find(agent, b"MSIE ").is_some())
 }
 
-/// The title of a status's page, and what stands below its heading; `None` for statuses that have no page.
+/// Returns the title of a status's page, and the text below its heading; `None` for statuses that have no
+/// page.
 fn title(code: u16) -> Option<(String, Option<&'static str>)> {
     if let Some((title, below)) = status::page_title(code) {
         return Some((title.to_owned(), below));
@@ -97,7 +98,7 @@ pub fn local_redirect(request: &mut Request, target: Vec<u8>, code: u16) -> Stag
     redirect(request, code, target)
 }
 
-/// To the same path with a slash.
+/// Redirects to the same path with a slash.
 pub fn add_slash(request: &mut Request) -> StageEnd {
     let mut target = http_semantics::escape::escape_uri(&request.route.path).into_owned();
     target.push(b'/');
@@ -108,7 +109,7 @@ pub fn add_slash(request: &mut Request) -> StageEnd {
     redirect(request, 301, target)
 }
 
-/// `scheme://host[:port]` as this request should be told to come back.
+/// Returns `scheme://host[:port]` for redirects to this server.
 fn origin(request: &Request) -> Vec<u8> {
     let settings = &request.settings().redirects;
     let server = request.server();

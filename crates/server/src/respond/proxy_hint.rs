@@ -9,10 +9,10 @@ use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 
-/// The configuration for which it was said, by its serial plus one: once is enough.
+/// The configuration for which it was logged, by its serial plus one: once is enough.
 static SAID_FOR: AtomicU64 = AtomicU64::new(0);
 
-/// Says so in the log where a response leads to the very address that the proxy says it was asked for.
+/// Logs a redirect to the very address that the client asked the proxy for.
 pub fn note_circle(request: &Request, reply: &Reply) {
     if !matches!(reply.head.status, 301 | 302 | 307 | 308) || !leads_in_a_circle(request, reply) {
         return;

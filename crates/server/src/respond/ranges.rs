@@ -13,7 +13,7 @@ use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
 use crate::exchange::request::Request;
 use crate::respond::window::Window;
 
-/// Cuts the reply to what the client asked for.
+/// Cuts the reply to the client's ranges.
 #[inline]
 pub fn apply(request: &Request, settings: &Settings, reply: &mut Reply) {
     let max = settings.files.max_ranges;

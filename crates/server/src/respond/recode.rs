@@ -6,7 +6,7 @@
 //! <https://github.com/tokers/zstd-nginx-module>).
 //!
 //! A stored response is compressed once, off the threads that serve, and kept so, and so is a file; everything
-//! else is compressed as it is sent. crates/recoding does both; here is decided what is done, and said in the head.
+//! else is compressed as it is sent. crates/recoding does both; this module decides which, and sets the fields.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
 use crate::exchange::request::{Method, Request};
 use crate::route::pattern;
 
-/// What happens to a body.
+/// The content coding of a body on its way to the client.
 pub enum Recoding {
     /// It is sent as the reply has it.
     AsIs,
@@ -132,8 +132,8 @@ fn kept_file(body: &Body, now: u64) -> Option<Arc<StoredResponse>> {
     }
 }
 
-/// Waits for the form of `reply`, and makes it send the form, or the body as it is. Gives what
-/// compresses it on the way where the maker of the form gave up.
+/// Waits for the form of `reply`, and makes it send the form, or the body as it is. Returns a recoder for the
+/// way to the client if the maker of the form gave up.
 pub async fn settle(wait: Wait, reply: &mut Reply) -> Option<Recoder> {
     match wait.settle().await {
         SettledForm::Ready(coding, form) => send(reply, coding, form),
@@ -188,7 +188,7 @@ fn coding_for(request: &Request, place: &CompiledLocation, head: &mut ReplyHead)
         if weight > best.0 && may_have(request, compression, head, coding) {
             best = (weight, Some(coding));
         }
-        // Nothing can be liked better: what is left need not be read.
+        // No coding can have a greater weight: the rest need not be read.
         if best.0 == accept_encoding::MOST {
             break;
         }
@@ -264,15 +264,15 @@ fn varies_by_coding(head: &ReplyHead) -> bool {
             })
 }
 
-/// The bytes will be others. What that means for the fields is seen to when they
-/// are written, so that stored ones can stay the block they are.
+/// Notes that the bytes will be others. The fields are changed when they are written, so that stored ones can
+/// stay the block they are.
 fn recoded(head: &mut ReplyHead, coding: Coding) {
     head.form.coded = Some(coding);
     head.content_length = None;
     head.form.accepts_ranges = false;
 }
 
-/// The bytes will be plain: what speaks of the old ones goes or is weakened.
+/// Notes that the bytes will be plain: fields about the old ones are removed or weakened.
 fn expanded(head: &mut ReplyHead) {
     head.unpack();
     head.content_length = None;
@@ -304,7 +304,7 @@ pub fn around(body: Body, recoder: Option<Recoder>) -> Body {
     Body::Arriving(RecodedBody::around(body.into_arriving(), recoder, note))
 }
 
-/// How much this client wants `coding`, in thousandths; 0 where it must not get it.
+/// Returns how much this client wants `coding`, in thousandths; 0 if it must not get it.
 pub fn weight(request: &Request, head: &ReplyHead, coding: Coding) -> u16 {
     let weight = match request.received.head().field("accept-encoding") {
         Some(value) => accept_encoding::value_weight(value, coding.name().as_bytes()),
@@ -346,7 +346,7 @@ fn may_have_gzip(request: &Request, settings: &CompressionSettings, head: &Reply
     request.received.head().field("via").is_none() || proxied(request, head, settings.gzip_proxied)
 }
 
-/// `gzip_disable`: is this a client that gzip is kept from? One that cannot be told is.
+/// `gzip_disable`: must this client not get gzip? A client for which a pattern gives up counts as disabled.
 #[cold]
 fn is_disabled_for(request: &Request, settings: &CompressionSettings) -> bool {
     let Some(agent) = request.received.head().field("user-agent") else {
@@ -356,7 +356,7 @@ fn is_disabled_for(request: &Request, settings: &CompressionSettings) -> bool {
     patterns.any(|pattern| pattern::is_match(request, pattern, agent).unwrap_or(true))
 }
 
-/// `gzip_proxied`: what a request that came through a proxy may get.
+/// `gzip_proxied`: may a request that came through a proxy get a compressed response?
 #[cold]
 fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
     if allowed.any || (allowed.auth && request.received.head().field("authorization").is_some()) {

@@ -2,10 +2,10 @@
 //! (<https://nginx.org/en/docs/http/ngx_http_sub_module.html>).
 //!
 //! ```text
-//! cache ─► sub_filter ─► SSI, ESI ─► what is added around ─► charset, compression ─► client
+//! cache ─► sub_filter ─► SSI, ESI ─► added texts ─► charset, compression ─► client
 //! ```
 //!
-//! What is stored is what the upstream sent; each request gets its own replacements.
+//! The cache stores the upstream's body; each request gets its own replacements.
 
 use bytes::Bytes;
 use http_cache::KnownField;
@@ -17,8 +17,8 @@ use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::respond::{parts, recode};
 
-/// A string with variables that is longer is not looked for: what a visitor may write into it must
-/// not make the search long.
+/// A string with variables that is longer is not looked for: a visitor's value in it must not make
+/// the search long.
 const MAX_VARIABLE_STRING_BYTES: usize = 256;
 
 /// Puts the replacements of the location around the body of `reply`, where it has any for it, and

@@ -46,11 +46,11 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 const MAX_EXPIRES: &str = "; expires=Thu, 31-Dec-37 23:55:55 GMT";
 /// The last second of 2037.
 const LAST_SHORT_YEAR_END: i64 = 2_145_916_799;
-/// What the sequence of `userid on` begins with, and what it advances by.
+/// The first sequence number of `userid on`, and its step.
 const FIRST_SEQUENCE: u32 = 0x0303_0302;
 const SEQUENCE_STEP: u32 = 0x100;
 
-/// Tells the identifiers of this process from those of others.
+/// A number that separates the identifiers of this process from those of others.
 static PROCESS: LazyLock<u32> = LazyLock::new(|| {
     let [a, b, c, d, ..] = server_base::random::bytes16();
     u32::from_ne_bytes([a, b, c, d])
@@ -60,7 +60,8 @@ static GIVEN: AtomicU32 = AtomicU32::new(0);
 
 type Identifier = [u8; 16];
 
-/// The identifiers of the request, found out once: `$uid_set` in a log line is what was sent.
+/// Returns the identifiers of the request, found out once: `$uid_set` in a log line is the one that was
+/// sent.
 fn identifiers(request: &mut Request, settings: &UserIdSettings) -> UserIds {
     if let Some(known) = request.extras.user_ids {
         return known;
@@ -162,7 +163,7 @@ fn of_address(local: &LocalAddress) -> [u8; 4] {
     }
 }
 
-/// As logs show it: four numbers in the order of the machine.
+/// Formats an identifier for logs: four numbers in the order of the machine.
 fn hexadecimal(identifier: &Identifier) -> String {
     let words = identifier.chunks_exact(4).map(|word| {
         let word = word.try_into().unwrap_or_default();
@@ -217,7 +218,7 @@ fn cookie(settings: &UserIdSettings, identifier: &Identifier, now: i64) -> Vec<u
         UserIdExpires::After(time) => {
             let end = now.saturating_add(i64::try_from(time.as_secs()).unwrap_or(i64::MAX));
             let end = jiff::Timestamp::from_second(end).unwrap_or(jiff::Timestamp::MAX);
-            // As nginx does, two digits of the year as long as they can be read.
+            // Like in nginx, two digits of the year as long as they can be read.
             let format = match end.as_second() > LAST_SHORT_YEAR_END {
                 false => "; expires=%a, %d-%b-%y %H:%M:%S GMT",
                 true => "; expires=%a, %d-%b-%Y %H:%M:%S GMT",

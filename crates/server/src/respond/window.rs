@@ -36,7 +36,7 @@ impl Window {
         body: &mut dyn ArrivingBody<Request>,
         request: &mut Request,
     ) -> Result<Option<Bytes>, SendError> {
-        // What is behind the part is not waited for.
+        // The bytes behind the part are not waited for.
         while self.left > 0 {
             let Some(bytes) = body.next(request).await? else {
                 return Ok(None);
@@ -49,7 +49,7 @@ impl Window {
         Ok(None)
     }
 
-    /// What of the next bytes is wanted.
+    /// Returns the wanted part of the next bytes.
     fn cut(&mut self, bytes: &Bytes) -> Bytes {
         let length = bytes.len() as u64;
         let start = self.skip.min(length);

@@ -1,5 +1,5 @@
-//! Where a request goes: the server by its host, the location by its path.
-//! Both as nginx chooses (<https://nginx.org/en/docs/http/request_processing.html>,
+//! Routing: chooses the server by the request's host and the location by its path, both as
+//! nginx does (<https://nginx.org/en/docs/http/request_processing.html>,
 //! <https://nginx.org/en/docs/http/ngx_http_core_module.html#location>).
 
 pub mod pattern;
@@ -49,7 +49,7 @@ pub fn may_capture(listener: &Listener) -> bool {
     !listener.names.patterns.is_empty()
 }
 
-/// Where the server was chosen by a pattern, its captures become the request's.
+/// Stores the captures of the pattern by which the server was chosen in the request.
 pub fn capture_server_name(request: &mut Request, listener: &Listener) {
     if request.received.host().is_empty() {
         return;
@@ -147,7 +147,7 @@ fn locate_in(
     found
 }
 
-/// What `limit_except` puts in the place of a location.
+/// Returns the location that applies to the request's method (`limit_except`).
 #[inline]
 pub fn for_method(request: &Request, server: &Server, location: LocationId) -> LocationId {
     match &server.location(location).limit_except {
@@ -163,7 +163,8 @@ pub fn for_method(request: &Request, server: &Server, location: LocationId) -> L
     }
 }
 
-/// As `starts_with`; prefixes differ at their ends rather than at their beginnings.
+/// Like `starts_with`, comparing the last byte first: prefixes differ at their ends rather
+/// than at their beginnings.
 #[inline]
 fn begins_with(path: &[u8], prefix: &[u8]) -> bool {
     let last = prefix.len().checked_sub(1).and_then(|at| path.get(at));

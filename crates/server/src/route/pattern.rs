@@ -1,9 +1,9 @@
-//! Matching a request against patterns, and keeping what was captured.
+//! Matches a request against patterns, and keeps the captures.
 //!
-//! A pattern that gives up (a limit of the library: steps, stack) says neither yes nor no. To take
-//! it for "no" would skip the `deny` behind it, so the request is answered with 500: the failure is
-//! noted with the request and looked at before anybody is asked and before anything is sent
-//! ([`has_failed`]).
+//! A pattern that gives up (a limit of the library: steps, stack) gives neither a match nor a
+//! mismatch. Treating it as a mismatch would skip the `deny` behind it, so the request is answered
+//! with 500: the failure is recorded in the request and checked before an upstream is asked and
+//! before anything is sent ([`has_failed`]).
 
 use pcre2::bytes::CaptureLocations;
 use site::{LogLevel, Pattern};
@@ -13,7 +13,7 @@ use crate::exchange::extras::{Extras, put_value};
 use crate::exchange::request::Request;
 use crate::log::error_log;
 
-/// Of a text that a pattern gave up on, so much is logged.
+/// The number of bytes logged of a text on which a pattern gave up.
 const LOGGED_BYTES: usize = 100;
 
 /// A pattern gave up.
@@ -23,7 +23,7 @@ pub struct GivenUp;
 /// the slots of named groups. A pattern that gives up does not match, and the request is
 /// refused for it.
 pub fn matches(request: &mut Request, pattern: &Pattern, subject: &[u8]) -> bool {
-    // What it costs to find out is not paid again.
+    // A request that is refused anyway pays for no further match.
     if has_failed(&request.extras) {
         return false;
     }
@@ -46,8 +46,8 @@ pub fn matches(request: &mut Request, pattern: &Pattern, subject: &[u8]) -> bool
     true
 }
 
-/// Where the groups of `pattern` are in `subject`; `None` where it does not match. For one
-/// that gives up the request is refused.
+/// Returns the positions of the groups of `pattern` in `subject`, or `None` if it does not match. A
+/// pattern that gives up makes the request be refused.
 pub fn captures(
     request: &mut Request,
     pattern: &Pattern,

@@ -13,7 +13,7 @@ use crate::route::pattern;
 use server_base::site_path;
 use site_files::open::OpenPurpose;
 
-/// What a rewrite program came to.
+/// The result of a rewrite program.
 #[derive(Debug)]
 pub enum Rewritten {
     /// Go on in this location.
@@ -126,8 +126,8 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
     Step::Next
 }
 
-/// Where a redirect leads: captured text that was decoded is escaped again, and the old arguments
-/// are appended.
+/// Returns the target of a redirect: captured text that was decoded is escaped again, and the old
+/// arguments are appended.
 fn redirect_target(
     request: &mut Request,
     replacement: &Template,
@@ -143,9 +143,9 @@ fn redirect_target(
     out
 }
 
-/// Undoes the escapes of what may stand in a URL as it is, up to the query
-/// string, as nginx does: so that an argument can carry a whole target.
-/// Escapes of everything else stay, line breaks among them.
+/// Undoes the escapes of characters that may stand in a URL unescaped, up to the query string, as
+/// nginx does: so that an argument can carry a whole target. Other escapes stay, line breaks among
+/// them.
 fn decode_redirect(target: Vec<u8>) -> Vec<u8> {
     if memchr::memchr(b'%', &target).is_none() {
         return target;
@@ -176,8 +176,8 @@ fn decode_redirect(target: Vec<u8>) -> Vec<u8> {
     out
 }
 
-/// Makes the replacement's value the request's path and arguments. As in nginx, a `?` that is
-/// written begins the arguments, and one of a variable belongs to the path.
+/// Makes the replacement's value the request's path and arguments. Like in nginx, a literal `?`
+/// begins the arguments, and one from a variable belongs to the path.
 fn apply(request: &mut Request, replacement: &Template, drops_arguments: bool) {
     let mut target = Vec::with_capacity(64);
     match put_replacement(request, replacement, false, &mut target) {

@@ -11,10 +11,10 @@ use crate::exchange::variable_table::Tables;
 use crate::route::pattern;
 use server_base::forwarded_for;
 
-/// What nginx takes for the address of a client that has none.
+/// The address that nginx assumes for a client that has none.
 const NO_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::BROADCAST);
 
-/// What variables of these kinds are looked up by.
+/// The functions that evaluate variables of `map`, `geo` and `split_clients`.
 pub const TABLES: Tables = Tables {
     map: write_map,
     geo: write_geo,
@@ -53,7 +53,7 @@ fn find_in_map<'m>(request: &mut Request, map: &'m Map, key: &[u8]) -> &'m Templ
             return value;
         }
     }
-    // As in nginx, no pattern matches an empty value, not even `~^$`.
+    // Like in nginx, no pattern matches an empty value, not even `~^$`.
     for (pattern, value) in map.patterns.iter().filter(|_| !key.is_empty()) {
         if pattern::matches(request, pattern, key) {
             return value;

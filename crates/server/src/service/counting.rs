@@ -14,9 +14,9 @@ use server_base::sampling::Sample;
 
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Of a target, no more is looked at.
+/// The bytes of a target that are looked at.
 const MAX_NAMED_BYTES: usize = 300;
-/// Where [`numbers::table::CACHE_STATUSES`] has `none`.
+/// The index of `none` in [`numbers::table::CACHE_STATUSES`].
 const NO_CACHE: usize = numbers::table::CACHE_STATUSES.len() - 1;
 
 /// Counts a request that has ended.
@@ -82,7 +82,8 @@ fn note_miss(request: &Request) {
     }
 }
 
-/// Host and path of a page, with the names of its arguments. What they say may be a secret, as may a part of the path.
+/// Writes host and path of a page, with the names of its arguments. Their values may be secrets, and so may a part of
+/// the path.
 fn write_page_name(received: &ReceivedRequest, name: &mut Vec<u8>) {
     let target = received.target();
     let target = target.get(..MAX_NAMED_BYTES).unwrap_or(target);

@@ -1,4 +1,4 @@
-//! What is done when a response has been sent, or could not be: the log line, and what waits for it.
+//! Work after a response has been sent, or could not be: the log line, and tasks that wait for it.
 
 use site::LogLevel;
 use tokio::task::JoinHandle;
@@ -59,7 +59,7 @@ fn log_send_error(request: &Request, error: &SendError) {
             LogLevel::Info,
             format_args!("client took nothing while too many others waited for theirs"),
         ),
-        // The upstream's side has said why.
+        // The upstream's side has logged the cause.
         SendError::Truncated => {}
     }
 }

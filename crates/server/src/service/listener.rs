@@ -6,13 +6,13 @@ use transport::facts::LocalAddress;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::host_name::HostName;
 
-/// What is remembered of a connection from one of its requests to the next.
+/// State of a connection that is remembered from one of its requests to the next.
 pub struct Memory {
-    /// Of the socket that it came by.
+    /// The address of the socket that it came by.
     address: ListenAddress,
     /// Its listener in the configuration of this serial number.
     found: Option<(u64, ListenerId)>,
-    /// What the last request named.
+    /// The host that the last request named.
     pub host: HostName,
 }
 
@@ -25,7 +25,7 @@ impl Memory {
         }
     }
 
-    /// The listener; `None` where a reload has taken it away.
+    /// The listener; `None` if a reload has taken it away.
     #[inline]
     pub fn listener(
         &mut self,
@@ -44,9 +44,9 @@ impl Memory {
     }
 }
 
-/// The listener for a connection that came to `local` by the socket of `place`:
-/// a wildcard's socket also takes what comes to addresses of its port that have
-/// a `listen` of their own.
+/// The listener for a connection that came to `local` by the socket of `place`: a
+/// wildcard's socket also takes connections to addresses of its port that have a `listen`
+/// of their own.
 fn position_of(
     listeners: &[site::Listener],
     local: &LocalAddress,

@@ -1,5 +1,5 @@
-//! Answers what transports receive: takes the request (`receive`), runs the pipeline, writes the
-//! logs (`end`).
+//! Answers the requests that transports receive: takes the request (`receive`), runs the pipeline,
+//! writes the logs (`end`).
 
 mod counting;
 mod end;
@@ -35,11 +35,11 @@ use crate::worker::WorkersState;
 
 pub use listener::Memory;
 
-/// A client of HTTP/3 is given up that shows no sign of life for so long, however soon
+/// A client of HTTP/3 is given up after this time without a sign of life, however soon
 /// `keepalive_timeout` would end its connection: packets get lost.
 const SILENCE_AT_LEAST: Duration = Duration::from_secs(30);
 
-/// What holds for the next request of a connection: the configuration, and the listener in it.
+/// The configuration for the next request of a connection, and the listener in it.
 pub struct RequestTerms {
     configuration: ConfigurationHandle,
     listener: ListenerId,
@@ -183,7 +183,7 @@ impl Service for WorkersState {
         configuration.live.stats.handshakes[1].fetch_add(1, Relaxed);
         let server = &configuration.site.http.servers[terms.server.0];
         let logs = &server.settings(Server::ROOT).error_logs;
-        // As in nginx: the client is to blame, and anybody can be one.
+        // Like in nginx: the client is to blame, and any client can cause it.
         if error_log::are_told(logs, LogLevel::Info) {
             configuration.live.error_logs.write(
                 logs,
@@ -235,7 +235,8 @@ impl Service for WorkersState {
         let answer = pipeline::serve(request, client, configuration, refused);
         match configuration.live.sibling.is_there() {
             false => answer,
-            // What the request has purged is purged in both processes before its client hears of it.
+            // A purge by the request takes effect in both processes before its client gets the
+            // response.
             true => ReadyOrPending::pending(move || async move {
                 let outcome = answer.end().await;
                 configuration.live.sibling.settled().await;

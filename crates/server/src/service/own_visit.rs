@@ -17,8 +17,9 @@ use crate::exchange::own_visit::{OwnVisit, Purpose};
 use crate::exchange::request::Request;
 use crate::route;
 
-/// Whom the server asks for unless told otherwise: the IPv4 dummy address (RFC 7600), which no machine has. So no `allow`,
-/// `geo` or `set_real_ip_from` means it by chance, and it has none of the rights of this machine.
+/// The client's address of the server's own requests, unless set otherwise: the IPv4 dummy address (RFC
+/// 7600), which no machine has. So no `allow`, `geo` or `set_real_ip_from` means it by chance, and it
+/// has none of the rights of this machine.
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(shared_request::left_out::DUMMY), 0);
 
 /// A longer URL is refused: a visitor's would be as well.
@@ -41,7 +42,7 @@ pub struct OwnPageRequest {
     pub fields: Vec<(String, Vec<u8>)>,
 }
 
-/// The same by its URL.
+/// A request of the server's own, named by its URL.
 pub struct AskedUrl<'a> {
     pub url: &'a str,
     pub method: &'a str,
@@ -60,8 +61,8 @@ pub enum Unaskable {
     Refused(u16),
 }
 
-/// The listeners by which visitors come to this host, the most likely one first. Where none knows the
-/// name, those whose default server has no name of its own serve it.
+/// The listeners by which visitors come to this host, the most likely one first. If none knows the name,
+/// listeners whose default server has no name of its own serve it.
 pub fn listeners(
     configuration: &ConfigurationHandle,
     host: &[u8],
@@ -138,7 +139,7 @@ pub fn request(
     let last = &mut HostName::default();
     match validate(asked.listener, &mut request, last, body_of) {
         Ok(BodyLength::None) => {}
-        // It is only told what would become of it.
+        // The request is only explained.
         Ok(_) => request.body = RequestBody::Unread,
         Err(refusal) => return Err(Unaskable::Refused(refusal.status)),
     }
@@ -289,7 +290,7 @@ impl<'a> Url<'a> {
     }
 }
 
-/// Sitemaps and lists are written by people: what a browser would encode is encoded.
+/// Sitemaps and lists are written by people: bytes that a browser would encode are encoded.
 fn encoded(target: &str) -> String {
     let mut out = String::with_capacity(target.len());
     for byte in target.bytes() {

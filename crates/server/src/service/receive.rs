@@ -1,4 +1,4 @@
-//! What a transport has received becomes a request: whole, refused or unreadable.
+//! Turns a received head into a request: whole, refused or unreadable.
 
 use http_semantics::RequestView;
 use site::LogLevel;
@@ -34,7 +34,7 @@ pub fn receive(
     (request, body)
 }
 
-/// What stands for a request whose head could not be parsed: it is answered with an error.
+/// Creates a request for a head that could not be parsed: it is answered with an error.
 pub fn receive_unreadable(terms: RequestTerms, received: ReceivedHead) -> Box<Request> {
     terms.configuration.live.stats.requests.add_one();
     let mut request = begin_unreadable(terms, received);
@@ -71,7 +71,7 @@ fn begin(terms: RequestTerms, mut received: ReceivedHead, sample: Option<Sample>
     Request::new(terms.configuration, received, sample, terms.server, now)
 }
 
-/// What stands for a request with an unreadable head.
+/// Creates a request for an unreadable head.
 fn begin_unreadable(terms: RequestTerms, received: ReceivedHead) -> Box<Request> {
     let mut request = begin(terms, received, None);
     if let Ok(target) = http_semantics::Target::parse(request.received.head().target(), true) {

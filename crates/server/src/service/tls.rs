@@ -20,7 +20,7 @@ use crate::log::error_log;
 use crate::route;
 use live_state::handshake_certificates::{self, OfHandshake};
 
-/// The rules for a client that asks for this; `None` where its handshake is refused.
+/// The rules for a client that asks for this; `None` if its handshake is refused.
 pub fn choose(terms: &RequestTerms, asked: HandshakeRequest<'_>) -> Option<Arc<ServerConfig>> {
     let configuration = &terms.configuration;
     if asked.for_validation
@@ -62,7 +62,7 @@ pub fn choose(terms: &RequestTerms, asked: HandshakeRequest<'_>) -> Option<Arc<S
     speaks_http3.then(|| tls.http3_config().clone())
 }
 
-/// The TLS with the certificates that variables name; `None` where there is none.
+/// The TLS with the certificates that variables name; `None` if there is none.
 fn of_handshake(
     configuration: &ConfigurationHandle,
     certificates: &OfHandshake,
@@ -91,7 +91,7 @@ fn of_handshake(
     }
 }
 
-/// Notes what the client's certificate is worth to the server that it asked for.
+/// Notes the verdict of the server that the client asked for on the client's certificate.
 pub fn judge(terms: &RequestTerms, facts: &mut TlsFacts) {
     let configuration = &terms.configuration;
     let server = server_of(configuration, terms.listener, facts.server_name.as_deref());

@@ -10,8 +10,8 @@ use crate::exchange::host_name::HostName;
 use crate::exchange::request::Request;
 use crate::route;
 
-/// Host, target, length of the body: what must be beyond doubt before anything else. `last` is the
-/// host of the request before.
+/// Validates host, target and length of the body, before anything else. `last` is the host of the
+/// request before.
 #[inline]
 pub fn validate(
     listener: ListenerId,
@@ -24,7 +24,7 @@ pub fn validate(
     let merge = http.servers[request.route.server().0].merge_slashes;
     let head = request.received.head().view();
     let target = Target::parse(head.target(), merge)?;
-    // Also where the rest is refused: the log says what was asked for.
+    // The target is set before the rest is validated, for the log of refused requests.
     request.route.path.extend_from_slice(&target.path);
     let query = target.query.unwrap_or_default();
     request.route.args.extend_from_slice(query);
@@ -83,7 +83,7 @@ pub fn validate(
     Ok(body)
 }
 
-/// Scheme and host as a trusted proxy says them.
+/// Takes scheme and host from a trusted proxy's fields.
 fn take_forwarded(request: &mut Request) -> Result<(), TargetError> {
     let Some(forwarded) = access::forwarded(request) else {
         return Ok(());
@@ -96,7 +96,7 @@ fn take_forwarded(request: &mut Request) -> Result<(), TargetError> {
     Ok(())
 }
 
-/// What follows scheme and authority; an empty path is `/` (RFC 9110 §4.2.3).
+/// Returns the target without scheme and authority; an empty path is `/` (RFC 9110 §4.2.3).
 fn origin_form(raw: &[u8]) -> Vec<u8> {
     match raw.first() {
         Some(b'/') => raw.to_vec(),

@@ -13,11 +13,11 @@ use crate::service::own_visit::{OwnPageRequest, listeners, port_of};
 /// Requests that are tried for one response.
 const MAX_TRIED: usize = 12;
 
-/// Classes of visitors whose pages are fetched again. Those of crawlers may be older anyway.
+/// Classes of visitors whose pages are fetched again. Pages for crawlers may be older anyway.
 const CLASSES: [Class; 2] = [Class::Desktop, Class::Mobile];
 
-/// The requests to try, the most likely one first. The list is empty where the response depends on
-/// more than the URL and what browsers negotiate.
+/// The requests to try, the most likely one first. The list is empty if the response depends on more than the
+/// URL and the fields that browsers negotiate by.
 pub fn requests(
     configuration: &ConfigurationHandle,
     wanted: &WantedResponse,
@@ -82,8 +82,8 @@ impl KnownUrl {
     }
 }
 
-/// What key and address tell of the URL. Keys that begin with a URL tell it exactly, among them those of
-/// `cache_shared`.
+/// Returns the URLs that key and address allow. A key that begins with a URL gives it exactly, such as the
+/// keys of `cache_shared`.
 fn known_urls(wanted: &WantedResponse) -> impl Iterator<Item = KnownUrl> {
     let of_key = ["https", "http"].into_iter().find_map(|scheme| {
         let rest = wanted.key.strip_prefix(scheme.as_bytes())?;
@@ -131,8 +131,8 @@ fn split_port(host: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// What visitors' Host fields say: the port is there unless it is the usual one, or another machine
-/// stands before this one.
+/// Returns the values of visitors' Host fields: with the port unless it is the usual one, or without if
+/// another machine stands before this one.
 fn hosts(name: &str, scheme: &str, port: Option<u16>) -> Vec<String> {
     let usual = if scheme == "https" { 443 } else { 80 };
     match port.filter(|&port| port != usual) {
@@ -160,7 +160,7 @@ fn encoded(target: &[u8]) -> String {
     out
 }
 
-/// The fields that the variant was chosen by, each with the value to send, or none where it was not
+/// The fields that the variant was chosen by, each with the value to send, or none if it was not
 /// sent. `None`: it was chosen by something that only its visitor has.
 fn negotiated(wanted: &WantedResponse) -> Option<Vec<(String, Option<Vec<u8>>)>> {
     let Some(vary) = &wanted.vary else {
@@ -179,7 +179,7 @@ fn with_negotiated(
     mut fields: Vec<(String, Vec<u8>)>,
     negotiated: &[(String, Option<Vec<u8>>)],
 ) -> Vec<(String, Vec<u8>)> {
-    // What the class says of itself stays: `cache_shared` sends it to all.
+    // The `User-Agent` of the class stays: `cache_shared` sends it for all.
     fields.retain(|(name, _)| name == "user-agent" || !negotiated.iter().any(|(it, _)| it == name));
     let sent = negotiated.iter();
     let sent = sent.filter_map(|(name, value)| Some((name.clone(), value.clone()?)));

@@ -1,6 +1,6 @@
 //! Audits of learned pages (`cache_learn`): of a thousand answers, one page that counts as unchanged is made
-//! again, and compared with what it was. An audit is a request as of a visitor who has never been here,
-//! which stands in the line of refreshes.
+//! again, and compared with its stored copy. An audit is a request like that of a visitor who has never been
+//! here, which stands in the line of refreshes.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub async fn run(configuration: Weak<ActiveConfiguration>) {
         let pages: Vec<String> = pages.collect();
         let configuration = ConfigurationHandle::new(configuration);
         for url in pages {
-            // What becomes of it is compared where the page is learned.
+            // Its result is compared in the learned pool.
             let _ = timeout(MAX_AUDIT, audit(&configuration, &url)).await;
         }
     }

@@ -1,14 +1,14 @@
-//! Pages that the server asks itself for, so that visitors find them stored: those that a user names
-//! (`mayfly warm`), and the most wanted of those that a purge has hit (`cache_refill`). Also what applications want
-//! asked again and again.
+//! Pages that the server asks itself for, so that visitors find them stored: those that a user names (`mayfly warm`),
+//! and the most wanted of those that a purge has hit (`cache_refill`). Also paths that applications want requested
+//! again and again.
 //!
 //! ```text
-//! pages    one page that a user names; a page that is read for what it says
+//! pages    one page that a user names; a page that is read for its content
 //! refill   after a purge: which pages are fetched again, in which order
-//! repeat   what an application has named in a response (`X-Cache-Repeat`)
+//! repeat   paths that an application has named in a response (`X-Cache-Repeat`)
 //! audit    learned pages that are made again to be compared (`cache_learn`)
-//! again    from what was stored to the request that stores it again
-//! visit    one request through all stages, and what became of it
+//! again    from a stored response to the request that stores it again
+//! visit    one request through all stages, and its result
 //! ```
 //!
 //! All of it stands in the line of refreshes (`upstream::Class::Refresh`), so that visitors come first.

@@ -1,4 +1,4 @@
-//! A page that a user names: stored ahead of visitors, or read for what it says.
+//! Requests for a page that a user names: stored ahead of visitors, or read for its content.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,8 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::own_visit::Purpose;
 use crate::service::own_visit::{self, AskedUrl};
 
-/// How long a page waits for visitors. The caller is told, and may ask again.
+/// How long a page waits for visitors. After that the caller gets an error, and may ask
+/// again.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often it is looked whether visitors still wait.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -75,10 +76,10 @@ async fn patient_visit(
     }
 }
 
-/// What the page of a URL says, if it is a page of this server and no longer than `max_bytes`.
+/// Reads the page of a URL, if it is a page of this server and no longer than `max_bytes`.
 ///
 /// # Errors
-/// Why it cannot be said.
+/// The reason why it cannot be read.
 pub async fn read(
     configuration: Arc<ActiveConfiguration>,
     url: &str,

@@ -1,12 +1,12 @@
 //! `cache_refill`: after a purge, the most wanted of the pages that it has hit are fetched again.
 //!
-//! A purge does not wait for any of this, and what this costs does not grow with the number of
-//! purges: there is one task for a zone, and it looks for hit pages at a tenth of one core's time.
+//! A purge does not wait for any of this, and the cost does not grow with the number of purges: there
+//! is one task for a zone, and it looks for hit pages at a tenth of one core's time.
 //!
 //! ```text
-//! purge ─► begin ─► look for what was hit, in steps ─► the most wanted, sorted ─► visits, a few at a time
-//!                      ▲                                                            │
-//!                      └───────────────── purged again meanwhile ───────────────────┘
+//! purge ─► begin ─► look for hit pages, in steps ─► the most wanted, sorted ─► visits, a few at a time
+//!                      ▲                                                         │
+//!                      └──────────────── purged again meanwhile ─────────────────┘
 //! ```
 
 use std::collections::VecDeque;
@@ -27,10 +27,10 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::own_visit::Purpose;
 use crate::service::own_visit::request;
 
-/// Pages that are asked for at the same time: as many as keep PHP's workers busy, and half of those
-/// that may stand in the line of refreshes.
+/// Pages fetched at the same time: enough to keep PHP's workers busy, and half of those that may stand
+/// in the line of refreshes.
 const AT_ONCE: usize = 8;
-/// What has not been fetched so long after a purge is left to visitors.
+/// How long after a purge its pages are fetched; the rest is left to visitors.
 const TIME: Duration = Duration::from_secs(60);
 /// When a page is tried again that visitors' requests left no room for.
 const RETRY: Duration = Duration::from_millis(100);
@@ -43,16 +43,16 @@ const REST: u32 = 9;
 static REFILLS: Mutex<Vec<Refill>> = Mutex::new(Vec::new());
 
 struct Refill {
-    /// Of its task.
+    /// The number of its task.
     id: u64,
     zone: Weak<Zone>,
-    /// Under which configuration; that of the last purge.
+    /// The configuration of the last purge.
     configuration: Weak<ActiveConfiguration>,
     /// There were purges since the task last looked. Some have removed these.
     purged: Option<MostWanted>,
 }
 
-/// A purge has hit something in `zone`. `removed` is what is not found there any more.
+/// A purge has hit something in `zone`. `removed` are pages that are not found there any more.
 pub fn begin(configuration: &Arc<ActiveConfiguration>, zone: &Arc<Zone>, removed: MostWanted) {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let Ok(event_loop) = Handle::try_current() else {
@@ -161,7 +161,7 @@ impl Task {
         }
     }
 
-    /// Adds what purges have hit; `None` where zone or thread are about to end.
+    /// Adds the pages that purges have hit; `None` if the zone or the thread is about to end.
     async fn look(&mut self, mut most: MostWanted) -> Option<MostWanted> {
         let mut walk = WantedWalk::default();
         loop {
@@ -194,7 +194,7 @@ async fn fetch(configuration: Arc<ActiveConfiguration>, page: Page) -> Option<Pa
         };
         match visit(&mut request).await {
             VisitResult::OtherPage => {}
-            // A redirect to HTTPS, a file: not what was stored.
+            // A redirect to HTTPS, or a file: not the stored page.
             VisitResult::NotStored {
                 status: Some(_), ..
             } if request.cache.outcome.is_none() => {}

@@ -1,6 +1,5 @@
 //! Makes the requests that applications want made again and again (`live_state::repeats`), each in its turn. They stand
-//! in the line of refreshes, go through `allow` and `deny` without an address, and reach what a visitor would
-//! reach.
+//! in the line of refreshes, go through `allow` and `deny` without an address, and reach the same content as a visitor.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! One page through all stages, and what became of it.
+//! One page through all stages, and the result.
 
 use bytes::Bytes;
 use http_cache::{Reason, ServedFrom};
@@ -10,15 +10,15 @@ use crate::exchange::own_visit::{NotAsked, Purpose};
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
 
-/// As browsers ask for pages.
+/// The media types that browsers accept for pages.
 const ACCEPT: &[u8] = b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
-/// What most browsers take: a page that is stored compressed is stored for them.
+/// The codings that most browsers accept: a page that is stored compressed is stored for them.
 const ACCEPT_ENCODING: &[u8] = b"gzip, deflate, br, zstd";
 
 /// More of a page is not waited for: it is too large to be stored by far.
 const MAX_BODY_BYTES: usize = 256 << 20;
 
-/// What became of a visit.
+/// The result of a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisitResult {
     /// It was stored, and fresh.
@@ -29,7 +29,7 @@ pub enum VisitResult {
     NotStored { status: Option<u16>, why: Reason },
     /// Visitors come first, or another request is fetching it.
     Busy,
-    /// The answer would not be stored in the place of what a purge has hit.
+    /// The answer would not be stored in the place of the purged page.
     OtherPage,
 }
 
@@ -71,12 +71,12 @@ pub async fn visit(request: &mut Request) -> VisitResult {
     let is_whole = read_to_end(reply.body.into_arriving(), request).await;
     let refresh = request.extras.given().and_then(|it| it.refresh.take());
     if let Some(refresh) = refresh {
-        // How it ended is seen in what is stored.
+        // Its result is seen in the store.
         let _ = refresh.await;
     }
     match own_visit::stored(request) {
         StoredState::Fresh => VisitResult::Stored { status },
-        // The stale copy was shown. Where no upstream was asked, others are at it, or come first.
+        // The stale copy was shown. If no upstream was asked, other requests fetch the page, or come first.
         StoredState::Stale if !was_asked(request) => VisitResult::Busy,
         StoredState::Stale => VisitResult::NotStored {
             status: Some(status),
@@ -92,7 +92,7 @@ pub async fn visit(request: &mut Request) -> VisitResult {
     }
 }
 
-/// What a page says, and its status. Its body is `None` where it is longer than `max_bytes` or broke off.
+/// Reads a page: its body and its status. The body is `None` if it is longer than `max_bytes` or broke off.
 pub async fn read(
     request: &mut Request,
     max_bytes: usize,
@@ -131,7 +131,7 @@ fn was_asked(request: &Request) -> bool {
     trace.is_some_and(|trace| !trace.lock().tries.is_empty())
 }
 
-/// Is what is stored for the request the page that is meant?
+/// Is the stored response for the request the page that is meant?
 fn is_meant(request: &Request) -> bool {
     match request.extras.own_visit.as_ref().map(|it| &it.purpose) {
         Some(Purpose::Refill(wanted)) => *wanted.key == *request.cache.key,
@@ -139,7 +139,7 @@ fn is_meant(request: &Request) -> bool {
     }
 }
 
-/// Reads what arrives, so that all of it is stored. Says whether it was whole.
+/// Reads the arriving body, so that all of it is stored. Returns whether it was whole.
 async fn read_to_end(mut body: Box<dyn ArrivingBody<Request>>, request: &mut Request) -> bool {
     let mut bytes = 0;
     while let Ok(next) = body.next(request).await {

@@ -23,8 +23,8 @@ use super::loads::{AcceptedConnection, ConnectionSlot};
 use super::shared::{Listening, Registration, WorkersState};
 use crate::log::error_log;
 
-/// How long accepting pauses when the process has no more file descriptors: at first so long
-/// that connections that have ended can be closed, then longer each time.
+/// How long accepting pauses when the process has no more file descriptors: at first just long
+/// enough for ended connections to be closed, then longer each time.
 const ACCEPT_PAUSE_FIRST: Duration = Duration::from_millis(10);
 const ACCEPT_PAUSE_LAST: Duration = Duration::from_millis(500);
 /// The worker that takes the packets of QUIC.
@@ -160,7 +160,7 @@ fn is_quic(address: &ListenAddress) -> bool {
     matches!(address, ListenAddress::Udp(_))
 }
 
-/// Serves what other workers hand over.
+/// Serves connections that other workers hand over.
 pub async fn receive(shared: Arc<WorkersState>, mut inbox: mpsc::Receiver<AcceptedConnection>) {
     while let Some(accepted) = inbox.recv().await {
         begin_handed_over(&shared, accepted);

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::shared::WorkersState;
 
-/// Asks workers; the question says where to answer.
+/// A channel that asks all workers for a sign of life; the message holds the sender for their answers.
 pub(super) type LifeSigns = watch::Sender<Option<mpsc::Sender<()>>>;
 
 impl WorkersState {

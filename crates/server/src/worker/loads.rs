@@ -18,9 +18,8 @@ use site::ListenAddress;
 use tokio::sync::mpsc;
 use transport::stream::UnregisteredSocket;
 
-/// A worker keeps what it accepted while it has at most this part more than the one
-/// with the fewest: handing over wakes another thread, and a few more do not matter
-/// where there are many.
+/// A worker keeps a connection that it accepted while it has at most this part more than the one with
+/// the fewest: handing over wakes another thread, and a few more do not matter where there are many.
 const SLACK: usize = 16;
 /// Connections on their way to one worker. A worker that leaves this number of them waiting is no
 /// help: the accepting worker then keeps its connections.
@@ -30,7 +29,7 @@ const INBOX: usize = 256;
 pub struct AcceptedConnection {
     pub socket: UnregisteredSocket,
     pub peer: Option<SocketAddr>,
-    /// Where it came in.
+    /// The address of the listener that accepted it.
     pub address: ListenAddress,
     pub slot: ConnectionSlot,
 }
@@ -38,7 +37,7 @@ pub struct AcceptedConnection {
 /// All workers, as those see it who accept.
 pub struct WorkerLoads {
     workers: ArcSwap<Vec<Arc<WorkerLoad>>>,
-    /// The first of them accept. The others serve what they have.
+    /// The first of them accept. The others serve the connections they have.
     accepting: AtomicUsize,
 }
 
@@ -78,7 +77,8 @@ impl WorkerLoads {
         }
     }
 
-    /// Adds a worker, which does not accept yet: its index, and what it takes its connections from.
+    /// Adds a worker, which does not accept yet. Returns its index, and the receiver of its
+    /// connections.
     pub fn add(&self) -> (usize, mpsc::Receiver<AcceptedConnection>) {
         let (inbox, receiver) = mpsc::channel(INBOX);
         let mut workers = self.workers.load().to_vec();
@@ -99,17 +99,17 @@ impl WorkerLoads {
         self.workers.store(Arc::new(workers));
     }
 
-    /// How many there are, those included that do not accept.
+    /// Returns how many there are, those included that do not accept.
     pub fn count(&self) -> usize {
         self.workers.load().len()
     }
 
-    /// How many accept.
+    /// Returns how many accept.
     pub fn accepting(&self) -> usize {
         self.accepting.load(Ordering::Relaxed)
     }
 
-    /// From now on the first `count` accept.
+    /// Lets the first `count` workers accept from now on.
     pub fn set_accepting(&self, count: usize) {
         self.accepting.store(count, Ordering::Relaxed);
     }
@@ -121,19 +121,19 @@ impl WorkerLoads {
         counts.any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
-    /// A slot with the worker that should serve what worker `own` has accepted.
+    /// Returns a slot of the worker that should serve a connection accepted by worker `own`.
     pub fn slot(&self, own: usize) -> ConnectionSlot {
         let workers = self.workers.load();
         ConnectionSlot::new(&workers[self.choose(&workers, own)])
     }
 
-    /// A slot with a worker that serves what it has accepted whatever it has already.
+    /// Returns a slot of worker `own`, however many connections it has.
     pub fn own_slot(&self, own: usize) -> ConnectionSlot {
         ConnectionSlot::new(&self.workers.load()[own])
     }
 
-    /// Sends a connection to the worker of its slot. Where that one takes
-    /// none, it comes back with a slot of `own`.
+    /// Sends a connection to the worker of its slot. If that worker takes none, the connection comes
+    /// back with a slot of `own`.
     pub fn hand_over(
         &self,
         accepted: AcceptedConnection,
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!((loads.count(), loads.add().0), (2, 2));
     }
 
-    /// What worker `own` has of a connection that it accepted.
+    /// Creates a connection that worker `own` has accepted; returns it if the worker keeps it.
     fn accept(loads: &WorkerLoads, own: usize) -> Option<AcceptedConnection> {
         let accepted = AcceptedConnection {
             socket: UnregisteredSocket::Unix(UnixStream::pair().unwrap().0),

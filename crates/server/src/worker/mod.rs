@@ -1,6 +1,6 @@
-//! Worker threads: each has a tokio runtime of its own, accepts from the listening
-//! sockets, and serves what it accepted, unless another has fewer connections
-//! (`loads`). They share the configuration in force and the cache, nothing else.
+//! Worker threads: each has a tokio runtime of its own, accepts from the listening sockets, and
+//! serves the connections that it accepted, unless another worker has fewer (`loads`). They share
+//! the configuration in force and the cache, nothing else.
 
 mod accepting;
 mod life_sign;
@@ -49,16 +49,16 @@ impl Workers {
             loads: Arc::new(WorkerLoads::new()),
             threads: Mutex::default(),
         };
-        // Before the first of them looks at what it accepts from.
+        // Before the first of them looks at the listening sockets.
         workers.set_accepting(count);
         workers.add_missing(count)?;
         Ok(workers)
     }
 
-    /// Starts as many as are missing for a configuration that wants `count`.
+    /// Starts the workers that are missing for a configuration that wants `count`.
     ///
     /// # Errors
-    /// There is no room for another thread. Those that were started rest.
+    /// There is no room for another thread. Workers that were started rest.
     pub fn add_missing(&self, count: usize) -> io::Result<()> {
         while self.loads.count() < count {
             let (index, inbox) = self.loads.add();
@@ -86,7 +86,7 @@ impl Workers {
         workers.store(count, Relaxed);
     }
 
-    /// How many threads there are, those included that rest.
+    /// Returns how many threads there are, those included that rest.
     pub fn threads(&self) -> usize {
         self.loads.count()
     }
@@ -97,13 +97,13 @@ impl Workers {
             let Some(thread) = self.threads.lock().pop() else {
                 return;
             };
-            // A worker that panicked has said so; the others go on.
+            // A worker that panicked has logged it; the others go on.
             let _ = thread.join();
         }
     }
 }
 
-/// What a worker knows of itself and the others.
+/// The state that a worker is started with.
 #[derive(Clone)]
 struct WorkerContext {
     shared: Arc<WorkersState>,
@@ -114,7 +114,7 @@ struct WorkerContext {
 fn run(context: &WorkerContext, inbox: mpsc::Receiver<AcceptedConnection>) {
     let (shared, index) = (&context.shared, context.index);
     clock::keep_readings();
-    // Where that may not be asked for, turns are as long as those of others.
+    // If the kernel refuses it, the worker keeps the default time slice.
     let _ = time_slice::set(TIME_SLICE);
     let built = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -152,7 +152,7 @@ fn run(context: &WorkerContext, inbox: mpsc::Receiver<AcceptedConnection>) {
         }
     });
     access_log::flush_all_thread();
-    // No request waits any more for what is still being compressed.
+    // No request waits any more for bodies that are still being compressed.
     runtime.shutdown_background();
 }
 
@@ -197,17 +197,17 @@ async fn housekeeping(shared: Arc<WorkersState>) {
     }
 }
 
-/// Gives back what a server that rests does not need. What is there is found again by the next requests.
+/// Gives back memory that a server at rest does not need. The next requests build it again.
 fn give_back(shared: &WorkersState, configuration: &ActiveConfiguration, idle: &IdlePause) {
     configuration.live.shrink();
     if idle.is_new_rest() {
         shared.rest(0);
     }
-    // What sweeps have removed is kept for this thread.
+    // Removed objects were put aside for this thread to reuse.
     spare_objects::give_back();
 }
 
-/// Removes what was not used for a while.
+/// Removes state that was not used for a while.
 async fn sweep(shared: Arc<WorkersState>) {
     let mut idle = IdlePause::default();
     let mut is_needed = true;

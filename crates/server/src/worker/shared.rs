@@ -1,5 +1,4 @@
-//! What all workers share: the configuration in force, its listening sockets, and the word
-//! that the server stops. A reload replaces the first two in one call.
+//! State shared by all workers: the configuration in force, its listening sockets, and the signal to stop.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,9 +18,9 @@ use super::loads::ConnectionSlot;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 
-/// Between two rounds of housekeeping while there are requests.
+/// The pause between two rounds of housekeeping while there are requests.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-/// The same where nothing has happened for as long.
+/// The pause between two rounds of housekeeping after a minute without requests.
 const REST_INTERVAL: Duration = Duration::from_secs(60);
 /// A server that has had no requests for some seconds gives memory back when it looks again.
 const GIVES_BACK_FROM: Duration = Duration::from_secs(4);
@@ -50,7 +49,7 @@ impl Listening {
 /// The listening sockets in force; with `reuseport` there is one per worker.
 pub type Sockets = HashMap<ListenAddress, Vec<Arc<Listening>>>;
 
-/// What a graceful stop waits for.
+/// The requests that a graceful stop waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// For requests under way.
@@ -59,7 +58,7 @@ pub enum Patience {
     ForNextRequests,
 }
 
-/// What all workers share.
+/// The state shared by all workers.
 pub struct WorkersState {
     configuration: ArcSwap<ActiveConfiguration>,
     /// Another number for each configuration that was in force in this process.
@@ -111,7 +110,7 @@ impl IdlePause {
 }
 
 thread_local! {
-    /// What [`WorkersState::configuration_of_thread`] gave last, and its generation.
+    /// The configuration that [`WorkersState::configuration_of_thread`] last returned, and its generation.
     static IN_FORCE: RefCell<Option<(u64, ConfigurationHandle)>> = const { RefCell::new(None) };
 }
 
@@ -154,9 +153,9 @@ impl WorkersState {
         self.configuration.load_full()
     }
 
-    /// The same for threads that ask for each request: looks at the shared place
-    /// only when something has changed there, and counts in a line of the thread's
-    /// own. The thread holds on to what it was given until it asks again.
+    /// Returns the configuration in force, for threads that need it for each request: loads the shared pointer only
+    /// after a change, and counts references in a cache line of the thread's own. The thread holds on to this
+    /// configuration until its next call.
     pub fn configuration_of_thread(&self) -> ConfigurationHandle {
         let generation = self.generation.load(Ordering::Acquire);
         IN_FORCE.with_borrow_mut(|kept| match kept {
@@ -237,8 +236,8 @@ impl WorkersState {
         self.sockets.subscribe()
     }
 
-    /// No requests have come for a while: each worker gives back what it keeps for the next ones. Stores have let go of
-    /// `emptied_bytes`; what the allocator keeps of them goes as well.
+    /// No requests have come for a while: each worker gives back the memory that it keeps for the next ones. Stores
+    /// have let go of `emptied_bytes`; the allocator's share of them goes as well.
     pub fn rest(&self, emptied_bytes: u64) {
         self.rests.send_replace(emptied_bytes);
     }
@@ -257,8 +256,8 @@ impl WorkersState {
         self.is_stopping() && !self.awaits_next_requests.load(Ordering::Relaxed)
     }
 
-    /// Graceful stop: no new connections, the others finish what they do. Idle ones are closed, at once or
-    /// with their next response; for those that send none, call it again.
+    /// Graceful stop: no new connections, the others finish their requests. Idle ones are closed, at once or with
+    /// their next response; for those that send none, call it again.
     pub fn stop_gracefully(&self, patience: Patience) {
         let is_patient = patience == Patience::ForNextRequests;
         self.awaits_next_requests
@@ -273,7 +272,7 @@ impl WorkersState {
         connections.for_each(|connection| connection.close_if_idle());
     }
 
-    /// Resolves when what began under `configuration` has had its time after a reload:
+    /// Resolves when requests that began under `configuration` have had their time after a reload:
     /// `worker_shutdown_timeout`. Never, where that is not given.
     pub async fn outlived(&self, configuration: Arc<ActiveConfiguration>) {
         let mut replaced = self.sockets.subscribe();

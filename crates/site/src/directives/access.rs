@@ -1,4 +1,4 @@
-//! Table of directives that decide who may make a request, and what the client's address is.
+//! Table of directives for access and for the client's address.
 
 use super::{Context, Directive};
 

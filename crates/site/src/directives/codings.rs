@@ -1,4 +1,4 @@
-//! What the tables of `gzip*`, `brotli*` and `zstd*` have in common.
+//! Common parts of the tables of `gzip*`, `brotli*` and `zstd*`.
 
 use super::{Context, Directive};
 

@@ -3,7 +3,7 @@
 
 use super::{Context, Directive};
 
-/// Of lines about parts of videos that a player names by their time.
+/// The reason for ignoring directives about parts of videos that a player names by their time.
 const NO_SEEKING: &str = "videos are served whole, and ranges of bytes work";
 
 #[rustfmt::skip]

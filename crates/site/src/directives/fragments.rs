@@ -1,4 +1,4 @@
-//! Table of the directives that bound what the fragments of a page cost, in either language (`esi`, `ssi`).
+//! Table of the directives that bound the cost of a page's fragments, in either language (`esi`, `ssi`).
 
 use super::{Context, Directive};
 

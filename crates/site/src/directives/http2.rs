@@ -4,9 +4,9 @@ use super::{Context, Directive};
 
 const SERVERS: &[Context] = &[Context::Http, Context::Server];
 
-/// Of lines that nginx itself no longer has.
+/// The reason for ignoring directives that nginx itself no longer has.
 const OBSOLETE: &str = "nginx has removed it; the limits of HTTP/1.1 hold for HTTP/2 too";
-/// Of lines about server push.
+/// The reason for ignoring directives about server push.
 const NO_PUSH: &str = "clients no longer support server push; use `early_hints`";
 
 #[rustfmt::skip]

@@ -1,5 +1,4 @@
-//! Table of the directives that show what the server knows about itself. `stub_status` stands in
-//! `files`.
+//! Table of the directives that show the server's numbers. `stub_status` stands in `files`.
 
 use super::{Context, Directive};
 

@@ -1,5 +1,5 @@
-//! Table of the directives that only `proxy_*` has. Those that it shares with FastCGI are in
-//! `fastcgi.rs` and `cache.rs`, with `*` for the prefix.
+//! Table of the directives that only `proxy_*` has. Directives that it shares with FastCGI are
+//! in `fastcgi.rs` and `cache.rs`, with `*` for the prefix.
 
 use super::{Context, Directive};
 

@@ -4,7 +4,7 @@ use super::{Context, Directive};
 
 const SERVERS: &[Context] = &[Context::Http, Context::Server];
 
-/// Of lines about OCSP stapling.
+/// The reason for ignoring directives about OCSP stapling.
 const NO_STAPLING: &str = "there is no OCSP stapling; certificates are sent without";
 
 #[rustfmt::skip]

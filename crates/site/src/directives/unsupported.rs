@@ -1,9 +1,9 @@
 //! Directives that nginx or a well-known module has and Mayfly does not, with advice.
 //!
-//! The check reports them by name, so that operators do not look for a typing mistake, and says
-//! what to write instead.
+//! The check reports them by name, so that operators do not look for a typing mistake, and
+//! advises a replacement.
 
-/// Names or beginnings of names (`js_*`), and what to do.
+/// Names or beginnings of names (`js_*`), and the advice.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("absent_ok", "leave it out"),
     ("accept_zone", "leave it out"),
@@ -85,7 +85,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("fastcgi_request_dynamic", "leave it out"),
 ];
 
-/// What modules of others have, which people build into nginx.
+/// Directives of third-party modules that people build into nginx.
 const THIRD_PARTY: &[(&str, &str)] = &[
     (
         "zstd_dict_file",
@@ -168,7 +168,7 @@ const THIRD_PARTY: &[(&str, &str)] = &[
     ("upsync*", "write the servers into the `upstream` block"),
 ];
 
-/// Whose a directive is that Mayfly does not have.
+/// The origin of a directive that Mayfly does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     Nginx,
@@ -176,7 +176,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// For the line under the place.
+    /// Returns the text for the line under the place.
     pub fn label(self) -> &'static str {
         match self {
             Origin::Nginx => "nginx has it, Mayfly does not yet",
@@ -191,7 +191,7 @@ pub struct UnsupportedDirective {
     /// The name, or the beginning of a family with `*`.
     pub pattern: &'static str,
     pub origin: Origin,
-    /// What to do instead.
+    /// The advice for a replacement.
     pub advice: &'static str,
 }
 
@@ -202,8 +202,8 @@ impl UnsupportedDirective {
     }
 }
 
-/// What to do instead, where nginx (or a well-known module of others) has a
-/// directive of this name and Mayfly does not.
+/// Returns the advice for a directive that nginx (or a well-known third-party module) has and
+/// Mayfly does not.
 pub fn unsupported(name: &str) -> Option<UnsupportedDirective> {
     let fits = |pattern: &str| match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),

@@ -43,7 +43,7 @@ pub(super) fn before(span: Span) -> Span {
     }
 }
 
-/// Adds a text to a word; nothing where escapes hide the place.
+/// Adds a text to a word; nothing if escapes hide the place.
 pub(super) fn insertion(word: &Word, at: usize, text: &str) -> Vec<HazardEdit> {
     let span = word.part(at..at);
     let edit = HazardEdit {
@@ -56,7 +56,8 @@ pub(super) fn insertion(word: &Word, at: usize, text: &str) -> Vec<HazardEdit> {
         .collect()
 }
 
-/// The text of a source after these edits of it. Of two that overlap, the first in the text is made.
+/// Returns the text of a source after these edits of it. If two overlap, the first in the text is
+/// made.
 pub fn edited<'a>(text: &str, edits: impl Iterator<Item = &'a HazardEdit>) -> String {
     let mut edits: Vec<&HazardEdit> = edits.collect();
     edits.sort_by_key(|edit| (edit.span.start, edit.span.end));

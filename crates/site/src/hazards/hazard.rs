@@ -1,4 +1,4 @@
-//! What a rule is, and what it finds.
+//! A rule about hazards, and its findings.
 
 use nginx_conf::{Span, Word};
 
@@ -23,7 +23,7 @@ pub struct HazardRule {
     /// Stable: scripts and baselines name it.
     pub name: &'static str,
     pub severity: HazardSeverity,
-    /// What happens, in a sentence or two.
+    /// The consequence, in a sentence or two.
     pub happens: &'static str,
     pub(super) find: FindHazard,
 }
@@ -34,20 +34,20 @@ impl std::fmt::Debug for HazardRule {
     }
 }
 
-/// What a rule found.
+/// A finding of a rule.
 #[derive(Debug, Clone)]
 pub struct Hazard {
     pub rule: &'static HazardRule,
     pub span: Span,
-    /// What is there.
+    /// The text in the configuration.
     pub found: String,
-    /// What to write instead.
+    /// The text to write instead.
     pub write: String,
-    /// What makes it right, where there is one right answer.
+    /// The edits that end the hazard, if there is one right answer.
     pub edits: Vec<HazardEdit>,
 }
 
-/// Takes what a rule finds.
+/// Collects the findings of a rule.
 pub(super) struct HazardSink<'a> {
     pub rule: &'static HazardRule,
     pub found: &'a mut Vec<Hazard>,

@@ -1,12 +1,12 @@
-//! Hazards of a configuration: lines that are accepted and let strangers do or see what the operator did not
-//! mean, for `mayfly check`.
+//! Hazards of a configuration: lines that are accepted and give strangers access that the operator did not intend,
+//! for `mayfly check`.
 //!
 //! ```text
 //! Ast ──tree──► Blocks ──rules::RULES──► Hazards, in the order of the text
 //! ```
 //!
-//! A rule is one entry of a table with one function; it sees one block and what encloses it. What it finds has
-//! the place, what happens and what to write, and where only one mending is right, the edits that make it.
+//! A rule is one entry of a table with one function; it sees one block and the blocks around it. A finding has its
+//! place, its consequence and the text to write instead; if only one correction is right, it has the edits, too.
 
 mod edit;
 mod hazard;
@@ -24,7 +24,7 @@ pub use edit::{HazardEdit, edited};
 pub use hazard::{Hazard, HazardRule, HazardSeverity};
 pub use rules::RULES;
 
-/// All hazards, in the order of the text. A line that is included twice is told of once.
+/// Returns all hazards, in the order of the text. A line that is included twice is reported once.
 pub fn hazards(ast: &Ast) -> Vec<Hazard> {
     let blocks = tree::Blocks::of(ast);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The table of rules. A function looks at one block and at what encloses it, and is silent where it cannot
+//! The table of rules. A function looks at one block and at those around it, and is silent where it cannot
 //! know: a report that was wrong once is not read again.
 
 mod access;
@@ -35,7 +35,7 @@ const fn warning(name: &'static str, happens: &'static str, find: FindHazard) ->
     }
 }
 
-/// All rules, by what they are about.
+/// All rules, by subject.
 #[rustfmt::skip]
 pub static RULES: &[HazardRule] = &[
     // The cache.
@@ -67,7 +67,7 @@ pub static RULES: &[HazardRule] = &[
     warning("add-header-lost", "A block with add_header of its own inherits none: pages of this block go out without the fields that protect them.", add_header_lost),
     warning("add-header-multiline", "A line break in a field is refused by HTTP/2 and by many clients.", add_header_multiline),
     error("cors-any-origin", "Every other site can read, with the visitor's cookies, what this one answers.", cors_any_origin),
-    // What is passed on.
+    // Requests passed to upstreams.
     error("proxy-to-any-host", "The visitor chooses which host is asked: services within the network, too (SSRF).", proxy_to_any_host),
     warning("proxy-slash", "A path such as /name../ leads to the upstream's folder above.", proxy_slash),
     warning("host-from-request", "$http_host is what the client wrote, and may differ from the host by which the server was chosen: links and cached pages name a stranger's host.", host_from_request),

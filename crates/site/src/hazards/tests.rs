@@ -37,7 +37,7 @@ const PHP: &str = r"location ~ \.php$ { try_files $fastcgi_script_name =404; fas
 const DOTFILES: &str = r"location ~ /\.(?!well-known/) { deny all; }";
 const CACHE: &str = "proxy_cache_path /c keys_zone=z:1m; fastcgi_cache_path /f keys_zone=f:1m;";
 
-/// One hazard in each, whose rule comes first; what stands there otherwise is clean.
+/// Returns configurations with one hazard each, whose rule comes first; their other lines are clean.
 #[rustfmt::skip]
 fn planted() -> Vec<(&'static str, String)> {
     let php = |more: &str| format!("{DOTFILES} {more} {PHP}");
@@ -159,7 +159,7 @@ fn a_tree_with_all_of_them_tells_of_all_of_them() {
     assert_eq!(found, wanted);
 }
 
-/// What these lines of a server do is what published set-ups recommend.
+/// Lines of servers that published set-ups recommend, and that have no hazards.
 #[rustfmt::skip]
 const CLEAN: [&str; 18] = [
     r#"location / { try_files $uri =404; } location ~* \.(?:css|js|png)$ { expires 30d; access_log off; }"#,
@@ -235,7 +235,8 @@ fn clean_configurations_have_no_hazard() {
     }
 }
 
-/// The examples, the packaged configuration, and what the project's own tests of applications serve with.
+/// The examples, the packaged configuration, and those of the project's own tests of applications have no
+/// hazard.
 #[test]
 fn configurations_of_this_repository_have_no_hazard() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -273,7 +274,7 @@ fn configurations_of_this_repository_have_no_hazard() {
     }
 }
 
-/// What an edit makes has no hazard of this rule any more.
+/// An edit ends the hazard of its rule.
 #[test]
 fn edits_end_the_hazard() {
     let mut mended = 0;

@@ -1,5 +1,5 @@
-//! The blocks of a configuration as rules look at them: what a block says, what it inherits, and which
-//! location of a server answers a path.
+//! The blocks of a configuration as rules look at them: a block's own lines, the lines it inherits, and
+//! which location of a server answers a path.
 //!
 //! It is made from the syntax tree, so that a configuration which cannot be served is looked at, too. Locations
 //! are chosen as nginx chooses them.
@@ -20,7 +20,7 @@ struct BlockData<'a> {
     context: Context,
     written: Option<&'a Directive>,
     lines: &'a [Directive],
-    /// Of a location by pattern.
+    /// The pattern of a location that has one.
     pattern: Option<Regex>,
     outer: Option<usize>,
     inner: Vec<usize>,
@@ -184,7 +184,7 @@ impl<'t, 'a> Block<'t, 'a> {
         self.value(name).is_some_and(|word| word.text == value)
     }
 
-    /// How the location is chosen, and its prefix or pattern.
+    /// Returns how the location is chosen, and its prefix or pattern.
     pub(super) fn location(self) -> Option<(LocationKind, &'a Word)> {
         let written = self.written().filter(|it| it.name.text == "location")?;
         match written.args.as_slice() {
@@ -200,7 +200,7 @@ impl<'t, 'a> Block<'t, 'a> {
         }
     }
 
-    /// Where messages point to: the head of the block.
+    /// Returns the place that messages point to: the head of the block.
     pub(super) fn head(self) -> Option<Span> {
         self.written().map(Directive::head)
     }
@@ -276,7 +276,7 @@ impl<'t, 'a> Block<'t, 'a> {
         is_pattern && self.matches(path) && self.has("fastcgi_pass") && !is_closed && !is_fixed
     }
 
-    /// Does it run whatever script a request names, and not just the one of a front controller?
+    /// Does it run any script that a request names, and not just the one of a front controller?
     pub(super) fn runs_any_script(self) -> bool {
         self.runs("/x/x.php")
     }

@@ -1,4 +1,4 @@
-//! What rules ask of the values of directives: variables, captures, addresses.
+//! Checks of directives' values for the rules: variables, captures, addresses.
 
 use std::net::IpAddr;
 
@@ -92,7 +92,7 @@ pub(super) fn capture_is_free(pattern: &str, name: &str) -> bool {
     };
     let group = group.split(')').next().unwrap_or_default();
     if group.starts_with("(/") {
-        // What stands before it is the whole host.
+        // The part before it is the whole host.
         return false;
     }
     let group = group.replace(r"\.", "");
@@ -116,7 +116,7 @@ pub(super) fn address_is_local(text: &str) -> bool {
     }
 }
 
-/// Does the line end what a location does, so that settings beside it do not matter?
+/// Does the line end the location's work, so that settings beside it do not matter?
 pub(super) fn leaves_location(line: &Directive) -> bool {
     match (&*line.name.text, line.args.last()) {
         ("return", _) => true,
@@ -125,7 +125,7 @@ pub(super) fn leaves_location(line: &Directive) -> bool {
     }
 }
 
-/// The host of a URL with variables, or where it may stand: what precedes its path.
+/// Returns the host of a URL with variables: the part before its path.
 pub(super) fn host_part(url: &str) -> &str {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let paths = [
@@ -143,7 +143,7 @@ pub(super) fn host_part(url: &str) -> &str {
     rest.get(..end.unwrap_or(rest.len())).unwrap_or(rest)
 }
 
-/// In double quotes.
+/// Puts a text in double quotes.
 pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

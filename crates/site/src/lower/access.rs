@@ -1,4 +1,4 @@
-//! Lowers who may make a request and what the client's address is: `allow`, `deny`,
+//! Lowers the directives for access and for the client's address: `allow`, `deny`,
 //! `auth_basic`, `set_real_ip_from`, `trusted_proxy`, `valid_referers`.
 
 use std::net::IpAddr;
@@ -189,7 +189,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The nearest level that says anything of it decides between the two forms.
+    /// Lowers `secure_link*`: the nearest level that has one of its lines decides between
+    /// the two forms.
     pub fn secure_link(&mut self, level: &Level<'_>) -> Option<SecureLink> {
         let names = ["secure_link", "secure_link_md5", "secure_link_secret"];
         let lines = level.list(&names);

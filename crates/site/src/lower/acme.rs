@@ -298,8 +298,8 @@ fn contact(word: &str) -> String {
     }
 }
 
-/// A file's name for a certificate: its first name, and a number that tells it from others which
-/// begin with the same.
+/// Returns a file name for a certificate: its first name, and a number that separates it from
+/// others that begin with the same.
 fn file_stem(names: &[String], key: AcmeKeyType) -> String {
     // FNV-1a, which stays the same from one version of the program to the next.
     let text = format!("{} {key:?}", names.join(" "));

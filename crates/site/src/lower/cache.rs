@@ -32,7 +32,7 @@ const PRIVATE_COPIES: usize = 16;
 /// How long a request waits for the disk, where `disk_timeout=` is not given: PHP may be slower.
 const DISK_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// What stays free on the file system of a zone, where `min_free=` is not given.
+/// Free space kept on the file system of a zone without `min_free=`.
 const MIN_FREE_BYTES: u64 = 512 << 20;
 
 /// Bytes of one session's private pages, where `size=` is not given.
@@ -118,7 +118,7 @@ impl Lowering<'_> {
         };
         let is_on_tmpfs = is_on_tmpfs(&path);
         if memory_bytes.is_none() && is_on_tmpfs {
-            // A path in memory says how much memory the cache may use.
+            // The `max_size` of a path in memory limits the memory of the cache.
             memory_bytes = max_size_bytes;
         }
         let disk = (is_on_disk && !is_on_tmpfs).then(|| CacheDisk {
@@ -251,7 +251,7 @@ impl Lowering<'_> {
         self.zone_index(word, word, &names, by).map(CacheZoneId)
     }
 
-    /// Warns where a line would switch off what protects visitors from each other.
+    /// Warns of a line that would switch off the protection of visitors from each other.
     fn warn_of_ignored_fields(
         &mut self,
         level: &Level<'_>,
@@ -326,7 +326,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// Warns about keys under which a purge cannot find what GET and HEAD have stored.
+    /// Warns about keys under which a purge cannot find the responses that GET and HEAD have
+    /// stored.
     fn warn_of_purges_that_find_nothing(
         &mut self,
         level: &Level<'_>,
@@ -601,7 +602,7 @@ fn is_on_tmpfs(path: &Path) -> bool {
             Some((fields.next()?, fields.next()?))
         })
         .filter(|(mount, _)| path.starts_with(mount))
-        // The path is on the longest mount point. Of equal ones, the last hides the others.
+        // The path is on the longest mount point. The last of equal ones hides the others.
         .max_by_key(|(mount, _)| mount.len())
         .is_some_and(|(_, kind)| kind == "tmpfs" || kind == "ramfs")
 }

@@ -1,6 +1,7 @@
-//! What `*_cache_bypass` lets through for one visitor is not stored for the others: a condition that depends on who asks
-//! counts for `*_no_cache` as well, unless `cache_store_bypassed` is on. One that depends on nothing but the address, the
-//! method and ordinary fields renews what is stored, as in nginx.
+//! A response that `*_cache_bypass` fetches for one visitor is not stored for the others: a condition
+//! that depends on the visitor counts for `*_no_cache` as well, unless `cache_store_bypassed` is on.
+//! One that depends on nothing but the address, the method and ordinary fields renews the stored
+//! response, like in nginx.
 
 use nginx_conf::{Diagnostic, Word};
 
@@ -22,7 +23,7 @@ impl Lowering<'_> {
         rules: &mut CacheRules,
         is_handled: bool,
     ) {
-        // With `cache_shared`, what bypasses is not stored.
+        // With `cache_shared`, bypassing responses are not stored.
         if self.flag(level, "cache_store_bypassed", false) || rules.shared.is_some() {
             return;
         }
@@ -48,7 +49,7 @@ impl Lowering<'_> {
         rules.bypass = conditions;
     }
 
-    /// Is the value of a condition the same whoever asks?
+    /// Is the value of a condition the same for all visitors?
     fn is_anybodys(&self, condition: &Template, depth: usize) -> bool {
         condition.parts.iter().all(|part| match part {
             Part::Literal(_) | Part::Variable(Variable::Argument(_)) => true,

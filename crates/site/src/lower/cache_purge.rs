@@ -18,7 +18,7 @@ pub(crate) enum PurgeDirective {
     None,
     /// Any value neither empty nor `0` purges.
     Conditions(Vec<Template>),
-    /// The same, and all responses of the zone are removed (`METHOD purge_all`).
+    /// Any value neither empty nor `0` removes all responses of the zone (`METHOD purge_all`).
     Everything(Vec<Template>),
     /// `ZONE KEY`: every request of this location purges.
     Handler {

@@ -13,7 +13,7 @@ use super::cache::{name_set, names};
 use super::level::Level;
 use crate::model::*;
 
-/// The cookies by which an application tells LiteSpeed's cache groups of visitors apart.
+/// The cookies that name a visitor's group to LiteSpeed's cache.
 const LITESPEED_COOKIES: &[u8] = b"_lscache_vary*";
 
 /// How deep maps of maps are followed.

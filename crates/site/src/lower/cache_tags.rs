@@ -24,8 +24,8 @@ const KNOWN: [(&str, TagSeparator); 7] = [
     ("cache-groups", TagSeparator::Groups),
 ];
 
-/// What `cache_tags` of a level says; none with `off`. LiteSpeed's field always counts where its
-/// protocol is spoken.
+/// Lowers `cache_tags` of a level; `None` with `off`. LiteSpeed's field always counts if its protocol
+/// is spoken.
 pub(super) fn tag_rules(level: &Level<'_>) -> Option<TagRules> {
     let Some(node) = level.find("cache_tags") else {
         return Some(rules(known(), level));
@@ -75,7 +75,7 @@ fn rules(fields: Vec<TagField>, level: &Level<'_>) -> TagRules {
     }
 }
 
-/// What `cache_tagged_control` of a level says: no purge reaches a browser, so that it has to ask.
+/// Lowers `cache_tagged_control` of a level: no purge reaches a browser, so that it has to ask.
 fn control(level: &Level<'_>) -> Option<Box<str>> {
     let said = level.find("cache_tagged_control");
     let said = said.map_or("no-cache", |node| node.arg(0).text.as_str());

@@ -1,17 +1,17 @@
-//! Reads lists of ciphers and of curves in OpenSSL's language, and keeps what rustls has.
+//! Reads lists of ciphers and of curves in OpenSSL's language, and keeps those that rustls has.
 //!
 //! A list is a program: `HIGH` adds, `-HIGH` removes, `!HIGH` removes for good, `+HIGH` moves to
-//! the end; `EECDH+AESGCM` means what is both. Most of the names stand for what no server should
-//! use any longer. They are known here, and mean nothing.
+//! the end; `EECDH+AESGCM` means the suites that are both. Most of the names stand for ciphers
+//! that no server should use any longer. They are known here, and mean nothing.
 
 use crate::model::{CipherSuite, KeyExchangeGroup};
 
-/// What a list leaves of the things that rustls has.
+/// The members of a list that rustls has.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Selection<T> {
     /// At least one, in order of preference.
     Some(Vec<T>),
-    /// Nothing, although OpenSSL knows what the list names.
+    /// Nothing, although OpenSSL knows the names in the list.
     Nothing,
     /// OpenSSL does not know any of it either.
     Unknown,
@@ -203,7 +203,8 @@ pub(super) fn groups(list: &str) -> Selection<KeyExchangeGroup> {
     }
     let mut chosen = Vec::new();
     let mut knows_any = false;
-    // OpenSSL 3.5 marks names: `*` for a share that is sent at once, `?` for what may be missing.
+    // OpenSSL 3.5 marks names: `*` for a share that is sent at once, `?` for a group that may be
+    // missing.
     for name in list.split([':', '/', ',']) {
         let name = name.trim_start_matches(['*', '?']).to_ascii_lowercase();
         if name == "default" {

@@ -1,5 +1,5 @@
-//! Lowers `gzip*`, `brotli*`, `zstd*` and `gunzip`. One function reads what the codings have in
-//! common. `gzip_vary` holds for all of them; `gzip_proxied`, `gzip_disable` and
+//! Lowers `gzip*`, `brotli*`, `zstd*` and `gunzip`. One function reads the settings that the
+//! codings share. `gzip_vary` holds for all of them; `gzip_proxied`, `gzip_disable` and
 //! `gzip_http_version` hold for gzip only, as with the nginx modules.
 
 use super::Lowering;

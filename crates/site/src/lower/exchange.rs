@@ -1,4 +1,5 @@
-//! Lowers what all protocols towards upstreams share: timeouts, buffers, retries, fields.
+//! Lowers the settings that all protocols towards upstreams share: timeouts, buffers, retries,
+//! fields.
 //!
 //! One function reads all prefixes: `fastcgi_read_timeout` and `proxy_read_timeout` are the
 //! same setting.
@@ -25,7 +26,7 @@ pub(crate) struct DirectivePrefix {
     pub failures: &'static [FailureWord],
 }
 
-/// A word for a failure, and what it sets.
+/// A word for a failure, and the flag that it sets.
 pub(crate) type FailureWord = (&'static str, fn(&mut Failures) -> &mut bool);
 
 /// After these, another server is asked.
@@ -34,7 +35,7 @@ pub(crate) const NEXT_UPSTREAM: &[FailureWord] =
 /// After these, or beside an update, a stale response is served.
 pub(crate) const USE_STALE: &[FailureWord] = &failure_words("updating", |it| &mut it.updating);
 
-/// What both have, and one more.
+/// Returns the words that both directives have, and one more.
 const fn failure_words(
     more: &'static str,
     field: fn(&mut Failures) -> &mut bool,
@@ -243,7 +244,7 @@ impl Lowering<'_> {
     }
 }
 
-/// By these a response asks for a purge, or for requests.
+/// Fields by which a response asks for a purge, or for requests.
 const PURGE_FIELDS: [&str; 5] = [
     "x-cache-purge-tags",
     "x-litespeed-purge",
@@ -252,7 +253,7 @@ const PURGE_FIELDS: [&str; 5] = [
     "x-cache-repeat",
 ];
 
-/// What else a response says to LiteSpeed's cache.
+/// Further response fields for LiteSpeed's cache.
 const LITESPEED_FIELDS: [&str; 4] = [
     "x-litespeed-cache-control",
     "x-litespeed-tag",
@@ -274,7 +275,7 @@ fn hidden_fields(level: &Level<'_>, protocol: &DirectivePrefix) -> FieldNames {
             hidden.push(name);
         }
     }
-    // What is said to the cache is not said to clients, whether or not it is listened to.
+    // Fields for the cache are hidden from clients, whether or not the cache obeys them.
     hidden.extend(PURGE_FIELDS.iter().map(|name| bytes(name)));
     if speaks_litespeed(level) {
         hidden.extend(LITESPEED_FIELDS.iter().map(|name| bytes(name)));

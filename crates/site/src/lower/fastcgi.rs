@@ -116,7 +116,7 @@ impl Lowering<'_> {
                     .choice_of(word, &[("if_not_empty", true)])
                     .unwrap_or(false),
             };
-            // As in nginx, a field of the request is taken out by an empty text, and not sent as one.
+            // Like in nginx, an empty text removes a field of the request, and is not sent as one.
             let takes_out = node.arg(0).starts_with("HTTP_") && node.arg(1).is_empty();
             params.push(FastCgiParam {
                 name: bytes(node.arg(0)),

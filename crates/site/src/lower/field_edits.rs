@@ -2,7 +2,7 @@
 //! a response has.
 //!
 //! The field `Server` is not among the fields of a response here: a line for it is `server_tokens`
-//! with a text. What delimits a body or concerns a connection is the server's own.
+//! with a text. Fields that delimit a body or concern a connection are the server's own.
 
 use nginx_conf::{Diagnostic, Word};
 
@@ -15,8 +15,8 @@ use crate::model::*;
 const SET: &str = "more_set_headers";
 const CLEAR: &str = "more_clear_headers";
 
-/// Fields without which, or with another value of which, a message would be framed differently
-/// from what is sent (RFC 9110 §7.6.1, RFC 9112 §6).
+/// Fields without which, or with another value of which, a message would be framed differently from
+/// the bytes that are sent (RFC 9110 §7.6.1, RFC 9112 §6).
 const OF_FRAMING: &[&str] = &[
     "connection",
     "content-length",
@@ -58,7 +58,7 @@ impl Lowering<'_> {
         (edits, server)
     }
 
-    /// The options of a line, and its fields. As in headers-more, they come in any order.
+    /// The options of a line, and its fields. Like in headers-more, they come in any order.
     fn edit_conditions<'w>(&mut self, node: &'w Node<'_>) -> (EditConditions, Vec<&'w Word>) {
         let mut conditions = EditConditions::default();
         let mut fields = Vec::new();
@@ -101,7 +101,7 @@ impl Lowering<'_> {
         node: &Node<'_>,
         word: &'w Word,
     ) -> Option<(&'w str, FieldChange)> {
-        // As in headers-more, the name ends at a colon or a space, and more of them may follow.
+        // Like in headers-more, the name ends at a colon or a space, and more of them may follow.
         let ends = |letter: char| letter == ':' || letter.is_ascii_whitespace();
         let text = word.trim_ascii_start();
         let (name, value) = match text.split_once(ends) {

@@ -1,4 +1,4 @@
-//! Lowers the `http` block: what servers share, the servers, and their listeners.
+//! Lowers the `http` block: its shared settings, the servers, and their listeners.
 //!
 //! Names are declared first (variables, groups, zones), so that values may use them wherever
 //! they are written.
@@ -129,7 +129,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Reads `apache_rules`, and says which lines close something.
+    /// Reads `apache_rules`, and reports lines that close their block.
     fn apache_rules(&mut self, level: &Level<'_>) -> Option<Arc<htaccess::ServerRules>> {
         let word = level.find("apache_rules")?.arg(0);
         let rules = htaccess::read_server_rules(&word.text);
@@ -143,7 +143,7 @@ impl Lowering<'_> {
         Some(Arc::new(rules))
     }
 
-    /// What `$server_name` says: `.example.org` without its dot.
+    /// Returns the value of `$server_name`: `.example.org` without its dot.
     fn first_name(&self) -> String {
         let first = self.server_names.first().map_or("", String::as_str);
         match first {

@@ -11,7 +11,7 @@ use crate::model::*;
 const MAX_FRAME_BYTES: u64 = (1 << 24) - 1;
 /// The largest window of a stream (RFC 9113 §6.9.1).
 const MAX_WINDOW_BYTES: u64 = (1 << 31) - 1;
-/// What nginx demands of `http2_recv_buffer_size`.
+/// The minimum of `http2_recv_buffer_size` in nginx.
 const MIN_RECEIVE_BUFFER_BYTES: u64 = 32;
 
 impl Lowering<'_> {

@@ -41,8 +41,8 @@ impl<'t> Level<'t> {
         self.lines.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a block around this one says the same of a protocol to upstreams: no line here has
-    /// its prefix or concerns the cache, so that there is neither a target nor a new mistake.
+    /// Returns whether a block around this one has the same settings of a protocol to upstreams: no line here
+    /// has its prefix or concerns the cache, so that there is neither a target nor a new mistake.
     pub fn only_inherits(&self, prefix: &str) -> bool {
         let concerns = |node: &Node<'_>| concerns_protocol(node.name(), prefix);
         self.parent.is_some() && !self.nodes.iter().any(concerns)
@@ -65,8 +65,8 @@ impl<'t> Level<'t> {
         }
     }
 
-    /// The lines of `name` that hold here; `rule` is the directive that says how they are inherited:
-    /// `merge` adds those further out, `off` takes none of them.
+    /// Returns the lines of `name` that hold here; `rule` is the directive for their inheritance: `merge` adds
+    /// those further out, `off` takes none of them.
     pub fn inherited(&self, name: &str, rule: &str) -> Vec<&'t Node<'t>> {
         let mut lines = Vec::new();
         let mut level = self;

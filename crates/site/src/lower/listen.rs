@@ -126,7 +126,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Adds a line of server `id`; false where the server has this address already.
+    /// Adds a line of server `id`; false if the server has this address already.
     fn join(
         &mut self,
         draft: &mut ListenerDraft,
@@ -181,7 +181,8 @@ impl Lowering<'_> {
         true
     }
 
-    /// What is spoken on an address: what one server says holds for all behind it.
+    /// Joins the protocols of an address: one server's options hold for all servers behind
+    /// it.
     fn join_protocols(&mut self, draft: &mut ListenerDraft, listen: &ListenLine, span: Span) {
         let (known, new) = (&mut draft.listener.options, &listen.options);
         let has_protocol = new.ssl || new.http2;
@@ -293,7 +294,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// The addresses of a line with `quic`, which is over UDP; false where that cannot be.
+    /// The addresses of a line with `quic`, which is over UDP; false if that cannot be.
     fn make_udp(
         &mut self,
         node: &Node<'_>,
@@ -498,7 +499,7 @@ fn port_range(text: &str) -> Option<std::ops::RangeInclusive<u16>> {
     }
 }
 
-/// As nginx shows it.
+/// Formats an address like nginx.
 pub(crate) fn show(address: &ListenAddress) -> String {
     match address {
         ListenAddress::Tcp(address) | ListenAddress::Udp(address) => address.to_string(),

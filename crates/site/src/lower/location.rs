@@ -43,7 +43,7 @@ impl LocationMatcher {
         }
     }
 
-    /// As written, for messages.
+    /// Returns modifier and text of the location, for messages.
     pub fn shown(&self) -> String {
         match self.modifier {
             "" => self.text.clone(),

@@ -24,12 +24,12 @@ pub(crate) enum BlockKind {
     LocationIf,
 }
 
-/// What a nested block has to know about the location around it.
+/// The facts of the enclosing location that a nested block needs.
 #[derive(Clone)]
 pub(crate) struct EnclosingLocation {
     pub matcher: LocationMatcher,
     pub settings: Arc<Settings>,
-    /// Of the location whose `root` or `alias` is in force.
+    /// The prefix length of the location whose `root` or `alias` is in force.
     pub prefix_bytes: Option<usize>,
     pub is_pattern: bool,
     pub internal: bool,

@@ -1,4 +1,4 @@
-//! `Ast` to [`Site`]: what the configuration means.
+//! Lowers an `Ast` to a [`Site`]: the meaning of the configuration.
 //!
 //! ```text
 //! Ast --check--> Nodes --declare names--> tables --settings of each level--> Site
@@ -7,7 +7,7 @@
 //! Inheritance is two questions to a [`level::Level`]: the nearest level that
 //! has a directive, and the nearest that has any line of a list. Every file
 //! below lowers one subject by asking them. All mistakes are collected;
-//! whatever is wrong is replaced by its default so that the rest is read too.
+//! a wrong value is replaced by its default so that the rest is read too.
 
 mod access;
 mod acme;
@@ -77,7 +77,7 @@ const MAX_COMPLAINTS: usize = 1000;
 /// Facts about the machine and the command line that the configuration does not contain.
 #[derive(Debug, Clone)]
 pub struct LowerOptions {
-    /// Where relative paths start (nginx's `-p`), absolute.
+    /// The folder that relative paths start at (nginx's `-p`), absolute.
     pub prefix: PathBuf,
     /// The folder of the main file: where the paths of `auth_basic_user_file` start.
     pub conf_folder: PathBuf,
@@ -85,7 +85,7 @@ pub struct LowerOptions {
     pub error_log: Option<PathBuf>,
     /// Started by root: the default port is 80, else 8000.
     pub privileged: bool,
-    /// What people find the lines of the configuration in, where it is no file.
+    /// The source of the configuration for messages, if it is no file.
     pub text_name: Option<&'static str>,
     /// The value of `$hostname` in `server_name`, in lower case.
     pub hostname: String,
@@ -94,7 +94,7 @@ pub struct LowerOptions {
 }
 
 impl LowerOptions {
-    /// For this machine, user and system resolver.
+    /// Creates options with this machine's user and system resolver.
     pub fn new(prefix: &Path, conf_folder: &Path) -> Self {
         let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Self {
@@ -153,7 +153,7 @@ pub(crate) struct Lowering<'a> {
     /// Sizes of `ssl_session_cache shared:NAME:SIZE` by name.
     tls_session_caches: HashMap<String, u64>,
     resolvers: Vec<ResolverSettings>,
-    /// By the span of the line.
+    /// Resolvers by the span of their line.
     resolver_lines: HashMap<Span, Option<ResolverId>>,
     health_checks: Vec<HealthCheck>,
     matches: Vec<MatchRules>,

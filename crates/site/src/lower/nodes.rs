@@ -10,7 +10,7 @@ use super::level::Level;
 use super::values::parameter;
 use crate::model::{CacheNodes, NodesEngine};
 
-/// Where Redis listens, and where Sentinels do.
+/// The default ports of Redis and of Sentinels.
 const ENGINE_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 

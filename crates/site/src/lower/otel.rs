@@ -10,7 +10,7 @@ use super::values::{seconds, to_usize};
 use crate::check::Node;
 use crate::model::*;
 
-/// Attributes of one span or resource: what the SDKs of OpenTelemetry take by default.
+/// Attributes of one span or resource: the default bound of OpenTelemetry's SDKs.
 const MAX_ATTRIBUTES: usize = 128;
 
 const MAX_BATCH_SIZE: u64 = 16_384;
@@ -66,7 +66,7 @@ impl Lowering<'_> {
         let fields = block.own("header").to_vec();
         self.has_otel_exporter = true;
         let exporter = OtelExporter {
-            // What is wrong was reported, and nothing is served.
+            // The error was reported, and nothing is served.
             endpoint: endpoint.unwrap_or(OtelEndpoint {
                 host: String::new(),
                 port: 0,
@@ -156,7 +156,7 @@ impl Lowering<'_> {
         Some((lower, value.text.clone()))
     }
 
-    /// What holds at one level.
+    /// Lowers `otel_*` of one level.
     pub fn otel_settings(&mut self, level: &Level<'_>) -> Option<Arc<OtelSettings>> {
         let trace = match level.find("otel_trace") {
             Some(node) => self.otel_trace(node),
@@ -223,7 +223,7 @@ impl Lowering<'_> {
     }
 }
 
-/// `[http://|https://]HOST:PORT[/PATH]`, or what was expected.
+/// Parses `[http://|https://]HOST:PORT[/PATH]`; an error is the expected form.
 fn endpoint(text: &str) -> Result<OtelEndpoint, &'static str> {
     let (is_tls, rest) = match text.split_once("://") {
         None => (false, text),

@@ -49,8 +49,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Where the program itself logs. Where the main context and the command line do not say, but
-    /// `http` does, the operator looks there and not at the default file.
+    /// Returns the logs of the program itself. If neither the main context nor the command line
+    /// sets one, but `http` does, the operator looks there and not at the default file.
     fn process_logs(&mut self, main: &Level<'_>, http: Option<&Level<'_>>) -> Vec<ErrorLog> {
         let is_said = !main.own("error_log").is_empty() || self.options.error_log.is_some();
         match http.filter(|_| !is_said) {

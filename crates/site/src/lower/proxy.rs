@@ -52,7 +52,7 @@ struct PassUrl {
 }
 
 impl PassUrl {
-    /// For a location that asks no upstream.
+    /// The URL of a location that asks no upstream.
     fn nowhere() -> PassUrl {
         PassUrl {
             is_tls: false,
@@ -140,7 +140,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// How the path of the request is changed. Where there is no fixed prefix to replace,
+    /// Returns how the path of the request is changed. If there is no fixed prefix to replace,
     /// `proxy_pass` must have no path of its own.
     fn proxy_uri(
         &mut self,

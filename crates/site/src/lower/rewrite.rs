@@ -260,7 +260,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Does the name of the variable end in what a client has named?
+/// Does the name of the variable end in a part that a client has named?
 fn is_open(name: &str) -> bool {
     starts_with(name, "arg_") || starts_with(name, "cookie_")
 }
@@ -270,7 +270,7 @@ fn starts_with(name: &str, family: &str) -> bool {
     start.is_some_and(|start| start.eq_ignore_ascii_case(family))
 }
 
-/// Where `text` begins in its word, after the bracket was removed.
+/// Returns the offset of `text` in its word, after the bracket was removed.
 fn offset(word: &Word, text: &str) -> usize {
     word.find(text).unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! Notes the lines of a configuration that decide what is stored and for how long, for answers to
-//! the question why a page is or is not.
+//! Notes the lines of a configuration that decide about storing and lifetimes, to explain why a
+//! page is stored or not.
 
 use super::Lowering;
 use super::exchange::DirectivePrefix;

@@ -15,9 +15,9 @@ use crate::model::*;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HostName {
     Exact(String),
-    /// With its leading dot.
+    /// A name with its leading dot.
     Leading(String),
-    /// With its trailing dot.
+    /// A name with its trailing dot.
     Trailing(String),
     /// `.example.org`, with its dot: the name itself and all names that end in it.
     Both(String),
@@ -140,7 +140,7 @@ impl Lowering<'_> {
 }
 
 fn add_exact(names: &mut ServerNames, name: &str, server: ServerId) -> bool {
-    // The same server may have a name twice, as by `.example.org example.org`.
+    // One server may have a name twice, as in `.example.org example.org`.
     *names.exact.entry(bytes(name)).or_insert(server) == server
 }
 

@@ -12,14 +12,14 @@ use super::values::{seconds, to_usize};
 use crate::check::Node;
 use crate::model::*;
 
-/// What nginx demands of a session cache: eight pages.
+/// The minimum of a session cache in nginx: eight pages.
 const MIN_CACHE_BYTES: u64 = 8 * 4096;
 /// `builtin` without a number, as OpenSSL has it.
 const BUILTIN_SESSIONS: u64 = 20 * 1024;
 /// How much plaintext a record carries at most (RFC 8446 §5.1).
 const MAX_RECORD_BYTES: u64 = 16 << 10;
 
-/// Commands of OpenSSL's configuration that concern what rustls decides by itself.
+/// Commands of OpenSSL's configuration about choices that rustls makes by itself.
 const COMMANDS_WITHOUT_EFFECT: &[&str] = &[
     "ClientSignatureAlgorithms",
     "DHParameters",
@@ -29,7 +29,7 @@ const COMMANDS_WITHOUT_EFFECT: &[&str] = &[
     "SignatureAlgorithms",
 ];
 
-/// Options of `ssl_conf_command Options` that say what is so in any case, or what changes speed
+/// Options of `ssl_conf_command Options` that are always in force here, or that change speed
 /// only.
 const OPTIONS_WITHOUT_MEANING: &[&str] = &[
     "-Compression",
@@ -44,7 +44,7 @@ const OPTIONS_WITHOUT_MEANING: &[&str] = &[
     "PrioritizeChaCha",
 ];
 
-/// What may be used: protocols, ciphers, groups.
+/// The permitted protocols, ciphers and groups.
 struct Algorithms {
     tls12: bool,
     tls13: bool,
@@ -82,8 +82,8 @@ impl Lowering<'_> {
         })))
     }
 
-    /// Reads all values of a level. As in nginx, what does not fit together is reported only
-    /// where it `is_used`.
+    /// Reads all values of a level. Like in nginx, settings that contradict each other are
+    /// reported only if the level `is_used`.
     pub fn server_tls_settings(&mut self, level: &Level<'_>, is_used: bool) -> ServerTls {
         let algorithms = self.algorithms(level);
         let mut cipher_suites = algorithms.tls13_suites;
@@ -205,7 +205,7 @@ impl Lowering<'_> {
         !is_acme(node) && (has_others || word.starts_with("data:"))
     }
 
-    /// A file whose name has variables; `None` where they are not those that it may have.
+    /// A file whose name has variables; `None` if they are not those that it may have.
     fn named_file(&self, word: &str) -> Option<NamedFile> {
         named_file(&self.path_beside_main_file(word))
     }
@@ -402,7 +402,8 @@ impl Lowering<'_> {
         algorithms
     }
 
-    /// Puts what a list leaves into `chosen`. `function` is what fails in nginx.
+    /// Puts the members of a list into `chosen`. `function` is OpenSSL's function that fails in
+    /// nginx.
     fn select<T>(&mut self, word: &Word, list: Selection<T>, function: &str, chosen: &mut Vec<T>) {
         match list {
             Selection::Some(list) => *chosen = list,
@@ -421,7 +422,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether TLS 1.2 and TLS 1.3 are used.
+    /// Returns whether TLS 1.2 and TLS 1.3 are used.
     fn server_protocols(&mut self, level: &Level<'_>) -> (bool, bool) {
         let nodes = level.all("ssl_protocols").to_vec();
         if nodes.is_empty() {
@@ -558,7 +559,8 @@ const PROTOCOLS: [(&str, u8); 6] = [
     ("TLSv1.3", 3),
 ];
 
-/// Likewise, for `MinProtocol` and `MaxProtocol`.
+/// Names of protocols for `MinProtocol` and `MaxProtocol`; 0 for no bound, 1 for those that are
+/// not spoken.
 const PROTOCOL_BOUNDS: [(&str, u8); 6] = [
     ("None", 0),
     ("SSLv3", 1),

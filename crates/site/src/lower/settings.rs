@@ -241,8 +241,8 @@ impl Lowering<'_> {
     }
 }
 
-/// What the level itself says of who may use it. `checks` tells whether addresses, a password and
-/// `auth_request` are in force, wherever their lines are; `outer` is of the location around an `if`.
+/// Returns the level's own access rules. `checks`: whether addresses, a password and `auth_request`
+/// are in force, wherever their lines are; `outer` is of the location around an `if`.
 fn own_access(
     level: &Level<'_>,
     checks: [bool; 3],

@@ -37,7 +37,8 @@ impl Lowering<'_> {
         })))
     }
 
-    /// `proxy_ssl_verify` and what it needs. Mistakes are reported where the settings are used.
+    /// Lowers `proxy_ssl_verify` and the settings that it needs. Mistakes are reported where the
+    /// settings are used.
     fn tls_verify(&mut self, level: &Level<'_>, is_used: bool) -> Option<TlsVerify> {
         let trusted = file_name(level, "proxy_ssl_trusted_certificate");
         let crl = file_name(level, "proxy_ssl_crl");
@@ -127,7 +128,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Whether TLS 1.2 and TLS 1.3 are used. Older versions do not exist here.
+    /// Returns whether TLS 1.2 and TLS 1.3 are used. Older versions do not exist here.
     fn tls_protocols(&mut self, level: &Level<'_>) -> (bool, bool) {
         let nodes = level.all("proxy_ssl_protocols").to_vec();
         if nodes.is_empty() {

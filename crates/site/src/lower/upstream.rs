@@ -464,7 +464,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// A group of HTTP servers keeps connections unless it says otherwise.
+    /// Sets the keep-alive of a group of HTTP servers, unless the group has its own.
     pub fn keep_connections(&mut self, group: GroupId) {
         if let Some(group) = self.groups.get_mut(group.0) {
             group.keepalive.get_or_insert(KeepAlive {
@@ -477,14 +477,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// What a group says of turns itself.
+    /// Lowers a group's own turns.
     fn group_turns(&mut self, level: &Level<'_>) -> Option<Turns> {
         let names = ["php_concurrency", "crawler_share"];
         let says_something = names.iter().any(|name| level.find(name).is_some());
         says_something.then(|| self.turns_of(level, self.turns))
     }
 
-    /// A group in which PHP is asked has turns as `http` says, unless it says something itself.
+    /// Gives a group that asks PHP the turns of `http`, unless it has its own.
     pub fn take_turns(&mut self, group: GroupId) {
         let turns = self.turns;
         if let Some(group) = self.groups.get_mut(group.0) {
@@ -492,7 +492,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What is not said is as in `outer`.
+    /// Lowers turns; missing values come from `outer`.
     fn turns_of(&mut self, level: &Level<'_>, outer: Turns) -> Turns {
         let concurrency = level.find("php_concurrency").and_then(|node| {
             let word = node.arg(0);

@@ -25,7 +25,7 @@ impl Lowering<'_> {
         self.report(Diagnostic::error(span, message));
     }
 
-    /// Reports an invalid value, and what was expected.
+    /// Reports an invalid value, and the expected form.
     pub fn invalid(&mut self, word: &Word, what: &str, expected: impl Into<String>) {
         let message = format!("invalid {what} \"{word}\"");
         self.report(Diagnostic::error(word.span, message).label(expected));
@@ -156,7 +156,7 @@ impl Lowering<'_> {
         None
     }
 
-    /// A template, or nothing where no level has one.
+    /// A template, or nothing if no level has one.
     pub fn optional_template(&mut self, level: &Level<'_>, name: &str) -> Option<Template> {
         let node = level.find(name)?;
         Some(self.template(node.arg(0)))

@@ -36,7 +36,7 @@ struct Slot {
     uses: Vec<Span>,
 }
 
-/// Beginnings of names of variables that nginx has and Mayfly does not, and what to do instead.
+/// Beginnings of names of variables that nginx has and Mayfly does not, and the advice.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("geoip_", "use `geo` with a list of networks"),
     ("uid_reset", "`map` or `set` makes it"),
@@ -52,7 +52,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("jwt_", "auth_jwt is not there yet"),
 ];
 
-/// Those of nginx's variables about TLS that have no value here.
+/// Variables of nginx about TLS that have no value here.
 const TLS_VARIABLES: &[&str] = &[
     "ssl_client_sigalg",
     "ssl_ech_outer_server_name",
@@ -64,7 +64,7 @@ const TLS_VARIABLES: &[&str] = &[
 const MIN_GUESSED_BYTES: usize = 3;
 
 impl Variables {
-    /// Declares what `map`, `geo` or `split_clients` makes.
+    /// Declares a variable of `map`, `geo` or `split_clients`.
     pub fn declare(&mut self, name: &str, variable: Variable) {
         self.declared.insert(name.to_ascii_lowercase(), variable);
     }
@@ -165,7 +165,7 @@ impl Variables {
         Variable::Slot(id)
     }
 
-    /// Remembers what the server has to keep because some value reads it.
+    /// Notes the data that the server has to keep because some value reads it.
     fn note_use(&mut self, variable: &Variable) {
         match variable {
             Variable::Builtin(Builtin::UpstreamCacheLastModified) => {

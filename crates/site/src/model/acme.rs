@@ -65,7 +65,7 @@ pub struct AcmeCertificate {
     pub issuer: usize,
     pub names: Vec<String>,
     pub key: AcmeKeyType,
-    /// What the files in the issuer's folder begin with.
+    /// The beginning of file names in the issuer's folder.
     pub file_stem: String,
     /// The name by which servers know chain and key. There is a file of this name unless the issuer
     /// keeps everything in memory.

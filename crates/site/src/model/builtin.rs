@@ -17,7 +17,8 @@ macro_rules! builtins {
             /// How many there are: the length of an array with one element for each.
             pub const COUNT: usize = Builtin::ALL.len();
 
-            /// Where this variable stands in such an array: less than [`COUNT`](Builtin::COUNT).
+            /// Returns the index of this variable in such an array: less than
+            /// [`COUNT`](Builtin::COUNT).
             pub const fn index(self) -> usize {
                 self as usize
             }
@@ -27,7 +28,7 @@ macro_rules! builtins {
                 match self { $(Builtin::$variant => $name,)* }
             }
 
-            /// What it holds, for the reference page.
+            /// Returns the description of its value, for the reference page.
             pub fn documentation(self) -> &'static str {
                 match self { $(Builtin::$variant => $documentation,)* }
             }

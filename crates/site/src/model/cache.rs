@@ -1,4 +1,4 @@
-//! Cache zones, and what a location says about its use of the cache: `*_cache*` and `cache_*`.
+//! Cache zones, and a location's rules for its use of the cache: `*_cache*` and `cache_*`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ pub struct CacheZone {
     /// machine's memory (`None`: decided at start).
     pub memory_bytes: Option<u64>,
     pub inactive: Duration,
-    /// Where responses are kept beside memory; `None` for a path on tmpfs, and with `disk=off`.
+    /// The store of responses beside memory; `None` for a path on tmpfs, and with `disk=off`.
     pub disk: Option<CacheDisk>,
 }
 
-/// What a zone keeps on disk.
+/// The part of a zone on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheDisk {
     /// A folder of its own, below the path of the zone: files of others there are left alone.
@@ -41,11 +41,12 @@ pub struct CacheDisk {
     pub timeout: Duration,
 }
 
-/// Which stale responses are validated, instead of being fetched as a whole (`*_cache_revalidate`).
+/// The stale responses that are validated, instead of being fetched as a whole
+/// (`*_cache_revalidate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revalidation {
     Off,
-    /// Nothing is said: those whose validator names one content without doubt.
+    /// Without the directive: those whose validator names one content without doubt.
     BeyondDoubt,
     /// All that have a validator.
     On,
@@ -63,7 +64,7 @@ pub struct CacheRules {
     pub bypass: Vec<Template>,
     /// Any value neither empty nor `0`: do not store.
     pub no_cache: Vec<Template>,
-    /// `None`: nothing is said.
+    /// `None`: not configured.
     pub use_stale: Option<Failures>,
     pub lock: bool,
     pub lock_timeout: Duration,
@@ -111,14 +112,14 @@ pub struct CacheRules {
     pub learn: Option<LearnRules>,
     /// `cache_tags`; `None`: responses have none.
     pub tags: Option<TagRules>,
-    /// What of the configuration decided all this, for people.
+    /// The directives that decided these rules, for people.
     pub lines: Vec<RuleLine>,
 }
 
 /// `cache_learn`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnRules {
-    /// `cache_learn on`: pages are kept by what is known of them.
+    /// `cache_learn on`: pages are kept by their learned inputs.
     pub keeps: bool,
     /// `cache_learn_max`
     pub most: Duration,
@@ -155,14 +156,14 @@ pub enum LiftedByPurges {
     FromStart,
 }
 
-/// A line of the configuration that has a say in what is stored.
+/// A line of the configuration that affects storing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleLine {
     /// Its directive.
     pub directive: Box<str>,
     /// The directive and its arguments.
     pub text: Box<str>,
-    /// `FILE:LINE`, or which line of what prints it.
+    /// `FILE:LINE`, or the line in the output of the command that prints the configuration.
     pub at: Box<str>,
 }
 
@@ -171,26 +172,26 @@ pub struct RuleLine {
 pub struct TagRules {
     /// The names of the fields that count, and of trailers.
     pub names: FieldNames,
-    /// The same with what separates their tags.
+    /// The fields with the separators of their tags.
     pub fields: Box<[TagField]>,
     /// Lines of the FastCGI error stream count too.
     pub from_stderr: bool,
     /// The fields go on to the client.
     pub are_sent: bool,
-    /// `cache_tagged_control`: what a response with tags says to browsers in `Cache-Control`;
-    /// `None`: what the application says.
+    /// `cache_tagged_control`: the value of `Cache-Control` for browsers on a response with tags;
+    /// `None`: the application's own value.
     pub control: Option<Box<str>>,
 }
 
 /// A field that names tags.
 #[derive(Debug, Clone)]
 pub struct TagField {
-    /// In lower case.
+    /// The name in lower case.
     pub name: Box<str>,
     pub separator: TagSeparator,
 }
 
-/// What stands between two tags of a field.
+/// The separator of two tags in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TagSeparator {
     Spaces,
@@ -251,13 +252,13 @@ pub enum CookieInKey {
 #[derive(Debug, Clone)]
 pub struct SharedRules {
     pub request: Arc<Rules>,
-    /// `*_cache_key`, if it is given: added to what is always in the key.
+    /// `*_cache_key`, if it is given: added to the usual parts of the key.
     pub key: Option<Template>,
     /// `cache_crawler_valid`: the shortest lifetime of pages for crawlers.
     pub crawler_lifetime: Option<Duration>,
     /// `cache_not_found`: the lifetime of responses 404 and 410.
     pub not_found: Option<Duration>,
-    /// `cache_litespeed`: the application says by LiteSpeed's fields who may share a page.
+    /// `cache_litespeed`: the application decides by LiteSpeed's fields who may share a page.
     pub litespeed: bool,
     /// `cache_guest_sessions`
     pub guest_sessions: GuestSessions,
@@ -269,7 +270,7 @@ pub enum GuestSessions {
     Off,
     /// That a page begins a session does not make it private.
     On,
-    /// Nor does what all pages of the site say alike.
+    /// Caching fields that all pages of the site have alike are ignored, too.
     Uniform,
 }
 

@@ -1,4 +1,4 @@
-//! Compressed responses: the content codings and what a location says about each.
+//! Compressed responses: the content codings and a location's settings for each.
 
 use std::sync::Arc;
 
@@ -29,12 +29,12 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// In the order in which the server prefers them if a client accepts several equally: the
-    /// smallest first.
+    /// The codings in the order in which the server prefers them if a client accepts several
+    /// equally: the smallest first.
     pub const ALL: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 
-    /// As `Accept-Encoding` and `Content-Encoding` name it (RFC 9110 §8.4.1,
-    /// RFC 7932, RFC 8878).
+    /// Returns its name in `Accept-Encoding` and `Content-Encoding` (RFC 9110 §8.4.1, RFC 7932,
+    /// RFC 8878).
     pub fn name(self) -> &'static str {
         match self {
             Coding::Brotli => "br",

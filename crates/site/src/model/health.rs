@@ -11,7 +11,7 @@ use super::template::Template;
 /// One `health_check` line.
 #[derive(Debug, Clone)]
 pub struct HealthCheck {
-    /// Whose servers are checked.
+    /// The group whose servers are checked.
     pub group: GroupId,
     /// The location's settings for requests to them.
     pub settings: Arc<Settings>,
@@ -57,7 +57,7 @@ pub struct StatusRule {
 /// `header ...`
 #[derive(Debug, Clone)]
 pub struct HeaderRule {
-    /// In lower case.
+    /// The name in lower case.
     pub name: Box<[u8]>,
     pub test: HeaderTest,
 }

@@ -18,7 +18,8 @@ pub struct AccessRule {
 }
 
 impl AccessRule {
-    /// What the first rule says that holds the client's address; `None` where none does.
+    /// Returns the decision of the first rule that holds the client's address; `None` if
+    /// none does.
     #[must_use]
     pub fn decision(rules: &[AccessRule], address: Option<IpAddr>) -> Option<bool> {
         let mut rules = rules.iter();
@@ -39,7 +40,7 @@ pub enum Satisfy {
 pub struct AuthBasic {
     pub realm: Template,
     pub user_file: Template,
-    /// Where a relative path from variables begins.
+    /// The folder that relative paths from variables begin at.
     pub folder: PathBuf,
 }
 
@@ -75,7 +76,7 @@ pub struct LimitConn {
     pub connections: u64,
 }
 
-/// What happens when a limit is exceeded: `limit_*_status`, `_log_level`, `_dry_run`.
+/// The reaction to an exceeded limit: `limit_*_status`, `_log_level`, `_dry_run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitReaction {
     pub status: u16,

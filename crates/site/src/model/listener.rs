@@ -44,12 +44,12 @@ pub struct ListenOptions {
 #[derive(Debug, Default)]
 pub struct ServerNames {
     pub exact: ByteMap<ServerId>,
-    /// Suffix with its leading dot (`.example.org`), longest first. The flag
-    /// says that the bare name matches as well (`.example.org` was written).
+    /// Suffix with its leading dot (`.example.org`), longest first. The flag is true if
+    /// the bare name matches as well (`.example.org` was written).
     pub leading_wildcard: Vec<(Box<[u8]>, ServerId)>,
     /// Prefix with its trailing dot (`www.example.`), longest first.
     pub trailing_wildcard: Vec<(Box<[u8]>, ServerId)>,
-    /// In order of appearance.
+    /// Patterns in order of appearance.
     pub patterns: Vec<(Arc<Pattern>, ServerId)>,
 }
 

@@ -11,7 +11,7 @@ use super::settings::Settings;
 /// A `location`, an `if` block inside one, or the server's own level.
 #[derive(Debug)]
 pub struct Location {
-    /// As written after `location`, for messages; empty for the server's level.
+    /// The text after `location`, for messages; empty for the server's level.
     pub name: String,
     pub rewrite: Vec<RewriteOp>,
     pub settings: Arc<Settings>,
@@ -19,8 +19,8 @@ pub struct Location {
     pub limit_except: Option<LimitExcept>,
     /// Locations nested in this one.
     pub inner: Locations,
-    /// Length of the matched prefix: what `alias` replaces. `None` for pattern
-    /// and named locations.
+    /// Length of the matched prefix, which `alias` replaces. `None` for pattern and named
+    /// locations.
     pub prefix_bytes: Option<usize>,
     /// `internal`.
     pub internal: bool,

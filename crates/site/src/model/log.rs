@@ -35,7 +35,7 @@ impl LogLevel {
     }
 }
 
-/// Where log lines go.
+/// The destination of log lines.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LogTarget {
     File(PathBuf),

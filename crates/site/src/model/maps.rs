@@ -15,7 +15,7 @@ pub struct Map {
     pub volatile: bool,
     /// Keys in lower case.
     pub exact: ByteMap<Template>,
-    /// With `hostnames`: as in `ServerNames`, longest first.
+    /// With `hostnames`: like in `ServerNames`, longest first.
     pub leading_wildcard: Vec<(Box<[u8]>, Template)>,
     pub trailing_wildcard: Vec<(Box<[u8]>, Template)>,
     pub hostnames: bool,
@@ -26,7 +26,7 @@ pub struct Map {
 /// `geo [$address] $name { ... }`.
 #[derive(Debug)]
 pub struct Geo {
-    /// Where the address comes from; `$remote_addr` by default.
+    /// The variable with the address; `$remote_addr` by default.
     pub source: Variable,
     /// Networks, longest prefix first.
     pub networks: Vec<(Network, Box<[u8]>)>,
@@ -36,7 +36,8 @@ pub struct Geo {
     /// `proxy`, `proxy_recursive`.
     pub proxies: Vec<Network>,
     pub proxy_recursive: bool,
-    /// What is no address, such as the client of a unix socket, counts as 255.255.255.255.
+    /// A value that is no address, such as the client of a unix socket, counts as
+    /// 255.255.255.255.
     pub has_place_for_others: bool,
     pub volatile: bool,
 }

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MediaTypes {
     pub all: bool,
-    /// In lower case.
+    /// The types in lower case.
     pub types: Vec<Box<[u8]>>,
 }
 

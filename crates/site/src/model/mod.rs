@@ -1,4 +1,4 @@
-//! The typed model of a site: plain values, divided by what a request meets.
+//! The typed model of a site: plain values, divided by the parts that a request meets.
 //!
 //! Each file imports the files whose types it uses, so that the imports run one way: from
 //! `site`, which contains everything, through listeners, locations and settings down to

@@ -1,4 +1,4 @@
-//! Several machines that share purges: what `cache_nodes` says.
+//! Several machines that share purges: the settings of `cache_nodes`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,19 +14,19 @@ pub struct CacheNodes {
     pub password: Option<String>,
     /// The number of the engine's database.
     pub database: u32,
-    /// `key=`: by what the pages are sealed that nodes share.
+    /// `key=`: the file with the key that seals shared pages.
     pub page_key: Option<PathBuf>,
-    /// `name=`: what the names of keys begin with.
+    /// `name=`: the prefix of the engine's keys.
     pub name: String,
 }
 
-/// Where the engine is.
+/// The address of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodesEngine {
     /// A host, IPv6 without brackets, and a port.
     Tcp(String, u16),
     Unix(PathBuf),
-    /// What the Sentinels call the engine, and where they are.
+    /// The name of the engine at the Sentinels, and their addresses.
     Sentinel(String, Vec<(String, u16)>),
 }
 

@@ -1,4 +1,4 @@
-//! Traces: what `otel_*` says.
+//! Settings of traces: `otel_*`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,11 +25,11 @@ pub struct OtelExporter {
 /// `endpoint`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtelEndpoint {
-    /// Without the brackets of an IPv6 address.
+    /// The host without the brackets of an IPv6 address.
     pub host: String,
     pub port: u16,
     pub is_tls: bool,
-    /// With one it is OTLP/HTTP, without one OTLP/gRPC.
+    /// The path: with one it is OTLP/HTTP, without one OTLP/gRPC.
     pub path: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub struct OtelSettings {
 pub enum OtelTrace {
     Off,
     On,
-    /// Where the value is `on` or `1`.
+    /// Only requests for which the value is `on` or `1`.
     When(Template),
 }
 

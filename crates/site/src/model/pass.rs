@@ -1,5 +1,5 @@
-//! How a location passes requests on (`fastcgi_pass`, `proxy_pass`, `memcached_pass`): what all
-//! protocols share, and what only one of them has.
+//! How a location passes requests on (`fastcgi_pass`, `proxy_pass`, `memcached_pass`): the
+//! settings that all protocols share, and those of a single one.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -168,7 +168,7 @@ pub enum TlsIdentity {
     OfRequest {
         chain: Template,
         key: Template,
-        /// Where relative names begin.
+        /// The folder that relative names begin at.
         folder: PathBuf,
         /// `proxy_ssl_certificate_cache`; `None`: they are read for each connection.
         cache: Option<CertificateCache>,
@@ -203,7 +203,7 @@ pub enum ProxyUri {
 /// `proxy_set_header NAME VALUE`; a field with an empty value is not sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SetField {
-    /// As written.
+    /// The name in the case in which it was written.
     pub name: Box<[u8]>,
     pub value: Template,
 }
@@ -275,7 +275,7 @@ pub struct Exchange {
     pub purge_fields: Option<bool>,
     /// `cache_repeat`
     pub repeat: Option<RepeatedRequest>,
-    /// `cache_litespeed`: the application is told of LiteSpeed's cache.
+    /// `cache_litespeed`: the application is informed of a LiteSpeed cache.
     pub litespeed: bool,
     /// `*_pass_header` names `Date` (or `Server`): the upstream's is sent instead of ours.
     pub passes_date: bool,
@@ -285,7 +285,7 @@ pub struct Exchange {
     pub file_copy: Option<FileCopy>,
 }
 
-/// Where responses are kept as files: `*_store` and `*_store_access`.
+/// The files that responses are copied to: `*_store` and `*_store_access`.
 #[derive(Debug, Clone)]
 pub struct FileCopy {
     /// `None`: the file that `root` or `alias` gives for the path.
@@ -359,7 +359,7 @@ mod tests {
     }
 }
 
-/// `cache_repeat`: what the server asks itself for, again and again.
+/// `cache_repeat`: a request that the server makes again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepeatedRequest {
     /// A path, and arguments.

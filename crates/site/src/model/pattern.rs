@@ -24,15 +24,15 @@ pub struct Pattern {
     is_caseless: bool,
     /// The checked text, without machine code.
     interpreted: Regex,
-    /// The same as machine code, once there was a match.
+    /// The expression as machine code, once there was a match.
     machine_code: OnceLock<Regex>,
-    /// The same with a large stack, once that was needed. A stack costs two system calls
-    /// for each match, which the usual one does without.
+    /// The expression with a large stack, once that was needed. A stack costs two system calls for each match,
+    /// which the usual one does without.
     with_large_stack: OnceLock<Result<Regex, Error>>,
 }
 
 impl Pattern {
-    /// `interpreted` is what `source` was compiled to, without machine code.
+    /// Creates a pattern. `interpreted` was compiled from `source`, without machine code.
     pub(crate) fn new(
         source: &str,
         is_caseless: bool,
@@ -49,7 +49,7 @@ impl Pattern {
         }
     }
 
-    /// For callers that treat a match that gives up as the unsafe answer.
+    /// Returns the expression, for callers that treat a match that gives up as the unsafe answer.
     pub(crate) fn regex(&self) -> &Regex {
         self.machine_code.get_or_init(|| {
             self.builder()
@@ -83,10 +83,10 @@ impl Pattern {
         }
     }
 
-    /// Where its groups are in `subject`; `None` where it does not match.
+    /// Returns the positions of its groups in `subject`; `None` if it does not match.
     ///
     /// # Errors
-    /// As [`Self::is_match`].
+    /// The errors of [`Self::is_match`].
     pub fn captures(&self, subject: &[u8]) -> Result<Option<CaptureLocations>, Error> {
         match captures(self.regex(), subject) {
             Err(error) if error.code() == STACK_USED_UP => {

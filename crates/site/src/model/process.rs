@@ -33,7 +33,7 @@ pub struct Process {
 /// `control_socket PATH | off`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ControlSocket {
-    /// Nothing is said: beside the pid file.
+    /// Without the directive: beside the pid file.
     #[default]
     BesidePidFile,
     Off,
@@ -60,7 +60,7 @@ pub struct PhpPool {
     /// `slow_log FILE TIME`.
     pub slow_log: Option<(PathBuf, Duration)>,
     pub user: Option<User>,
-    /// `no_new_privs`: PHP and what it starts gain no rights.
+    /// `no_new_privs`: PHP and its child processes gain no rights.
     pub no_new_privs: bool,
     pub chdir: Option<PathBuf>,
     pub env: Vec<(String, String)>,

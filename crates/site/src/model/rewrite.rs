@@ -10,7 +10,7 @@ use super::template::{Template, Variable};
 /// One step of a level.
 #[derive(Debug)]
 pub enum RewriteOp {
-    /// Answers what an issuer of certificates looks for (RFC 8555 §8.3). The server's first step,
+    /// Answers the challenge of an issuer of certificates (RFC 8555 §8.3). The server's first step,
     /// where some issuer uses HTTP-01.
     AcmeChallenge,
     Set {

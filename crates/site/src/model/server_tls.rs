@@ -1,5 +1,5 @@
-//! TLS, HTTP/2 and HTTP/3 towards clients: what `ssl_*`, `http2*`, `http3*` and `quic_*` of a
-//! server say.
+//! TLS, HTTP/2 and HTTP/3 towards clients: the settings `ssl_*`, `http2*`, `http3*` and `quic_*` of
+//! a server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,11 +14,11 @@ pub struct ServerTls {
     /// [`named_certificates`](Self::named_certificates) or
     /// [`certificates_of_handshake`](Self::certificates_of_handshake).
     pub certificates: Vec<CertificateFiles>,
-    /// Those whose files are called after the name that a client asks for.
+    /// Certificates whose files are named after the host that a client asks for.
     pub named_certificates: Vec<NamedCertificateFiles>,
-    /// Those whose names have other variables: all of this server, if there are any.
+    /// Certificates whose file names have other variables: if there are any, all of this server's.
     pub certificates_of_handshake: Vec<HandshakeCertificate>,
-    /// Where relative names begin.
+    /// The folder that relative names begin at.
     pub certificate_folder: PathBuf,
     /// `ssl_certificate_cache`, for certificates whose names have variables. `None`: they are read
     /// for each handshake.
@@ -61,22 +61,22 @@ pub struct ServerTls {
 pub struct CertificateCache {
     /// Certificates and keys, each counted.
     pub max: usize,
-    /// One that was not used for so long is forgotten.
+    /// A certificate that was not used for this time is forgotten.
     pub inactive: Duration,
-    /// One that was read so long ago is read again.
+    /// A certificate that was read longer ago than this is read again.
     pub valid: Duration,
 }
 
 impl CertificateCache {
-    /// Without `ssl_certificate_cache`: clients choose names as they like, and reading costs more
-    /// than a handshake.
+    /// The cache without `ssl_certificate_cache`: clients choose names as they like, and reading
+    /// costs more than a handshake.
     pub const DEFAULT: CertificateCache = CertificateCache {
         max: 2000,
         inactive: Duration::from_secs(60),
         valid: Duration::from_secs(60),
     };
 
-    /// How many certificates are kept, each with its key.
+    /// Returns how many certificates are kept, each with its key.
     pub fn pairs(&self) -> usize {
         (self.max / 2).max(1)
     }
@@ -89,14 +89,14 @@ pub struct CertificateFiles {
     pub key: PathBuf,
 }
 
-/// The same with variables: names of files, or `data:` and the text itself.
+/// A certificate and its key with variables: names of files, or `data:` and the text itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandshakeCertificate {
     pub chain: Template,
     pub key: Template,
 }
 
-/// The same with `$ssl_server_name` in the name of a file or both.
+/// A certificate and its key with `$ssl_server_name` in one file name or both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedCertificateFiles {
     pub chain: NamedFile,
@@ -108,7 +108,7 @@ pub struct NamedCertificateFiles {
 pub struct NamedFile(Vec<String>);
 
 impl NamedFile {
-    /// A path in which `$ssl_server_name` or `${ssl_server_name}` may stand; `None` where
+    /// A path in which `$ssl_server_name` or `${ssl_server_name}` may stand; `None` if
     /// another variable does.
     pub fn new(path: &str) -> Option<NamedFile> {
         const VARIABLE: &str = "${ssl_server_name}";
@@ -142,7 +142,7 @@ impl std::fmt::Display for NamedFile {
     }
 }
 
-/// `ssl_verify_client` and what certificates of clients are verified with.
+/// `ssl_verify_client` and the settings for verifying certificates of clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientVerification {
     pub mode: ClientVerificationMode,
@@ -281,7 +281,7 @@ impl KeyExchangeGroup {
 /// `http2` and `http2_*` of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http2Settings {
-    /// `http2 on`. HTTP/2 is also spoken where [`ListenOptions::http2`] says so.
+    /// `http2 on`. HTTP/2 is also spoken if [`ListenOptions::http2`] is set.
     ///
     /// [`ListenOptions::http2`]: super::ListenOptions::http2
     pub enabled: bool,
@@ -291,8 +291,8 @@ pub struct Http2Settings {
     pub body_preread_bytes: u32,
 }
 
-/// `http3`, `http3_*` and `quic_*` of a server. What holds for a whole connection is taken from
-/// the default server of its address.
+/// `http3`, `http3_*` and `quic_*` of a server. Settings of a whole connection are taken from the
+/// default server of its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http3Settings {
     /// `http3 on`
@@ -303,7 +303,7 @@ pub struct Http3Settings {
     pub stream_buffer_bytes: u32,
     /// `quic_retry on`: a client's address is validated before anything else.
     pub validates_addresses: bool,
-    /// `quic_gso on`: the kernel cuts what is sent into packets.
+    /// `quic_gso on`: the kernel cuts sent data into packets.
     pub segmentation_offload: bool,
     /// `quic_host_key`
     pub host_key_file: Option<PathBuf>,

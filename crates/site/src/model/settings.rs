@@ -60,7 +60,7 @@ pub struct Settings {
     pub log_subrequests: bool,
     pub compression: CompressionSettings,
     pub addition: AdditionSettings,
-    /// `sub_filter`; `None` where not given.
+    /// `sub_filter`; `None` if not given.
     pub sub_filter: Option<Arc<SubFilter>>,
     pub esi: EsiSettings,
     pub ssi: SsiSettings,
@@ -75,14 +75,14 @@ pub struct Settings {
     pub names: NameResolution,
     /// `slice` in bytes; 0: off.
     pub slice_bytes: u64,
-    /// `valid_referers`; `None` where not given.
+    /// `valid_referers`; `None` if not given.
     pub valid_referers: Option<ValidReferers>,
-    /// `secure_link`, `secure_link_md5`, `secure_link_secret`; `None` where not given in full.
+    /// `secure_link`, `secure_link_md5`, `secure_link_secret`; `None` if not given in full.
     pub secure_link: Option<Box<SecureLink>>,
 }
 
-/// What a location itself says of who may use it. Lines of the blocks around it are not meant: a
-/// list for the whole site is not written with the operator's locations in mind.
+/// A location's own access rules. Lines of the blocks around it do not count: a list for the whole
+/// site is not written with the operator's locations in mind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnAccess {
     /// `access` is of the location itself.
@@ -90,7 +90,8 @@ pub struct OwnAccess {
     pub credentials: OwnCredentials,
 }
 
-/// What a location itself asks of all who get in, or of all whom none of its own `allow` names.
+/// The credentials that a location itself demands of all clients, or of all that none of its own
+/// `allow` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnCredentials {
     NotAsked,
@@ -100,7 +101,7 @@ pub enum OwnCredentials {
     PasswordAsked,
 }
 
-/// Who makes the response.
+/// The source of a response.
 #[derive(Debug, Clone)]
 pub enum Content {
     /// Files below `root` or `alias`, index files, listings.
@@ -116,14 +117,14 @@ pub enum Content {
     Dashboard(Dashboard),
 }
 
-/// `cache_purge_api`, with what says who may use it beside `allow`, `deny` and `auth_*`.
+/// `cache_purge_api`, with its access settings beside `allow`, `deny` and `auth_*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgeApi {
     /// `cache_purge_token`: the file with the hashes of tokens, absolute.
     pub tokens: Option<PathBuf>,
 }
 
-/// `dashboard`, with what says who may purge there, and see it from elsewhere.
+/// `dashboard`, with its settings for who may purge there, and see it from elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dashboard {
     /// `cache_purge_token`: the file with the hashes of tokens, absolute.
@@ -165,7 +166,7 @@ pub struct FileSettings {
     pub types: Arc<TypeTable>,
     pub default_type: Box<[u8]>,
     pub etag: bool,
-    /// `None`: the date of a file has to be the same, and what the cache answers with may be older.
+    /// `None`: the date of a file has to be the same, and a stored response may be older.
     pub if_modified_since: Option<IfModifiedSince>,
     pub max_ranges: Option<usize>,
     pub autoindex: Autoindex,
@@ -262,7 +263,7 @@ pub struct HeaderSettings {
 /// The cookie of `userid`.
 #[derive(Debug, Clone)]
 pub struct UserIdSettings {
-    /// Which identifiers are given out; `None`: none, and those of clients are logged.
+    /// The kind of identifiers that are given out; `None`: none, and those of clients are logged.
     pub version: Option<UserIdVersion>,
     pub name: Box<[u8]>,
     pub expires: UserIdExpires,
@@ -302,7 +303,8 @@ pub struct AddHeader {
     pub always: bool,
 }
 
-/// A field of `more_set_headers` or `more_clear_headers`: what becomes of the one that a response has.
+/// A field of `more_set_headers` or `more_clear_headers`: the change to the response's field of
+/// that name.
 #[derive(Debug, Clone)]
 pub struct FieldEdit {
     pub name: Bytes,
@@ -321,7 +323,7 @@ pub enum FieldChange {
     RemoveFamily,
 }
 
-/// Without `constant`, which repeats the value.
+/// Leaves out `constant`, which repeats the value.
 impl std::fmt::Debug for AddHeader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AddHeader")
@@ -391,7 +393,7 @@ pub struct RedirectSettings {
 /// `add_before_body`, `add_after_body` and `addition_types`.
 #[derive(Debug, Clone)]
 pub struct AdditionSettings {
-    /// Paths of this site; `None` where nothing is added.
+    /// Paths of this site; `None` if nothing is added.
     pub before: Option<Template>,
     pub after: Option<Template>,
     pub types: Arc<MediaTypes>,
@@ -442,7 +444,7 @@ pub struct SubrequestTarget {
 #[derive(Debug, Clone)]
 pub struct EsiSettings {
     pub mode: EsiMode,
-    /// Of which types `always` means pages.
+    /// The media types that are pages with `always`.
     pub types: Arc<MediaTypes>,
     /// Fragments of fragments.
     pub max_depth: u8,
@@ -460,11 +462,11 @@ impl EsiSettings {
     }
 }
 
-/// Which responses are pages with Edge Side Includes.
+/// The choice of responses that are pages with Edge Side Includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EsiMode {
     Off,
-    /// Those that ask for it.
+    /// Responses that ask for it.
     On,
     /// All.
     Always,
@@ -484,7 +486,7 @@ pub struct SsiSettings {
     pub output_buffer_bytes: usize,
 }
 
-/// What all fragments of a page may cost together: `fragments_max_*`.
+/// The budget that all fragments of a page share: `fragments_max_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FragmentLimits {
     pub bytes: u64,
@@ -551,11 +553,11 @@ pub struct ValidReferers {
     pub host_patterns: Vec<Arc<Pattern>>,
 }
 
-/// What a link has to prove.
+/// The proof that a link needs.
 #[derive(Debug, Clone)]
 pub enum SecureLink {
     /// `link` is the digest of `text`, perhaps with an end behind a comma.
     Signed { link: Template, text: Template },
-    /// A part of the path is the digest of what follows it and of this.
+    /// A part of the path is the digest of the rest and of this.
     Secret(Box<[u8]>),
 }

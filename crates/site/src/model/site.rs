@@ -32,8 +32,8 @@ pub struct Site {
 }
 
 impl Site {
-    /// Where programs leave purges while no server runs: a folder for each, beside the pages that are kept on disk.
-    /// `None` where none are.
+    /// Returns the folder in which programs leave purges while no server runs, one subfolder
+    /// each, beside the pages that are kept on disk. `None` if no zone is on disk.
     #[must_use]
     pub fn left_purges(&self) -> Option<PathBuf> {
         let mut zones = self.http.cache_zones.iter();
@@ -45,7 +45,7 @@ impl Site {
 /// The name of that folder. Folders of zones begin with another word.
 const LEFT_PURGES: &str = "left-purges";
 
-/// The `http` block: what servers share, and the servers.
+/// The `http` block: the settings that servers share, and the servers.
 #[derive(Debug, Default)]
 pub struct Http {
     /// One for each distinct address that some server listens on.
@@ -58,9 +58,9 @@ pub struct Http {
     /// Names of the request's writable variables: `set` and named captures.
     /// A request carries one slot for each.
     pub slots: Vec<String>,
-    /// Those that `set` writes. They are empty, not missing, until it writes them.
+    /// Slots that `set` writes. They are empty, not missing, until it writes them.
     pub slots_of_set: HashSet<SlotId>,
-    /// What `map`, `geo` and `split_clients` define, by name.
+    /// Variables that `map`, `geo` and `split_clients` define, by name.
     pub made_variables: HashMap<String, Variable>,
     /// `upstream` blocks first, then one implicit group for each address that
     /// a `*_pass` names literally.
@@ -84,11 +84,12 @@ pub struct Http {
     pub limit_req_zones: Vec<LimitReqZone>,
     pub limit_conn_zones: Vec<LimitConnZone>,
     pub log_formats: Vec<LogFormat>,
-    /// `cache_show_args`: arguments whose values are shown to who looks at what is stored.
+    /// `cache_show_args`: arguments whose values are shown to users who look at stored
+    /// responses.
     pub shown_arguments: NameSet,
     /// `cache_nodes`
     pub cache_nodes: Option<CacheNodes>,
-    /// `cache_nodes_lost stale=TIME`: for so long stored responses are used without a lease.
+    /// `cache_nodes_lost stale=TIME`: how long stored responses are used without a lease.
     pub cache_nodes_lost: Option<Duration>,
     /// `cache_purge_again`: each purge is repeated after this time.
     pub purge_again: Option<Duration>,

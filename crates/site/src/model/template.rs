@@ -84,9 +84,9 @@ pub enum Variable {
 }
 
 impl Variable {
-    /// The variable of a name. `set` and named captures may fill (`slot`) what `map`, `geo` or
-    /// `split_clients` defines (`made`), or what has a free part in its name; a request in which they do
-    /// not has the value that the variable has without them, as in nginx.
+    /// Returns the variable of a name. `set` and named captures may fill (`slot`) a variable that
+    /// `map`, `geo` or `split_clients` defines (`made`), or one with a free part in its name; a
+    /// request in which they do not has the variable's value without them, like in nginx.
     pub(crate) fn named(
         written: &str,
         made: Option<Variable>,
@@ -103,7 +103,7 @@ impl Variable {
         }
     }
 
-    /// `$arg_NAME`, `$http_NAME` and the others of [`PREFIXED`]. As in nginx the name may be
+    /// `$arg_NAME`, `$http_NAME` and the others of [`PREFIXED`]. Like in nginx the name may be
     /// empty; such a variable has no value.
     pub(crate) fn with_free_name(name: &str) -> Option<Variable> {
         PREFIXED.iter().find_map(|(prefix, variable, _)| {

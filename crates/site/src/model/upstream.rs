@@ -16,15 +16,15 @@ pub struct UpstreamGroup {
     pub method: BalanceMethod,
     pub keepalive: Option<KeepAlive>,
     pub queue: Option<Queue>,
-    /// `None`: nothing is said.
+    /// `None`: not configured.
     pub turns: Option<Turns>,
-    /// For its servers marked `resolve`.
+    /// Name resolution for its servers marked `resolve`.
     pub names: NameResolution,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamServer {
-    /// As written; consistent hashing uses it.
+    /// The address in the configuration; consistent hashing uses it.
     pub name: String,
     pub endpoint: UpstreamEndpoint,
     pub weight: u32,
@@ -95,7 +95,7 @@ pub struct Queue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turns {
     pub concurrency: PhpConcurrency,
-    /// Of a hundred.
+    /// The share in percent.
     pub crawler_share: usize,
 }
 

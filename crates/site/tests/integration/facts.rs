@@ -11,7 +11,7 @@ fn readable(debug: &str) -> String {
     flags(&templates(&byte_texts(debug)))
 }
 
-/// Of structs that are sets of flags, those that are set.
+/// Shows structs of flags by the flags that are set.
 fn flags(debug: &str) -> String {
     let mut out = debug.to_owned();
     for name in [
@@ -190,7 +190,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The facts about a site, against one that says nothing.
+/// Returns the facts about a site that differ from a plain one.
 pub fn facts(site: &Site, plain: &Site) -> String {
     let mut out = String::new();
     let process = fields!(site.process; daemon, user, workers, pid_file, control_socket, env, open_files_limit,
@@ -288,7 +288,7 @@ fn server_facts(out: &mut String, server: &Server, plain: &Server, defaults: &[(
         write!(out, "  location {id} {:?}", location.name).unwrap();
         let facts = location_facts(out, location, &known);
         if id == 0 {
-            // Of a location, only what differs from its server is shown.
+            // A location shows only the settings that differ from its server's.
             known.splice(0..0, facts);
         }
     }

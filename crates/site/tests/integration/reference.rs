@@ -1,4 +1,4 @@
-//! `docs/directives.md` is what the directive table says. `MAYFLY_BLESS=1` writes it.
+//! `docs/directives.md` matches the directive table. `MAYFLY_BLESS=1` writes it.
 
 use std::path::Path;
 

@@ -108,7 +108,7 @@ fn every_default_is_accepted_as_a_value() {
         else {
             continue;
         };
-        // Defaults that are told rather than written.
+        // Defaults that are described rather than written.
         if default.contains("\"...\"") || default.contains(" or ") {
             continue;
         }
@@ -177,7 +177,7 @@ const MAX_SENTENCE_WORDS: usize = 32;
 fn no_sentence_of_an_entry_is_long() {
     let mut long = Vec::new();
     for directive in directives::all() {
-        // What stands in backticks counts as one word.
+        // Text in backticks counts as one word.
         let pieces = directive.long.split('`').enumerate();
         let prose: String = pieces
             .map(|(index, piece)| if index % 2 == 0 { piece } else { "code" })
@@ -220,7 +220,7 @@ fn what_is_unsupported_is_not_supported() {
 /// configuration would see. This finds a name that is misspelled in code that no test reaches.
 #[test]
 fn lowering_names_only_directives_of_the_table() {
-    // What stands before a name, and the prefix of one that is asked for by its end.
+    // Texts before a name, and the prefix of a name that is looked up by its end.
     const BEFORE_A_NAME: [(&str, &str); 8] = [
         ("level, \"", ""),
         (".find(\"", ""),

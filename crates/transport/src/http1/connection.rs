@@ -1,5 +1,5 @@
-//! One client connection: heads are read, requests served one after another,
-//! and the end is made so that the client gets what was sent.
+//! One client connection: heads are read, requests served one after another, and the connection is
+//! ended so that the client gets all sent bytes.
 //!
 //! ```text
 //! accept ─► [PROXY header] ─► head ─► request ─► response ─► head ... ─► linger ─► close
@@ -34,13 +34,13 @@ use crate::service::{
 use crate::stream::ClientStream;
 use crate::tunnel;
 
-/// How long the close of a connection waits for what its last request has begun; the
-/// response is out by then.
+/// How long the close of a connection waits for work that its last request has begun; the response
+/// is out by then.
 const END_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Serves a connection, of which `buffer` was read already, until it ends. `guard` lives as
-/// long. What happens before the first wait happens here, so that the future, which is
-/// most of what an idle connection holds, is made of the connection alone.
+/// Serves a connection, of which `buffer` was read already, until it ends. `guard` lives as long.
+/// The work before the first wait is done here, so that the future, which is most of an idle
+/// connection's memory, holds the connection alone.
 pub fn serve<S: Service>(
     service: Arc<S>,
     stream: Arc<ClientStream>,
@@ -93,16 +93,16 @@ pub(super) struct Connection<S: Service> {
     pub(super) requests: u64,
     /// How long the next request may let us wait.
     pub(super) idle: Duration,
-    /// For so long of it, a graceful stop leaves the connection open (`keepalive_min_timeout`).
+    /// How much of that time a graceful stop leaves the connection open (`keepalive_min_timeout`).
     pub(super) protected: Duration,
     pub(super) deadline: Deadline,
 }
 
-/// What the connection does after a request.
+/// The next step of the connection after a request.
 enum Next {
     Request,
     Close,
-    /// Close, but read what the client still sends, so that it gets the response.
+    /// Close, but read the client's remaining bytes, so that it gets the response.
     Linger {
         time: Duration,
         timeout: Duration,
@@ -181,7 +181,8 @@ impl<S: Service> Connection<S> {
                 let (service, memory) = (&self.service, &mut self.memory);
                 let (exchange, body) = service.receive(terms, memory, received, body_length);
                 let (body, refused) = match body {
-                    // Also where no handler reads the body: what follows it could not be found.
+                    // Also if no handler reads the body: the next request could not be found behind
+                    // it.
                     Ok(BodyLength::Unknown) if self.has_broken_chunks() => {
                         let reason = "client sent invalid chunked body";
                         (BodyLength::None, Some(Refusal::new(400, reason)))
@@ -219,7 +220,7 @@ impl<S: Service> Connection<S> {
         self.input.as_deref_mut()
     }
 
-    /// What gives the body of the request that begins, if it has one.
+    /// Returns the source of the beginning request's body, if it has one.
     #[inline]
     fn begin_body(&mut self, length: BodyLength) -> Option<Box<dyn IncomingBody>> {
         let framing = match length {
@@ -251,7 +252,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// What stands for a request whose head cannot be read.
+    /// Creates the head of a request that cannot be parsed.
     fn received_unreadable(&mut self, started_at: u64) -> ReceivedHead {
         let buffer = match self.input() {
             Some(input) => &input.buffer[..],
@@ -302,7 +303,7 @@ impl<S: Service> Connection<S> {
         };
         let awaited = self.service.end(&mut exchange, &mut self.memory, &ending);
         if let Some(awaited) = awaited {
-            // A client that comes back at once shall find what its request has caused.
+            // A client that comes back at once shall find the effects of its request.
             let _ = tokio::time::timeout(END_TIMEOUT, awaited).await;
         }
         let settings = exchange.connection_settings();
@@ -391,8 +392,8 @@ impl<S: Service> Connection<S> {
         self.input().is_some_and(|input| input.is_done())
     }
 
-    /// Reads what the handler left of the body, so that the next head is found;
-    /// false when that is more than it is worth.
+    /// Reads the rest of the body that the handler left, so that the next head is found; false if
+    /// the rest is too long.
     async fn discard_body(&mut self, settings: &BodySettings, time: Duration) -> bool {
         let Some(input) = self.input.take() else {
             return false;

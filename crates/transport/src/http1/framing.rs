@@ -1,4 +1,4 @@
-//! How the client is told where a response's body ends (RFC 9112 §6), and whether the
+//! The framing of a response's body for the client (RFC 9112 §6), and whether the
 //! connection goes on behind it.
 
 use std::time::Duration;
@@ -8,7 +8,7 @@ use http_semantics::Version;
 use crate::outbound::{Body, ConnectionOption, SentHead};
 use crate::service::{Ending, Exchange, SendRules};
 
-/// How the body's end is told to the client.
+/// The mark of the body's end for the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFraming {
     /// No body, whatever the fields say.
@@ -28,15 +28,15 @@ impl BodyFraming {
     }
 }
 
-/// Statuses after which the connection is not used again (as nginx does):
-/// what follows on it cannot be trusted to be a request.
+/// Statuses after which the connection is not used again (as nginx does): bytes that
+/// follow on it cannot be trusted to be a request.
 const CLOSING_STATUSES: [u16; 10] = [400, 413, 414, 494, 495, 496, 497, 500, 501, 505];
 
 fn is_closing(status: u16) -> bool {
     status >= 400 && CLOSING_STATUSES.contains(&status)
 }
 
-/// How the body of a response with this status is framed.
+/// Returns how the body of a response with this status is framed.
 #[inline]
 pub fn of<X: Exchange>(exchange: &mut X, status: u16, rules: &SendRules) -> BodyFraming {
     match status {
@@ -61,7 +61,7 @@ pub fn of<X: Exchange>(exchange: &mut X, status: u16, rules: &SendRules) -> Body
     }
 }
 
-/// What becomes of the connection behind the response.
+/// Returns whether the connection goes on behind the response.
 #[inline]
 pub fn ending<X: Exchange>(
     exchange: &X,
@@ -78,7 +78,7 @@ pub fn ending<X: Exchange>(
     }
 }
 
-/// What the head says of the connection, and how the body ends.
+/// Returns the connection facts of the head, and the body's framing.
 #[inline]
 pub fn sent_head(
     status: u16,

@@ -30,13 +30,13 @@ impl ServerLine {
     }
 }
 
-/// What a thread writes heads in, one after the other. It keeps the lines that the last usual
-/// one began with: the next begins with the same, unless it has another status or the second has
-/// passed.
+/// The thread's buffer for heads, written one after the other. It keeps the lines that the last
+/// usual head began with: the next begins with the same, unless it has another status or the
+/// second has passed.
 #[derive(Default)]
 pub struct HeadBuffer {
     bytes: Vec<u8>,
-    /// What `bytes` begins with, and how much of it that is.
+    /// The lines that `bytes` begins with, and their length.
     opening: Option<UsualLines>,
     opening_len: usize,
 }
@@ -55,7 +55,7 @@ thread_local! {
     };
 }
 
-/// What most heads fit in.
+/// The size that most heads fit in.
 const BUFFER_BYTES: usize = 1024;
 /// A buffer that grew beyond this is not kept.
 const KEPT_BUFFER_BYTES: usize = 16 * 1024;
@@ -77,12 +77,12 @@ impl HeadBuffer {
         &mut self.bytes
     }
 
-    /// The same for a response that has to wait.
+    /// Takes the head, for a response that has to wait.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(self).bytes
     }
 
-    /// Brings back what [`HeadBuffer::take`] gave.
+    /// Brings back the memory that [`HeadBuffer::take`] took.
     pub fn give(bytes: Vec<u8>) {
         HeadBuffer::with(|buffer| {
             if buffer.bytes.capacity() == 0 {
@@ -127,7 +127,7 @@ impl HeadBuffer {
     }
 }
 
-/// Writes the head of a response. `sent` is what it says of the connection.
+/// Writes the head of a response. `sent` holds the facts about the connection.
 #[inline]
 pub fn write<X: Exchange>(exchange: &X, sent: &SentHead, buffer: &mut HeadBuffer) {
     let opening = exchange.opening();

@@ -1,4 +1,5 @@
-//! What an HTTP/1 client is told ahead of a response: 100 and 103 (RFC 9110 §15.2, RFC 8297).
+//! Informational responses of HTTP/1 ahead of the final one: 100 and 103 (RFC 9110 §15.2, RFC
+//! 8297).
 
 use std::sync::Arc;
 use std::task::{Context, Poll};

@@ -1,5 +1,5 @@
 //! The receiving half of a connection that speaks HTTP/1: bytes read ahead, and the body of
-//! the request under way, read from them as its framing says (RFC 9112 §6).
+//! the request under way, read from them following its framing (RFC 9112 §6).
 
 use std::any::Any;
 use std::io;
@@ -17,7 +17,7 @@ use crate::stream::ClientStream;
 /// How much is read from a client at once.
 const READ_BYTES: usize = 16 * 1024;
 
-/// What is left of the current request's body on the connection.
+/// The rest of the current request's body on the connection.
 enum Rest {
     Done,
     Length(u64),
@@ -44,7 +44,7 @@ impl Input {
         }
     }
 
-    /// Begins the body of the next request; false where the request has no body.
+    /// Begins the body of the next request; false if the request has no body.
     #[inline]
     pub fn begin(&mut self, framing: Framing) -> bool {
         self.wire_bytes = 0;
@@ -62,12 +62,12 @@ impl Input {
         matches!(self.rest, Rest::Done)
     }
 
-    /// Is what has arrived behind the head no beginning of a chunked body?
+    /// Do the bytes behind the head make no beginning of a chunked body?
     pub fn begins_with_broken_chunks(&self) -> bool {
         ends_within(ChunkedDecoder::new(), &self.buffer).is_err()
     }
 
-    /// Decodes what is buffered already; `None` when more must be read.
+    /// Decodes the bytes buffered already; `None` when more must be read.
     fn take_buffered(&mut self) -> Result<Option<Bytes>, BodyError> {
         match &mut self.rest {
             Rest::Done => Ok(None),
@@ -87,7 +87,7 @@ impl Input {
         }
     }
 
-    /// What the chunks hold that are here already, as one piece: they are handed
+    /// Takes the content of the chunks that are here already, as one piece: they are handed
     /// on together, and the end with them if it came along.
     fn take_chunks(&mut self) -> Result<Option<Bytes>, BodyError> {
         let mut whole = BytesMut::new();

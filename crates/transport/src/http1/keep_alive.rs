@@ -36,7 +36,7 @@ fn is_old_msie(agent: &[u8]) -> bool {
     })
 }
 
-/// Safari on macOS, and what calls itself so.
+/// Is it Safari on macOS, or a client with its name?
 fn is_safari(agent: &[u8]) -> bool {
     memchr::memmem::find(agent, b"Safari/").is_some()
         && memchr::memmem::find(agent, b"Mac OS X").is_some()

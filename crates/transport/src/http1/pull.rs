@@ -16,7 +16,7 @@ use crate::service::Exchange;
 use crate::spool::Spool;
 use crate::stream::MAX_SLICES;
 
-/// What has been read and not been written.
+/// Bytes that have been read and not been written.
 struct Outflow {
     flow: Flow,
     /// Not framed yet.
@@ -30,7 +30,7 @@ struct Outflow {
     has_begun: bool,
 }
 
-/// What comes next.
+/// The next step of sending a body.
 enum Step {
     Read(Result<Option<Bytes>, SendError>),
     Write,
@@ -59,7 +59,7 @@ impl Sender<'_> {
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    // What was received is the client's, also when the rest is missing.
+                    // The client gets the received bytes, even if the rest is missing.
                     if !outflow.is_held_back() {
                         self.write_ahead(&mut outflow).await?;
                     }
@@ -82,7 +82,7 @@ impl Sender<'_> {
 
     /// Writes until more may be read.
     async fn make_room(&mut self, outflow: &mut Outflow) -> Result<(), SendError> {
-        // Before anything goes to disk, the client takes what it will.
+        // Before anything goes to disk, the client takes as much as it can.
         if outflow.ahead.is_memory_full() && !self.is_paced() {
             outflow.frame_ahead();
             while self.write_some(&mut outflow.pieces)? && !outflow.pieces.is_empty() {}
@@ -94,7 +94,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// Waits for bytes, and meanwhile writes what there is.
+    /// Waits for bytes, and meanwhile writes those at hand.
     async fn write_until(
         &mut self,
         next: &mut NextBytes<'_>,
@@ -128,7 +128,7 @@ impl Sender<'_> {
             || (outflow.may_leave() && (!outflow.ahead.is_empty() || self.head_left() > 0))
     }
 
-    /// Frames all that was read, and writes what is more than one write takes.
+    /// Frames all bytes that were read, and writes all but the last write's worth.
     async fn drain(&mut self, outflow: &mut Outflow) -> Result<(), SendError> {
         loop {
             outflow.frame_ahead();
@@ -158,7 +158,7 @@ impl Outflow {
         }
     }
 
-    /// May what is here go out, though more is to come?
+    /// May the bytes at hand go out, though more are to come?
     fn may_leave(&self) -> bool {
         match self.flow.leaves {
             Leaves::AtOnce => true,
@@ -172,7 +172,7 @@ impl Outflow {
         matches!(self.flow.leaves, Leaves::InParts(_)) && !self.may_leave()
     }
 
-    /// Frames as much as one write takes. What goes beyond the promised length is cut off.
+    /// Frames as much as one write takes. Bytes beyond the promised length are cut off.
     fn frame_ahead(&mut self) {
         while self.pieces.len() < MAX_SLICES / 2 {
             let Some(mut bytes) = self.ahead.pop() else {

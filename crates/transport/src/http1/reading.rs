@@ -16,7 +16,7 @@ use crate::service::Service;
 use crate::spare_fields;
 use crate::stream::Phase;
 
-/// What waiting for a request came to.
+/// The result of waiting for a request.
 pub enum WaitOutcome {
     /// Its first bytes, in the buffer.
     Bytes,
@@ -25,7 +25,7 @@ pub enum WaitOutcome {
     TimedOut,
 }
 
-/// What reading a head came to.
+/// The result of reading a head.
 pub enum HeadRead {
     Head(RequestLine, Vec<FieldSpan>),
     /// The client closed or stayed silent in the middle of it.
@@ -125,8 +125,8 @@ impl<S: Service> Connection<S> {
     }
 }
 
-/// The head at the start of `buffer`. Where nothing follows it, the memory goes
-/// along, and the connection keeps none.
+/// Takes the head at the start of `buffer`. If nothing follows it, the memory goes along,
+/// and the connection keeps none.
 pub fn take_head(buffer: &mut BytesMut, head_len: usize) -> Bytes {
     match buffer.len() == head_len {
         true => std::mem::take(buffer).freeze(),
@@ -164,13 +164,13 @@ pub fn limits(settings: &HeadSettings) -> HeadLimits {
     }
 }
 
-/// What stands for a head that was none: its first line, for the log.
+/// Creates the head of an unparsable request: its first line, for the log.
 pub fn unreadable_head(buffer: &[u8]) -> RequestHead {
     let end = buffer
         .iter()
         .position(|&byte| byte == b'\n' || byte == b'\r')
         .unwrap_or(buffer.len());
-    // Its line may be sound, and the log says then what was asked for.
+    // Its request line may be sound, and is then logged.
     let alone = [&buffer[..end], b"\r\n\r\n"].concat();
     let mut fields = Vec::new();
     if let Ok(ParsedHead::Complete(line)) =

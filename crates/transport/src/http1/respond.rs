@@ -17,8 +17,8 @@ use crate::ready_or_pending::ReadyOrPending;
 use crate::service::{Ending, Exchange};
 use crate::stream::ClientStream;
 
-/// Sends the response of `exchange`; tells whether the connection may go on. Where another
-/// request is here already (`is_followed`), the response may wait for that one's.
+/// Sends the response of `exchange`; returns whether the connection may go on. If another request is
+/// here already (`is_followed`), the response may wait for that one's.
 pub fn send<'a, X: Exchange>(
     exchange: &'a mut X,
     stream: &'a ClientStream,
@@ -87,8 +87,8 @@ pub fn send<'a, X: Exchange>(
 /// How much of a response left in one system call.
 enum AtOnce {
     All(WrittenBytes),
-    /// What is left of it needs its head. `None`: it was not tried, since bytes of the body have
-    /// to be waited for.
+    /// The rest of the response needs its head. `None`: nothing was tried, since bytes of the body
+    /// have to be waited for.
     Part(Vec<u8>, Option<WrittenBytes>),
 }
 
@@ -120,7 +120,7 @@ fn chunks_at_hand<X: Exchange>(body: &Body<X>, framing: BodyFraming) -> Option<&
     }
 }
 
-/// Sends what has not left yet.
+/// Sends the parts that have not left yet.
 async fn send_rest<X: Exchange>(
     exchange: &mut X,
     stream: &ClientStream,
@@ -155,7 +155,7 @@ async fn send_simple<X: Exchange>(
     Ok(Ending::Close)
 }
 
-/// Writes what was gathered, where no response follows that would take it along.
+/// Writes the gathered bytes, if no response follows that would take them along.
 pub async fn flush(stream: &ClientStream, timeout: Duration) -> Result<(), SendError> {
     let flushed = poll_fn(|cx| stream.poll_flush(cx));
     match timeout_at(Instant::now() + timeout, flushed).await {

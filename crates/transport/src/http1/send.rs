@@ -20,13 +20,13 @@ use crate::stream::{ClientStream, MAX_SLICES};
 const READ_BYTES: usize = 64 * 1024;
 /// A body up to this long is sent from the head's buffer.
 const JOINED_BYTES: usize = 2048;
-/// After these bytes it is the turn of others, however fast this client is; and what one
-/// `sendfile` takes (nginx's `sendfile_max_chunk`, 2 MB there). 10 MB to each of four clients cost
+/// After these bytes it is the turn of others, however fast this client is; also the length of one
+/// `sendfile` (nginx's `sendfile_max_chunk`, 2 MB there). 10 MB to each of four clients cost
 /// 5.63 ms of CPU without turns, 5.40 with turns of 2 MB and 5.06 with these: the one keeps
 /// reading while the others are served.
 const TURN_BYTES: usize = 512 * 1024;
-/// A part of a zone's file up to this size was found in the page cache a moment ago, by bytes that stand
-/// close enough. What is longer, or goes on after a wait, is looked for again.
+/// A part of a zone's file up to this size was found in the page cache a moment ago, by bytes that
+/// stand close enough. A longer part, or one that goes on after a wait, is looked for again.
 const FOUND_WARM_BYTES: u64 = 256 * 1024;
 
 /// One response on its way out.
@@ -35,19 +35,19 @@ pub struct Sender<'a> {
     timeout: Duration,
     pace: Option<(Pace, Instant)>,
     head: Vec<u8>,
-    /// Of the head, already written.
+    /// The bytes of the head already written.
     head_written: usize,
     sent: u64,
-    /// Of `sent`, when this response's turn began.
+    /// The value of `sent` when this response's turn began.
     turn_began: u64,
     sendfile: bool,
-    /// A file follows what is being written.
+    /// A file follows the bytes being written.
     precedes_file: bool,
     /// Bytes of a small body that were put behind the head.
     joined: usize,
 }
 
-/// What one system call took of a response.
+/// The bytes of a response that one system call took.
 pub struct WrittenBytes {
     /// Bytes of head and body.
     written: usize,
@@ -74,10 +74,10 @@ fn length_of(chunks: &[Bytes]) -> usize {
     chunks.iter().map(Bytes::len).sum()
 }
 
-/// The hit: head and all pieces of the body in one system call, if the socket
-/// takes them; two where the body is in a `file` as well. What it did not take is left to
-/// [`Sender::send_unwritten`]. Where the next response is about to be made (`is_followed`), a
-/// small one waits for it.
+/// Sends a hit: head and all pieces of the body in one system call, if the socket takes them; two if
+/// the body is in a `file` as well. Bytes that it did not take are left to
+/// [`Sender::send_unwritten`]. If the next response is about to be made (`is_followed`), a small one
+/// waits for it.
 pub fn write_at_once(
     stream: &ClientStream,
     head: &mut Vec<u8>,
@@ -145,7 +145,7 @@ fn write_with_file(
     })
 }
 
-/// What the socket took, which may be nothing.
+/// Returns the bytes that the socket took, which may be none.
 fn taken(written: io::Result<usize>) -> io::Result<usize> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
@@ -153,7 +153,7 @@ fn taken(written: io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// Leaves a response to go with the next; `None` where it has to go now. Apart
+/// Leaves a response to go with the next; `None` if it has to go now. Apart
 /// from the way of those who wait for their answer.
 #[cold]
 fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<WrittenBytes> {
@@ -167,7 +167,7 @@ fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<Writte
 }
 
 impl<'a> Sender<'a> {
-    /// By the settings of `exchange` and at its pace, from `head` on.
+    /// Creates a sender by the settings of `exchange` and at its pace, from `head` on.
     pub fn new<X: Exchange>(
         stream: &'a ClientStream,
         exchange: &mut X,
@@ -193,7 +193,7 @@ impl<'a> Sender<'a> {
         (self.sent, self.head_written.min(head_len) as u64, self.head)
     }
 
-    /// Sends the head, the body and what tells of its end.
+    /// Sends the head, the body and the mark of its end.
     pub async fn send<X: Exchange>(
         &mut self,
         exchange: &mut X,
@@ -205,7 +205,7 @@ impl<'a> Sender<'a> {
             Body::Segments(segments) if framing != BodyFraming::Chunked => {
                 self.write_segments(segments).await
             }
-            // What frames chunks, and what follows them, is with those that are pulled.
+            // Chunked bodies are framed by the code for pulled bodies.
             body if framing == BodyFraming::Chunked => {
                 let body = body.into_arriving();
                 Box::pin(self.send_arriving(exchange, body, framing)).await
@@ -242,7 +242,7 @@ impl<'a> Sender<'a> {
         self.head.len() - self.head_written
     }
 
-    /// Writes all of `pieces`, after what is left of the head.
+    /// Writes all of `pieces`, after the rest of the head.
     pub(super) async fn write(&mut self, pieces: &mut VecDeque<Bytes>) -> Result<(), SendError> {
         while self.head_written < self.head.len() || !pieces.is_empty() {
             if self.is_paced() {
@@ -266,7 +266,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Writes what the socket takes now; false when it takes nothing.
+    /// Writes as much as the socket takes now; false when it takes nothing.
     pub(super) fn write_some(&mut self, pieces: &mut VecDeque<Bytes>) -> Result<bool, SendError> {
         let mut slices = [IoSlice::new(&[]); MAX_SLICES];
         let mut used = 0;
@@ -341,7 +341,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// How many of `wanted` bytes may be sent now; waits until it is some.
+    /// Returns how many of `wanted` bytes may be sent now; waits until it is some.
     async fn allowance(&mut self, wanted: usize) -> usize {
         let Some((pace, started)) = &self.pace else {
             return wanted;

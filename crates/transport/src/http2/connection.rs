@@ -27,16 +27,16 @@ const WRITE_SLICES: usize = 64;
 /// Written in one turn of the task, beyond which others have theirs: a client that reads as
 /// fast as we write would keep the thread for as long as a response is.
 const TURN_BYTES: usize = 1024 * 1024;
-/// How long what a client sends is read, whose connection ends for an error, and how much of it: it
-/// gets to know which. One that stops when it is told to has no more than that on its way; reading
-/// what a flood goes on to send would be the most expensive part of it.
+/// After a connection error we read and discard the client's data for this time and up to this
+/// length, so that the client receives our GOAWAY. A client that stops then has no more than that on
+/// its way; reading the rest of a flood would be the most expensive part of it.
 const FAILED_LINGER: Duration = Duration::from_secs(1);
 const FAILED_LINGER_BYTES: usize = 256 * 1024;
-/// Read in one turn of the task, beyond which others have theirs: the frames of so much may cost
+/// Bytes read in one turn of the task, before others have theirs: the frames in them may cost
 /// milliseconds.
 const TURN_READ_BYTES: usize = 64 * 1024;
-/// How long a client may take to learn that the connection ends, before it is told which
-/// request is the last.
+/// How long a client may take to learn that the connection ends, before a second GOAWAY names the
+/// last request.
 const SHUTDOWN_PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves a connection, of which `buffer` was read already, until it ends. `guard` lives as
@@ -94,19 +94,19 @@ pub async fn serve<S: Service>(
     drop(guard);
 }
 
-/// Who ended a connection.
+/// The side that ended a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EndedBy {
-    /// The client may still be sending: a reset would take from it what it has not read.
+    /// The client may still be sending: a reset would discard bytes that it has not read.
     Us,
     Client,
     /// It takes nothing: no frame reaches it either.
     Timeout,
 }
 
-/// How long what a client still sends is read when the connection is over.
+/// How long the client's remaining bytes are read when the connection is over.
 struct Linger {
-    /// `lingering_time`; zero where it is off.
+    /// `lingering_time`; zero if it is off.
     time: Duration,
     /// `lingering_timeout`
     timeout: Duration,
@@ -115,7 +115,7 @@ struct Linger {
 }
 
 impl Default for Linger {
-    /// Before there was a request, whose location tells.
+    /// The default before there was a request, whose location sets it.
     fn default() -> Linger {
         Linger {
             time: Duration::from_secs(5),
@@ -137,7 +137,7 @@ impl Linger {
         }
     }
 
-    /// How long what a client still sends of one request is read whose response has ended.
+    /// Returns how long the rest of a request is read whose response has ended.
     fn silence(&self) -> Duration {
         self.time.min(self.timeout)
     }
@@ -152,7 +152,7 @@ struct WaitingRequest {
     block_bytes: u64,
 }
 
-/// How long the connection waits: as the location of its last request says.
+/// The timeouts of the connection, from the location of its last request.
 struct Patience {
     /// How long the connection may be without a request.
     idle: Duration,
@@ -164,15 +164,15 @@ struct Patience {
     resets_timed_out: bool,
 }
 
-/// What the connection waits for, and since when.
+/// The event that the connection waits for, and since when.
 struct ConnectionTimes {
     /// When a stream was last begun or ended.
     quiet_since: Instant,
-    /// Since when a part of a frame or of a head is there.
+    /// The time since which a part of a frame or of a head is there.
     partial_since: Option<Instant>,
-    /// Since when the socket takes nothing.
+    /// The time since which the socket takes nothing.
     blocked_since: Option<Instant>,
-    /// When the client was told that the connection ends.
+    /// When the GOAWAY was sent that announces the end of the connection.
     shutdown_at: Option<Instant>,
     deadline: Deadline,
 }
@@ -181,7 +181,7 @@ struct Connection<S: Service> {
     answering: RequestContext<S>,
     stream: Arc<ClientStream>,
     facts: Arc<ConnectionFacts>,
-    /// What was read and is no whole frame yet.
+    /// Bytes read that are no whole frame yet.
     input: BytesMut,
     head: HeadBuffer,
     output: Output,
@@ -244,9 +244,9 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Does what can be done; ready when the connection is over.
+    /// Makes all progress that is possible; ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // What is given meanwhile is written here: no task has to be woken for it.
+        // Frames given meanwhile are written here: no task has to be woken for them.
         self.answering.shared.lock().forget_writer();
         let (mut read, mut written) = (0, 0);
         loop {
@@ -288,7 +288,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Tells the client of a graceful stop.
+    /// Announces a graceful stop to the client.
     fn announce_end(&mut self, cx: &mut Context<'_>) {
         let Some(stopping) = &mut self.stopping else {
             return;
@@ -318,7 +318,7 @@ impl<S: Service> Connection<S> {
         !state.codec.has_output() && (self.is_over || state.codec.is_finished())
     }
 
-    /// Reads what there is: how many bytes, with none for the end. `None`: nothing came.
+    /// Reads the available bytes and returns their number, zero for the end. `None`: nothing came.
     fn read(&mut self, cx: &mut Context<'_>) -> Option<usize> {
         if self.is_over || self.answering.shared.lock().codec.is_congested() {
             return None;
@@ -329,7 +329,7 @@ impl<S: Service> Connection<S> {
                 self.take_frames();
                 Some(read)
             }
-            // The client sends nothing more. What it asked for is still sent.
+            // The client sends nothing more. The responses to its requests are still sent.
             Poll::Ready(_) => {
                 self.begin_waiting();
                 self.is_over = true;
@@ -341,8 +341,8 @@ impl<S: Service> Connection<S> {
     }
 
     /// Takes all whole frames from the input. Requests wait: they begin when nothing more is there
-    /// to be read ([`Connection::begin_waiting`]), and one that is taken back by what came with it
-    /// costs nothing but its frames.
+    /// to be read ([`Connection::begin_waiting`]), and one that a frame behind it takes back costs
+    /// nothing but its frames.
     fn take_frames(&mut self) {
         let mut input = std::mem::take(&mut self.input);
         let mut head = std::mem::take(&mut self.head);
@@ -363,7 +363,8 @@ impl<S: Service> Connection<S> {
                     }
                 }
                 Err(error) => {
-                    // What came before it is served, and says how a connection ends that has not failed.
+                    // Earlier requests are served, and decide how a connection ends that has not
+                    // failed.
                     self.begin_waiting();
                     self.fail(&error.to_string());
                     break;
@@ -374,7 +375,7 @@ impl<S: Service> Connection<S> {
         let is_in_head = self.answering.shared.lock().codec.is_in_head();
         // A body has its own time (`client_body_timeout`).
         let is_partial = is_in_head || (!input.is_empty() && input.get(3) != Some(&0));
-        // Whatever comes of it does not prolong it.
+        // Further bytes of the head do not prolong its time.
         let goes_on = is_in_head || consumed == 0;
         let since = self.times.partial_since.filter(|_| goes_on);
         self.times.partial_since = is_partial.then(|| since.unwrap_or_else(Instant::now));
@@ -395,7 +396,7 @@ impl<S: Service> Connection<S> {
             return;
         }
         if !matches!(event, Event::Request { .. } | Event::Reset { .. }) {
-            // What follows may be about one of them.
+            // The frames that follow may be about one of them.
             self.begin_waiting();
         }
         match event {
@@ -441,7 +442,7 @@ impl<S: Service> Connection<S> {
     }
 
     /// The body of a request turned out malformed. Its reader answers with an error,
-    /// behind which the codec resets the stream (RFC 9113 §8.1.1). False where no request was
+    /// behind which the codec resets the stream (RFC 9113 §8.1.1). False if no request was
     /// begun.
     fn break_off(&mut self, id: StreamId) -> bool {
         let mut state = self.answering.shared.lock();
@@ -512,7 +513,7 @@ impl<S: Service> Connection<S> {
         self.answering.shared.lock().streams.len() >= 2 * self.max_streams.max(1)
     }
 
-    /// What was to be a request is answered with an error.
+    /// Answers a refused request with an error.
     fn begin_refused(&mut self, id: StreamId, refusal: Box<Refusal>) {
         let head = RequestHead::unreadable(Version::Http2);
         let Some((terms, received)) = self.received(id, head) else {
@@ -576,13 +577,13 @@ impl<S: Service> Connection<S> {
             .insert(received.id, stream);
         let mut answer = Box::pin(self.answering.clone().answer(received));
         let mut cx = Context::from_waker(std::task::Waker::noop());
-        // What waits is polled anew by its own task, which is then the one that is woken.
+        // A pending answer is polled anew by its own task, which is then the one that is woken.
         if answer.as_mut().poll(&mut cx).is_pending() {
             tokio::spawn(answer);
         }
     }
 
-    /// Writes what the socket takes, and no more than a turn has; how many bytes that were.
+    /// Writes as much as the socket takes, at most a turn's share, and returns the number of bytes.
     fn write(&mut self, cx: &mut Context<'_>) -> io::Result<usize> {
         let mut sent = 0;
         while sent < TURN_BYTES {
@@ -620,7 +621,7 @@ impl<S: Service> Connection<S> {
         Ok(sent)
     }
 
-    /// Moves frames from the codec to the output, and tells the streams how far they are.
+    /// Moves frames from the codec to the output, and informs the streams of their progress.
     fn take_output(&mut self) {
         let mut state = self.answering.shared.lock();
         if !state.codec.has_output() {
@@ -741,7 +742,7 @@ impl<S: Service> Connection<S> {
         Poll::Ready(())
     }
 
-    /// When something has to be done at the latest.
+    /// Returns when something has to be done at the latest.
     fn next_deadline(&self) -> Instant {
         let state = self.answering.shared.lock();
         let mut until = match state.codec.open_streams() {
@@ -768,7 +769,7 @@ impl<S: Service> Connection<S> {
         until
     }
 
-    /// The client broke the rules of the connection: a GOAWAY frame says so.
+    /// Ends a connection whose client broke the rules, with a GOAWAY frame.
     fn fail(&mut self, reason: &str) {
         self.report(reason);
         self.is_over = true;

@@ -9,7 +9,7 @@ use crate::outbound::{FieldSink, SentHead};
 use crate::service::Exchange;
 
 thread_local! {
-    /// What a thread writes heads in, one after the other.
+    /// The thread's buffer for heads, written one after the other.
     static WRITER: RefCell<Writer> = const {
         RefCell::new(Writer { block: FieldBlock::new(), encoded: EncodedFields::new() })
     };
@@ -30,8 +30,9 @@ pub fn with_block<X: Exchange, R>(
 
 /// Appends fields to a block.
 ///
-/// What HTTP/2 does not have, and values with line breaks or NUL, are refused by the codec and
-/// left out: the latter can only come from variables, and no response may be split by them.
+/// Fields that HTTP/2 does not have, and values with line breaks or NUL, are refused by the
+/// codec and left out: the latter can only come from variables, and no response may be split by
+/// them.
 struct Writer {
     block: FieldBlock,
     encoded: EncodedFields,

@@ -13,7 +13,7 @@ use crate::outbound::SendError;
 use crate::ready_or_pending::ReadyOrPending;
 use crate::service::{BodyLength, Ending, Exchange, Refusal, ResponseOutcome, Service};
 
-/// What the requests of a connection need to be answered.
+/// The context that the requests of a connection share.
 pub struct RequestContext<S: Service> {
     pub service: Arc<S>,
     pub memory: Arc<Mutex<S::Memory>>,
@@ -133,7 +133,7 @@ impl<S: Service> RequestContext<S> {
 
     fn log(&self, mut exchange: Box<S::Exchange>, ending: &Result<Ending, SendError>) {
         let mut memory = self.memory.lock();
-        // What goes on in the background is not waited for: others are served meanwhile.
+        // Background work is not waited for: others are served meanwhile.
         let _ = self.service.end(&mut exchange, &mut memory, ending);
     }
 }

@@ -1,5 +1,5 @@
-//! Sending a response on a stream: what is at hand and has room in the client's windows is given to
-//! the codec as it is, anything else is pulled as fast as the client takes it.
+//! Sending a response on a stream: bodies at hand with room in the client's windows are given to the
+//! codec as they are, any other is pulled as fast as the client takes it.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ async fn send_whole<X: Exchange>(
     outflow::send_body(exchange, &mut outlet, length).await
 }
 
-/// Gives a response whose body is there and has room; `None` where it has to be pulled.
+/// Gives a response whose body is there and has room; `None` if it has to be pulled.
 fn send_at_hand<X: Exchange>(
     exchange: &mut X,
     shared: &SharedCodec<X>,
@@ -97,7 +97,7 @@ fn send_at_hand<X: Exchange>(
     Ok(Some(bytes as u64))
 }
 
-/// Gives the head to the codec; `is_whole` says that nothing follows.
+/// Gives the head to the codec; `is_whole`: nothing follows it.
 fn put_head<X: Exchange>(
     exchange: &X,
     codec: &mut http2::Connection,
@@ -156,7 +156,7 @@ impl<'a, X: Exchange> Outlet<X> for StreamOutlet<'a, X> {
         self.shared.lock().codec.queued_bytes(self.id)
     }
 
-    /// What was given, the connection writes.
+    /// Always flushed: the connection writes the frames.
     fn is_flushed(&self) -> bool {
         true
     }

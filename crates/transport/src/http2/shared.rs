@@ -1,4 +1,4 @@
-//! What the tasks of one connection have in common: the codec, and what each stream waits for.
+//! State that the tasks of one connection share: the codec, and the wakers of each stream.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ pub struct SharedCodec<X>(Mutex<State<X>>);
 pub struct State<X> {
     pub codec: http2::Connection,
     pub streams: HashMap<StreamId, Stream<X>>,
-    /// Of the task that writes.
+    /// The waker of the task that writes.
     writer: Option<Waker>,
 }
 
@@ -44,14 +44,14 @@ pub struct Stream<X> {
 struct Incoming {
     bytes: BytesMut,
     is_whole: bool,
-    /// Of the rest, where the head told.
+    /// The length of the rest, if the head declared it.
     remaining: Option<u64>,
-    /// What came is no body that was announced.
+    /// The received bytes are not the announced body.
     is_malformed: bool,
 }
 
-/// How far the end of a stream is. It is over once both are known: what became of the
-/// response on the wire, and what became of the exchange.
+/// How far the end of a stream is. It is over once both are known: the end of the response
+/// on the wire, and the end of the exchange.
 pub enum StreamEnd<X> {
     None,
     /// Nothing more can be sent: the bytes of frames that the response had, and whether these
@@ -91,7 +91,7 @@ impl<X> Stream<X> {
         }
     }
 
-    /// Takes in what came of the body.
+    /// Takes received bytes of the body.
     pub fn receive(&mut self, data: &[u8], end_stream: bool) {
         let incoming = &mut self.incoming;
         incoming.bytes.extend_from_slice(data);
@@ -100,7 +100,7 @@ impl<X> Stream<X> {
         wake(&mut self.reader);
     }
 
-    /// The body is not what its head said.
+    /// Marks the body as different from its announced length.
     pub fn break_body(&mut self) {
         self.incoming.is_malformed = true;
         wake(&mut self.reader);
@@ -133,12 +133,13 @@ fn wake(waker: &mut Option<Waker>) {
 }
 
 impl<X> State<X> {
-    /// Has the writing task see to it that what was given leaves.
+    /// Wakes the task that writes the given frames.
     pub fn wake_writer(&mut self) {
         wake(&mut self.writer);
     }
 
-    /// Who is polled by `cx` writes. Says whether there is something to write already.
+    /// Makes the task polled by `cx` the writer. Returns whether there is something to write
+    /// already.
     pub fn set_writer(&mut self, cx: &Context<'_>) -> bool {
         self.writer = Some(cx.waker().clone());
         self.codec.has_output()
@@ -231,7 +232,7 @@ impl<X> SharedCodec<X> {
     }
 }
 
-/// What is said of a client that has closed its stream.
+/// Returns the error for a client that has closed its stream.
 pub fn gone() -> io::Error {
     io::ErrorKind::ConnectionReset.into()
 }

@@ -21,7 +21,7 @@ use crate::service::BodyLength;
 
 /// Taken from quinn at once.
 const READ_BYTES: usize = 64 * 1024;
-/// Read before a stage asks for the body: what comes with the head in usual packets.
+/// Read before a stage asks for the body: usual packets have this much of it beside the head.
 const AHEAD_BYTES: usize = 16 * 1024;
 
 /// All heads of a connection that are not whole yet have at most these bytes: far more than the
@@ -49,12 +49,12 @@ impl Drop for CountedHead {
     }
 }
 
-/// What is known of a body.
+/// The verdict on a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BodyVerdict {
     Open,
     Whole,
-    /// What came is no body that was announced.
+    /// The received bytes are not the announced body.
     Malformed,
 }
 
@@ -66,11 +66,11 @@ pub struct Incoming {
     limits: HeadLimits,
     /// Read and not yet cut into pieces.
     input: BytesMut,
-    /// Of the body, and not yet taken.
+    /// Bytes of the body not taken yet.
     body: BytesMut,
     /// Trailers that wait for insertions (RFC 9204 §2.1.2).
     trailers: Option<Bytes>,
-    /// As many bytes of the body are still to come, where the head told.
+    /// The bytes of the body still to come, if the head declared them.
     announced: Option<u64>,
     received: u64,
     verdict: BodyVerdict,
@@ -180,8 +180,8 @@ impl Incoming {
         }
     }
 
-    /// The head was understood. Takes what is there of the body: how long it is, as far as that
-    /// is known now.
+    /// The head was understood. Takes the received part of the body, and returns the body's
+    /// length, as far as it is known now.
     pub fn begin_body(&mut self, content_length: Option<u64>) -> BodyLength {
         self.announced = content_length;
         // The reader of the body is woken for it: here no task waits.
@@ -201,7 +201,7 @@ impl Incoming {
         }
     }
 
-    /// Is the body known already not to be what its head said?
+    /// Is the body known already to differ from its head?
     pub fn is_malformed(&self) -> bool {
         self.verdict == BodyVerdict::Malformed
     }
@@ -215,7 +215,7 @@ impl Incoming {
         let _ = self.stream.stop(varint(code));
     }
 
-    /// Reads what quinn has.
+    /// Reads the bytes that quinn has.
     fn poll_input(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
         let read = ready!(pin!(self.stream.read_chunk(READ_BYTES, true)).poll(cx));
         Poll::Ready(match read {
@@ -249,7 +249,8 @@ impl Incoming {
         }
     }
 
-    /// Takes bytes of the body, unless they are too many: a reader is given no more than the head said.
+    /// Takes bytes of the body, unless they are too many: a reader gets no more than the head
+    /// declared.
     fn take_body(&mut self, bytes: &[u8]) {
         let length = bytes.len() as u64;
         let left = self
@@ -290,7 +291,7 @@ impl Incoming {
         }
         if self.has_ended {
             self.reader.finish(&self.input)?;
-            // RFC 9114 §4.1.2: neither more nor less than the head said.
+            // RFC 9114 §4.1.2: neither more nor less than the head declared.
             let is_cut = self.announced.is_some_and(|left| left > 0);
             self.verdict = match is_cut || self.is_malformed() {
                 true => BodyVerdict::Malformed,

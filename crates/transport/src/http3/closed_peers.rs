@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-/// At most so many are remembered; the oldest are forgotten, and are then answered each time.
+/// The most addresses that are remembered; the oldest are forgotten, and are then answered each time.
 const MOST_CLOSED: usize = 4096;
 const LONG_HEADER: u8 = 0x80;
 
@@ -30,7 +30,7 @@ struct PeerCounts {
     live: HashMap<SocketAddr, usize>,
     /// Packets that came from an address after its last connection had ended.
     after_end: HashMap<SocketAddr, u64>,
-    /// Those in `after_end`, in the order in which they ended.
+    /// The addresses of `after_end`, in the order in which their connections ended.
     order: VecDeque<SocketAddr>,
 }
 
@@ -117,7 +117,7 @@ mod tests {
             .filter(|_| peers.lets_through(address(1), SHORT))
             .collect();
         assert_eq!(answered, [1, 2, 4, 8, 16]);
-        // Another client, and what begins a connection.
+        // Another client, and a packet that begins a connection.
         assert!((0..20).all(|_| peers.lets_through(address(2), SHORT)));
         assert!((0..20).all(|_| peers.lets_through(address(1), LONG)));
     }

@@ -1,5 +1,5 @@
-//! Sockets of QUIC that take no further connections, until those that there are have ended. A closed connection stays for
-//! a moment, and says once more that it is closed if the client has not heard of it (RFC 9000 §10.2): a process that
+//! Sockets of QUIC that take no further connections, until those that there are have ended. A closed connection stays
+//! for a moment, and repeats its CONNECTION_CLOSE if the client has not received it (RFC 9000 §10.2): a process that
 //! ended at once would leave clients without an answer.
 
 use std::cell::Cell;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use quinn::Endpoint;
 
-/// A closed connection stays for three times what a client's answer may take. Clients far away do not hold up an end for
-/// longer than this.
+/// A closed connection stays for three times the duration of a client's answer. Clients far away do not hold up an end
+/// for longer than this.
 const LINGER_MAX: Duration = Duration::from_secs(1);
-/// Between two looks.
+/// The pause between two looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 thread_local! {
@@ -41,7 +41,7 @@ pub async fn last_words() {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     };
-    // What is not heard until then is not waited for.
+    // Packets that do not arrive until then are not waited for.
     let _ = tokio::time::timeout(LINGER_MAX, gone).await;
 }
 

@@ -1,5 +1,5 @@
-//! The task of a connection: begins its requests, takes what it says of itself, and ends it so
-//! that the client knows which of its requests were served.
+//! The task of a connection: begins its requests, reads its control stream, and ends it so that
+//! the client knows which of its requests were served.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -22,18 +22,19 @@ use crate::facts::ConnectionFacts;
 use crate::service::Service;
 use crate::stream::Phase;
 
-/// How long a client may take to learn that the connection ends, before it is told which
-/// request is the last.
+/// How long a client may take to learn that the connection ends, before a second GOAWAY names
+/// the last request.
 const SHUTDOWN_PAUSE: Duration = Duration::from_secs(1);
 /// Read from a stream at once that carries no request.
 const READ_BYTES: usize = 4096;
-/// At most these streams may hold a long piece of a body each (64 KB): as much again as is written in one turn.
-/// The others read short ones.
+/// The most streams that may hold a long piece of a body each (64 KB): as much again as is
+/// written in one turn. The others read short ones.
 const LONG_PIECES: usize = 4;
-/// Of a request stream's number, these bits say who began it and how (RFC 9000 §2.1).
+/// The number of types of streams: the low bits of a stream's number name its initiator and
+/// direction (RFC 9000 §2.1).
 const STREAM_NUMBERS: u64 = 4;
 
-/// What a connection is doing, for others.
+/// The activity of a connection, for others.
 pub struct QuicPhase(AtomicU8);
 
 impl QuicPhase {
@@ -55,7 +56,7 @@ impl TrackedConnection for QuicPhase {
     fn close_if_idle(&self) {}
 }
 
-/// What a connection says to its listener, and hears from it.
+/// The link between a connection and its listener.
 pub struct ListenerLink<'a> {
     pub phase: &'a QuicPhase,
     /// Once its sender is gone, there is no listener any more.
@@ -114,9 +115,9 @@ pub async fn serve<S: Service>(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shutdown {
     None,
-    /// The client was told at this time to begin nothing more here.
+    /// A GOAWAY was sent at this time: the client must begin nothing more here.
     Announced(Instant),
-    /// It was told which request is the last.
+    /// The GOAWAY that names the last request was sent.
     Final,
 }
 
@@ -182,7 +183,7 @@ impl<S: Service> Driver<S> {
         }
     }
 
-    /// When the connection ends at the latest.
+    /// Returns when the connection ends at the latest.
     fn deadline(&self, open: usize) -> Option<Instant> {
         let idle = Duration::from_millis(self.answering.idle_ms.load(Ordering::Relaxed));
         let announced = match self.shutdown {
@@ -220,7 +221,7 @@ impl<S: Service> Driver<S> {
         });
     }
 
-    /// Tells the client to begin nothing more on this connection.
+    /// Announces to the client that it must begin nothing more on this connection.
     async fn announce_end(&mut self) {
         if self.shutdown == Shutdown::None {
             self.shutdown = Shutdown::Announced(Instant::now());
@@ -228,7 +229,7 @@ impl<S: Service> Driver<S> {
         }
     }
 
-    /// Tells the client which requests are served, and takes no further ones.
+    /// Sends the GOAWAY that names the last request, and takes no further ones.
     async fn end(&mut self) {
         self.shutdown = Shutdown::Final;
         self.say(http3::goaway_frame(Some(self.next_stream))).await;
@@ -270,7 +271,7 @@ async fn read_other(
         }
         match receive.read_chunk(READ_BYTES, true).await {
             Ok(Some(chunk)) => input.extend_from_slice(&chunk.bytes),
-            // It may end before it says what it is (RFC 9114 §6.2).
+            // The stream may end before its type is sent (RFC 9114 §6.2).
             Ok(None) | Err(_) => return Ok(()),
         }
     };

@@ -26,30 +26,30 @@ use crate::handshake::HandshakeRequest;
 use crate::http3::host_key::HostKey;
 use crate::service::{Service, Terms};
 
-/// While this many handshakes are under way, any further client must show that its address is its
-/// own, whatever `quic_retry` says: a flood of forged addresses costs no handshakes.
+/// While this many handshakes are under way, any further client must prove its address, whatever
+/// `quic_retry` sets: a flood of forged addresses costs no handshakes.
 const HANDSHAKES_BEFORE_RETRY: usize = 256;
-/// Connections that wait to be accepted, which they are at once; and what is kept of their
+/// Connections that wait to be accepted, which they are at once; and the bytes kept of their
 /// packets meanwhile.
 const WAITING_CONNECTIONS: usize = 1024;
 const WAITING_BYTES: u64 = 64 * 1024;
 const WAITING_BYTES_TOTAL: u64 = 8 * 1024 * 1024;
-/// Of all requests of a connection together, in streams' buffers.
+/// The buffers of all requests of a connection together, in streams' buffers.
 const CONNECTION_BUFFERS: u32 = 16;
-/// Of responses, so much is kept until the client acknowledges it.
+/// Bytes of responses that are kept until the client acknowledges them.
 const SEND_WINDOW_BYTES: u64 = 1024 * 1024;
 /// The control stream, two of QPACK, and some of unknown kinds.
 const OTHER_STREAMS: u32 = 8;
-/// A handshake that is not over when its listener ends may take so much longer. In an upgrade its client may have gone on
-/// with the other process, and says nothing more here.
+/// A handshake that is not over when its listener ends may take this much longer. In an upgrade
+/// its client may have gone on with the other process, and sends nothing more here.
 const HANDSHAKE_AFTER_LISTENER: Duration = Duration::from_secs(5);
 
-/// A socket that is listened on. Dropped, it takes no further connections; those that there are
-/// end after what is under way.
+/// A socket that is listened on. Dropped, it takes no further connections; existing ones end after
+/// their requests under way.
 struct Listening<S: Service, G: Send + 'static, A: Fn(&Arc<dyn TrackedConnection>) -> G> {
     endpoint: Endpoint,
     beginning: Beginning<S, A>,
-    /// Its end tells the connections of that.
+    /// Dropped when the endpoint ends, which its connections observe.
     life: Option<watch::Sender<()>>,
 }
 
@@ -70,7 +70,7 @@ impl<S: Service, G: Send + 'static, A: Fn(&Arc<dyn TrackedConnection>) -> G> Dro
     }
 }
 
-/// What each new connection needs.
+/// The context that each new connection needs.
 struct Beginning<S: Service, A> {
     service: Arc<S>,
     address: ListenAddress,
@@ -85,7 +85,7 @@ struct Beginning<S: Service, A> {
 }
 
 /// Takes connections from the socket of `address` until it is dropped. `admit` is called with
-/// each, and what it gives lives as long.
+/// each, and its result lives as long.
 ///
 /// # Errors
 /// The socket cannot be used.
@@ -147,7 +147,7 @@ impl<S: Service, G: Send + 'static, A: Fn(&Arc<dyn TrackedConnection>) -> G> Beg
     fn begin(&self, incoming: Incoming) {
         let peer = incoming.remote_address();
         if !incoming.remote_address_validated() && !self.unproven.knows(peer) {
-            // What it is sent would not be counted.
+            // The packets sent to it would not be counted.
             return validate_address(incoming);
         }
         let (service, handshakes) = (&self.service, &self.handshakes);
@@ -165,7 +165,7 @@ impl<S: Service, G: Send + 'static, A: Fn(&Arc<dyn TrackedConnection>) -> G> Beg
             opening.serve(config, listener).await;
             drop((guard, live));
         });
-        // Here, so that it is one at a time; what waits is polled anew by its own task.
+        // Polled here, so that it is one at a time; a pending one is polled anew by its own task.
         let mut cx = Context::from_waker(Waker::noop());
         if serving.as_mut().poll(&mut cx).is_pending() {
             tokio::spawn(serving);

@@ -1,8 +1,8 @@
-//! QPACK's state of a connection (RFC 9204): the table that the client's encoder fills, the requests
-//! that wait for it, and what the encoder is told on a stream of ours.
+//! QPACK's state of a connection (RFC 9204): the table that the client's encoder fills, the
+//! requests that wait for it, and the decoder stream to the client's encoder.
 //!
 //! A request that refers to no inserted field never waits, and a client that inserts none gets no
-//! stream. What a client may cause is bounded: the table, [`MAX_BLOCKED_STREAMS`] waiting field
+//! stream. A client's use of memory is bounded: the table, [`MAX_BLOCKED_STREAMS`] waiting field
 //! blocks, and [`MAX_UNSENT_BYTES`] of instructions that it does not take.
 
 use std::sync::Arc;
@@ -127,7 +127,7 @@ impl FieldTables {
     /// Reads trailers.
     ///
     /// # Errors
-    /// As [`FieldTables::read_request`].
+    /// The errors of [`FieldTables::read_request`].
     pub fn read_trailers(
         self: &Arc<Self>,
         stream: u64,
@@ -168,13 +168,13 @@ impl FieldTables {
         }
     }
 
-    /// Ends the connection for what the client did.
+    /// Ends the connection because of the client's error.
     pub fn close(&self, error: Error) {
         self.connection
             .close(varint(error.code), error.reason.as_bytes());
     }
 
-    /// Has what there is to say sent, by a task that lives as long as the connection.
+    /// Sends pending instructions, by a task that lives as long as the connection.
     fn send_soon(self: &Arc<Self>, state: &State) -> Result<(), Error> {
         if state.unsent.is_empty() {
             return Ok(());

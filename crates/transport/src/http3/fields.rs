@@ -27,7 +27,7 @@ pub fn informational(status: u16, fields: &[(Bytes, Bytes)]) -> Bytes {
     block.to_frame().into()
 }
 
-/// The HEADERS frame behind a body; `None` where no field is left.
+/// The HEADERS frame behind a body; `None` if no field is left.
 pub fn trailers(fields: &Fields) -> Option<Bytes> {
     let mut block = FieldBlock::new();
     for (name, value) in fields.as_slice() {
@@ -38,8 +38,9 @@ pub fn trailers(fields: &Fields) -> Option<Bytes> {
 
 /// Appends fields.
 ///
-/// What HTTP/3 does not have, and values with line breaks or NUL, are refused by the codec and
-/// left out: the latter can only come from variables, and no response may be split by them.
+/// Fields that HTTP/3 does not have, and values with line breaks or NUL, are refused by the
+/// codec and left out: the latter can only come from variables, and no response may be split by
+/// them.
 struct Block<'a>(&'a mut FieldBlock);
 
 impl FieldSink for Block<'_> {

@@ -1,11 +1,11 @@
 //! How many first packets of connections are looked at, and how many after their ends (`closed_peers`).
 //!
-//! The first packet of a connection is dear, whatever is made of it: its keys are derived from what
-//! it says itself (RFC 9001 §5.2), and a Retry packet has a tag of its own. One core that makes such
-//! packets (120,000 a second, `scripts/floods`) keeps more than one core of a server busy. Packets of connections that there are cost little, but a socket
-//! has one line for all: if first packets come faster than they are looked at, the kernel drops
-//! the others as well. So what is beyond a rate is dropped here, before anything is derived. A client
-//! sends again what was dropped.
+//! The first packet of a connection is dear, whatever becomes of it: its keys are derived from its own
+//! connection id (RFC 9001 §5.2), and a Retry packet has a tag of its own. One core that makes such
+//! packets (120,000 a second, `scripts/floods`) keeps more than one core of a server busy. Packets of
+//! connections that there are cost little, but a socket has one line for all: if first packets come
+//! faster than they are looked at, the kernel drops the others as well. So packets beyond a rate are
+//! dropped here, before anything is derived. A client sends dropped packets again.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -23,10 +23,10 @@ use super::closed_peers::ClosedPeers;
 use super::routing::{OwnIds, destination};
 use super::unproven::UnprovenAddresses;
 
-/// First packets each second, of either kind (see [`kind`]): a small part of what kept a core busy,
-/// and more than the handshakes that a core can make (about 3,000).
+/// First packets each second, of either kind (see [`kind`]): a small part of the rate that kept a core
+/// busy, and more than the handshakes that a core can make (about 3,000).
 const PER_SECOND: f64 = 8000.0;
-/// First packets at once: what arrives while the thread does something else.
+/// First packets at once: the number that arrives while the thread does something else.
 const BURST: f64 = 1024.0;
 
 /// A socket on which first packets are bounded.
@@ -39,7 +39,7 @@ pub struct FirstPackets {
 }
 
 impl FirstPackets {
-    /// `unproven` bounds what is sent, and `peers` which last packets are answered.
+    /// `unproven` bounds the bytes sent, and `peers` which last packets are answered.
     pub fn new(
         inner: Arc<dyn AsyncUdpSocket>,
         unproven: Arc<UnprovenAddresses>,
@@ -58,8 +58,9 @@ impl FirstPackets {
         }
     }
 
-    /// Does the client know an id of ours, from our answer? It may send further Initial packets, which begin nothing: if
-    /// its address were unproven from then on, it would be sent no more than three times what it sends, to its end.
+    /// Does the client know an id of ours, from our answer? It may send further Initial packets, which
+    /// begin nothing: if its address were unproven from then on, it would be sent no more than three
+    /// times the bytes that it sends, to its end.
     fn is_answered(&self, datagram: &[u8]) -> bool {
         let (id, _) = destination(datagram);
         self.own_ids.is_own(id)
@@ -104,7 +105,7 @@ impl AsyncUdpSocket for FirstPackets {
             let contents = buf.get(..meta.len).unwrap_or_default();
             let (kind, now) = (kind(contents), tokio::time::Instant::now().into_std());
             if !self.peers.lets_through(meta.addr, contents) {
-                // quinn passes over what is empty.
+                // quinn passes over an empty datagram.
                 meta.len = 0;
                 continue;
             }
@@ -142,15 +143,16 @@ impl AsyncUdpSocket for FirstPackets {
     }
 }
 
-/// Which of the two allowances a first packet needs. A client that answers a Retry packet does not
-/// compete with those who have not been asked yet.
+/// The allowance that a first packet needs. A client that answers a Retry packet does not compete with
+/// those who have not been asked yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     WithoutToken,
     WithToken,
 }
 
-/// What a datagram is that begins with an Initial packet (RFC 9000 §17.2.2); `None` for any other.
+/// Returns the kind of a datagram that begins with an Initial packet (RFC 9000 §17.2.2); `None` for any
+/// other.
 fn kind(datagram: &[u8]) -> Option<Kind> {
     const LONG_HEADER: u8 = 0x80;
     const TYPE: u8 = 0x30;
@@ -223,7 +225,7 @@ mod tests {
         for first in [0xd0, 0xe0, 0xf0, 0x43] {
             assert_eq!(kind(&datagram(first, 0)), None, "{first:x}");
         }
-        // What is cut off belongs to nothing.
+        // A truncated packet belongs to nothing.
         for length in 0..12 {
             assert_eq!(kind(&datagram(0xc3, 0)[..length]), None, "{length}");
         }
@@ -257,7 +259,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn first_packets_beyond_a_rate_are_dropped_and_no_others_are() {
-        // As many as the buffer of the socket holds.
+        // The number of datagrams that the socket's buffer holds.
         const BATCH: usize = 40;
         let (client, first_packets) = pair(Arc::default());
         let (first, other) = (datagram(0xc3, 0), datagram(0xe0, 0));

@@ -1,7 +1,7 @@
-//! The TLS handshake of QUIC (RFC 9001). As over TCP, which certificate and which rules hold is
-//! asked once the client has said which name it wants (RFC 6066 §3), for which quinn's own
-//! session has no place: this one waits for the whole ClientHello, asks, and then leaves
-//! everything to rustls.
+//! The TLS handshake of QUIC (RFC 9001). Like over TCP, certificate and rules are chosen when
+//! the client has sent the name it wants (RFC 6066 §3), for which quinn's own session has no
+//! place: this one waits for the whole ClientHello, asks, and then leaves everything to
+//! rustls.
 
 use std::any::Any;
 use std::io::Cursor;
@@ -21,7 +21,7 @@ use rustls::{CommonState, ServerConfig};
 use crate::facts::{ClientOffer, SessionId, TlsFacts};
 use crate::handshake;
 
-/// Gives the rules for the name that a client asks for; `None` where it is not served.
+/// Returns the rules for the name that a client asks for; `None` if it is not served.
 pub type ConfigChooser = Arc<dyn Fn(Option<&str>) -> Option<Arc<ServerConfig>> + Send + Sync>;
 
 /// The alerts that we send by ourselves (RFC 8446 §6.2).
@@ -31,21 +31,20 @@ const UNRECOGNIZED_NAME: u8 = 112;
 /// A ClientHello is a message of type 1 with a length of three bytes (RFC 8446 §4).
 const CLIENT_HELLO: u8 = 1;
 const MESSAGE_HEAD_BYTES: usize = 4;
-/// A ClientHello at most: what quinn itself would buffer.
+/// The longest ClientHello: as much as quinn itself would buffer.
 const MAX_HELLO_BYTES: usize = 16 * 1024;
 
-/// What a handshake needs before it is known which server is asked for.
+/// The keys that a handshake needs before the server's name is known.
 #[derive(Clone)]
 pub struct InitialCrypto {
     suite: Suite,
-    /// Has the keys that everybody knows: those of Initial and Retry packets (RFC 9001 §5.2,
-    /// §5.8).
+    /// Has the keys that are public: those of Initial and Retry packets (RFC 9001 §5.2, §5.8).
     known: Arc<QuicServerConfig>,
 }
 
 impl InitialCrypto {
     /// # Errors
-    /// The provider of algorithms lacks what QUIC needs.
+    /// The provider of algorithms lacks one that QUIC needs.
     pub fn new() -> Result<InitialCrypto, String> {
         let provider = rustls::crypto::aws_lc_rs::default_provider();
         let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256
@@ -135,7 +134,7 @@ enum State {
     Failed,
 }
 
-/// What a ClientHello says that rustls does not remember.
+/// The parts of a ClientHello that rustls does not keep.
 #[derive(Clone)]
 struct Hello {
     server_name: Option<String>,
@@ -153,7 +152,7 @@ fn alert(code: u8, reason: impl Into<String>) -> TransportError {
 /// Reads a whole ClientHello.
 fn read_hello(hello: &[u8]) -> Result<Hello, TransportError> {
     let mut acceptor = Acceptor::default();
-    // As over TCP it comes in records, which QUIC does without.
+    // TLS over TCP sends it in records, which QUIC does without.
     let length = u16::try_from(hello.len()).unwrap_or(u16::MAX).to_be_bytes();
     let record = [&[22, 3, 1, length[0], length[1]], hello].concat();
     let failed = |error: &dyn std::fmt::Display| alert(DECODE_ERROR, error.to_string());

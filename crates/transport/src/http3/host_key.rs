@@ -1,5 +1,5 @@
-//! The secret of an address that speaks QUIC: it signs tokens that validate addresses, and what
-//! tells a client that its connection is gone (RFC 9000 §8.1, §10.3).
+//! The secret of an address that speaks QUIC: it signs tokens that validate addresses, and stateless resets for
+//! clients whose connection is gone (RFC 9000 §8.1, §10.3).
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ pub fn process_secret() -> [u8; RANDOM_BYTES] {
     *PROCESS_SECRET.get_or_init(random_bytes)
 }
 
-/// Takes the secret of a process whose place this one takes, so that clients' tokens stay valid. Of no effect
+/// Takes the secret of a process whose place this one takes, so that clients' tokens stay valid. Has no effect
 /// once there is one.
 pub fn inherit(secret: [u8; RANDOM_BYTES]) {
     let _ = PROCESS_SECRET.set(secret);

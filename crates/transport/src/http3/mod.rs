@@ -15,8 +15,8 @@
 //! thread that knows its connection. Each request has a task of its own, which reads and writes
 //! its stream by itself, since a stream of QUIC has its own windows.
 //!
-//! How much a client may be sent before it has shown that its address is its own (three times
-//! what it sent, RFC 9000 §8.1) is kept in `unproven.rs`.
+//! How much a client may be sent before it has shown that its address is its own (three times the
+//! bytes it sent, RFC 9000 §8.1) is kept in `unproven.rs`.
 
 mod body;
 mod closed_peers;

@@ -26,7 +26,7 @@ use crate::service::{
     BodyLength, Ending, Exchange, ReceivedHead, Refusal, ResponseOutcome, Service, Terms,
 };
 
-/// What the requests of a connection have in common.
+/// The context that the requests of a connection share.
 pub struct RequestContext<S: Service> {
     pub service: Arc<S>,
     pub memory: Mutex<S::Memory>,
@@ -37,7 +37,7 @@ pub struct RequestContext<S: Service> {
     pub requests: AtomicU64,
     /// Bytes of heads that are not whole yet.
     pub unfinished_heads: Arc<AtomicUsize>,
-    /// Who may hold a long piece of a body.
+    /// Permits for streams to hold a long piece of a body.
     pub long_pieces: Arc<Semaphore>,
     /// Streams that are being served, or whose last bytes the client has not acknowledged.
     pub open: AtomicUsize,
@@ -208,7 +208,7 @@ impl<S: Service> RequestContext<S> {
         })
     }
 
-    /// What was to be a request is answered with an error.
+    /// Answers a refused request with an error.
     fn begin_refused(
         &self,
         terms: S::Terms,
@@ -239,7 +239,7 @@ impl<S: Service> RequestContext<S> {
         }
     }
 
-    /// What the location says of its connections.
+    /// Adopts the location's settings for its connections.
     fn follow(&self, exchange: &S::Exchange) {
         let settings = exchange.connection_settings();
         let idle = u64::try_from(settings.keepalive_timeout.as_millis()).unwrap_or(u64::MAX);
@@ -310,7 +310,7 @@ impl<S: Service> RequestContext<S> {
         };
         drop(outgoing);
         let send_timeout = exchange.connection_settings().send_timeout;
-        // What goes on in the background is not waited for.
+        // Background work is not waited for.
         let _ = self
             .service
             .end(&mut exchange, &mut self.memory.lock(), &ending);

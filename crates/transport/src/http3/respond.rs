@@ -1,5 +1,5 @@
-//! Sending a response on a stream: what is at hand goes to quinn as it is, anything else is
-//! pulled as fast as the client takes it.
+//! Sending a response on a stream: bodies at hand go to quinn as they are, any other is pulled as fast
+//! as the client takes it.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::pieces::READ_BYTES;
 use crate::service::Exchange;
 use crate::waiting_streams::StreamHoldings;
 
-/// Read of a body at once where other streams of the connection hold long pieces: what a few packets
-/// carry.
+/// Read of a body at once where other streams of the connection hold long pieces: the content of a few
+/// packets.
 const SHORT_PIECE_BYTES: usize = 4096;
 
 /// Sends the whole response: how many bytes its body had.
@@ -53,11 +53,11 @@ pub async fn send<X: Exchange>(
         permit: None,
         head_waits: false,
     };
-    // A task of its own size for what most requests do not need: a connection has many of them.
+    // In a box, since most requests do not need this part of the task: a connection has many of them.
     Box::pin(outflow::send_body(exchange, &mut outlet, length)).await
 }
 
-/// Sends a response whose body is there and short, or stored; `None` where it has to be pulled.
+/// Sends a response whose body is there and short, or stored; `None` if it has to be pulled.
 async fn send_at_hand<X: Exchange>(
     exchange: &mut X,
     outgoing: &mut Outgoing,
@@ -101,7 +101,7 @@ async fn send_at_hand<X: Exchange>(
 struct StreamOutlet {
     outgoing: OwnedMutexGuard<Outgoing>,
     client: Arc<StreamClient>,
-    /// For a long piece that was given and has not left.
+    /// The permit for a long piece that was given and has not left.
     permit: Option<OwnedSemaphorePermit>,
     /// The head leaves with the first piece of the body.
     head_waits: bool,

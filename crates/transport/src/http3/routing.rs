@@ -1,16 +1,18 @@
 //! Packets of QUIC while one program takes the place of another. Both have the socket, and a packet goes to whichever
-//! process reads first. So one of the two reads: the new one. It hands on what belongs to connections of the other,
-//! which sends by itself.
+//! process reads first. So one of the two reads: the new one. It hands on packets for connections of the other, which
+//! sends by itself.
 //!
 //! ```text
 //!  UDP socket ─► new process ─┬─► its own connections
 //!                             └─ connection id of the old one ─► pair of sockets ─► old process
 //! ```
 //!
-//! The old process reads until the new one says that it does (`READS`): a new process may take seconds to be ready.
+//! The old process reads until the new one announces that it does (`READS`): a new process may take seconds to be
+//! ready.
 //!
-//! A connection id says whose it is: five random bytes, and three that a key of its process makes of them. A client
-//! chooses the first id of a connection itself: of those that began in the old process, the new one gets a list.
+//! A connection id names its process: five random bytes, and three that a key of the process makes of them. A client
+//! chooses the first id of a connection itself: the new process gets a list of the connections that began in the old
+//! one.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -40,21 +42,21 @@ const ID_BYTES: usize = 8;
 const RANDOM_BYTES: usize = 5;
 /// Connections that began in the last moment before another process reads.
 const MOST_BEGUN: usize = 256;
-/// A connection id is at most so long (RFC 9000 §17.2).
+/// The longest connection id (RFC 9000 §17.2).
 const LONGEST_ID: usize = 20;
-/// The longest packet that is handed on, with what is said of it.
+/// The longest packet that is handed on, with its addresses.
 const HANDED_ON_BYTES: usize = 66_000;
 /// Before each message, its length.
 const LENGTH_BYTES: usize = 4;
-/// Packets that may wait for the other process. (The kernel takes what it allows.)
+/// Packets that may wait for the other process. (The kernel may allow fewer.)
 const PAIR_BUFFER_BYTES: usize = 4 << 20;
 
-/// A new process reads soon after it has said that it serves.
+/// A new process reads soon after it has announced that it serves.
 const READS_WITHIN: Duration = Duration::from_secs(5);
 
 const LONG_HEADER: u8 = 0x80;
 const TYPE: u8 = 0x30;
-/// What goes over the pair: a packet, the list of connections that began, or that the new process reads from now on.
+/// The messages over the pair: a packet, the list of connections that began, or that the new process reads from now on.
 const PACKET: u8 = b'P';
 const BEGUN: u8 = b'B';
 const READS: u8 = b'R';
@@ -62,30 +64,30 @@ const READS: u8 = b'R';
 /// The key that connection ids of this process are made with.
 static OWN_IDS: LazyLock<[u8; 32]> = LazyLock::new(host_key::random_bytes);
 
-/// Those of processes whose place this one has taken, the last first: once they have ended, their clients are told that
-/// their connections are gone (a stateless reset, RFC 9000 §10.3), which has the same key.
+/// The keys of processes whose place this one has taken, the last first: once they have ended, their clients get a
+/// stateless reset (RFC 9000 §10.3), which has the same key.
 static FORMER_IDS: Mutex<VecDeque<OwnIds>> = Mutex::new(VecDeque::new());
 /// Older ones have ended long ago.
 const MOST_FORMER: usize = 2;
 
-/// What there is of each address.
+/// The route of each address.
 static ROUTES: LazyLock<Mutex<HashMap<SocketAddr, Arc<Route>>>> = LazyLock::new(Mutex::default);
 
-/// What another process needs to go on with the sockets of QUIC.
+/// The state that another process needs to go on with the sockets of QUIC.
 pub struct QuicEstate {
     /// Signs tokens and resets, see `host_key`.
     pub host_secret: [u8; 32],
     /// Made the ids of connections that the other process has.
     pub ids: [u8; 32],
-    /// Where the packets for them go.
+    /// The sockets that their packets go to.
     pub pairs: Vec<(SocketAddr, OwnedFd)>,
 }
 
-/// Another process is about to read the sockets of QUIC, and to hand on what belongs to connections of this one. Until
-/// it does, this one reads.
+/// Another process is about to read the sockets of QUIC, and to hand on packets for connections of this one. Until it
+/// does, this one reads.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub fn hand_over() -> io::Result<QuicEstate> {
     let mut pairs = Vec::new();
     for (address, route) in &*ROUTES.lock() {
@@ -93,7 +95,7 @@ pub fn hand_over() -> io::Result<QuicEstate> {
         for end in [&ours, &theirs] {
             end.set_nonblocking(true)?;
             let end = socket2::SockRef::from(end);
-            // Where the kernel allows less, it takes what it allows.
+            // If the kernel allows less, the socket gets that.
             let _ = end.set_send_buffer_size(PAIR_BUFFER_BYTES);
         }
         route.change(Reading::FromPair(Arc::new(ours)));
@@ -106,7 +108,7 @@ pub fn hand_over() -> io::Result<QuicEstate> {
     })
 }
 
-/// From now on this process reads, and hands on what belongs to connections of another.
+/// From now on this process reads, and hands on packets for connections of another.
 pub fn inherit(estate: QuicEstate) {
     host_key::inherit(estate.host_secret);
     let ids = OwnIds::new(&estate.ids);
@@ -142,13 +144,13 @@ pub async fn until_other_reads() {
     let _ = tokio::time::timeout(READS_WITHIN, reads).await;
 }
 
-/// Who reads the packets of an address.
+/// The process that reads the packets of an address.
 struct Route {
     reading: Mutex<Reading>,
     /// Counts changes.
     version: AtomicU64,
     waker: Mutex<Option<Waker>>,
-    /// Another process is about to read, and has not said yet that it does.
+    /// Another process is about to read, and has not announced yet that it does.
     awaited: watch::Sender<bool>,
 }
 
@@ -169,7 +171,7 @@ enum Reading {
     Alone,
     /// This process, also for another.
     ForBoth(Arc<OtherConnections>),
-    /// Another process, once it says so.
+    /// The pair to another process, once that has announced that it reads.
     FromPair(Arc<StdUnixStream>),
 }
 
@@ -183,9 +185,9 @@ struct OtherConnections {
 /// The end of a pair that packets are written to.
 struct OtherEnd {
     stream: StdUnixStream,
-    /// Of the last message, what was not taken yet.
+    /// The bytes of the last message that were not taken yet.
     rest: Vec<u8>,
-    /// What came of a list.
+    /// The received part of a list.
     list: Vec<u8>,
 }
 
@@ -226,7 +228,7 @@ impl OtherEnd {
     }
 }
 
-/// The first message of what was read, if all of it is there.
+/// Returns the first message of the bytes read, if all of it is there.
 fn message(read: &[u8]) -> Option<&[u8]> {
     let (length, rest) = read.split_first_chunk::<LENGTH_BYTES>()?;
     rest.get(..u32::from_le_bytes(*length) as usize)
@@ -260,7 +262,7 @@ impl OwnIds {
         OwnIds(hmac::Key::new(hmac::HMAC_SHA256, key))
     }
 
-    /// Those of this process.
+    /// Returns the ids of this process.
     pub fn of_this_process() -> OwnIds {
         OwnIds::new(&*OWN_IDS)
     }
@@ -318,17 +320,17 @@ pub struct RoutedSocket {
     current: Mutex<Current>,
 }
 
-/// What the socket goes by, as its task has it.
+/// The route's state that the socket's task works with.
 struct Current {
     version: u64,
     reading: Reading,
     /// The pair, where another process reads or is about to.
     pair: Option<UnixStream>,
-    /// That process has said that it reads.
+    /// The other process has announced that it reads.
     other_reads: bool,
     /// The ids that clients have chosen lately.
     begun: VecDeque<Vec<u8>>,
-    /// What came over the pair and was not looked at yet.
+    /// Messages over the pair that were not looked at yet.
     received: Vec<u8>,
 }
 
@@ -357,7 +359,7 @@ impl fmt::Debug for RoutedSocket {
 }
 
 impl Current {
-    /// Takes over what has changed. A process for which this one reads from now on is told so.
+    /// Takes over the route's changes. Informs a process for which this one reads from now on.
     fn renew(&mut self, route: &Route, cx: &Context<'_>) -> io::Result<()> {
         let version = route.version.load(Ordering::Acquire);
         *route.waker.lock() = Some(cx.waker().clone());
@@ -409,14 +411,14 @@ impl Current {
             let mut read = ReadBuf::new(&mut more);
             ready!(Pin::new(&mut *pair).poll_read(cx, &mut read))?;
             if read.filled().is_empty() || self.received.len() > HANDED_ON_BYTES {
-                // The other process has ended, which its other socket says as well, or says what makes no sense.
+                // The other process has ended, which its other socket shows as well, or sends nonsense.
                 return Poll::Pending;
             }
             self.received.extend_from_slice(read.filled());
         }
     }
 
-    /// Tells the process that reads from now on which connections began here.
+    /// Sends the list of connections that began here to the process that reads from now on.
     fn tell_what_began(&mut self) {
         let ids = self.begun.drain(..).flat_map(|id| {
             let length = u8::try_from(id.len()).unwrap_or_default();
@@ -460,7 +462,7 @@ impl OtherConnections {
         }
     }
 
-    /// Hands on what belongs to the other process.
+    /// Hands on a packet for the other process.
     fn take(&self, datagram: &[u8], meta: &RecvMeta) -> bool {
         let (id, is_chosen) = destination(datagram);
         let is_other = self.ids.is_own(id) || (is_chosen && self.has_begun(id));
@@ -515,7 +517,7 @@ impl AsyncUdpSocket for RoutedSocket {
         for (buf, meta) in bufs.iter_mut().zip(meta.iter_mut()).take(count) {
             let (length, stride) = (meta.len, meta.stride);
             match &current.reading {
-                // quinn passes over what is empty.
+                // quinn passes over an empty datagram.
                 Reading::ForBoth(other) => {
                     let is_own = |datagram: &[u8]| !other.take(datagram, meta);
                     meta.len = retain(buf, (length, stride), is_own);
@@ -547,8 +549,9 @@ impl AsyncUdpSocket for RoutedSocket {
     }
 }
 
-/// Keeps some of the datagrams that the kernel has joined; the length of what is left, which begins where they began. They
-/// come from one address, where one client may have several connections. All but the last are as long as the stride.
+/// Keeps some of the datagrams that the kernel has joined, and returns the length of the rest, which begins where they
+/// began. They come from one address, where one client may have several connections. All but the last are as long as
+/// the stride.
 fn retain(
     buf: &mut [u8],
     (length, stride): (usize, usize),
@@ -579,7 +582,7 @@ fn pack(datagram: &[u8], meta: &RecvMeta) -> Vec<u8> {
     packed
 }
 
-/// Writes the datagram of a message to `buf`; `None` where it is none, or too long.
+/// Writes the datagram of a message to `buf`; `None` if it is none, or too long.
 fn unpack(packed: &[u8], buf: &mut [u8]) -> Option<RecvMeta> {
     let (head, rest) = packed.split_at_checked(3)?;
     let [PACKET, ecn, length] = *head.first_chunk::<3>()? else {
@@ -691,7 +694,7 @@ mod tests {
         }
     }
 
-    /// What the socket has next; nothing, if that does not come within a moment.
+    /// Returns the next datagram of the socket; `None` if there is none within a moment.
     async fn received(socket: &RoutedSocket, moment: Duration) -> Option<Vec<u8>> {
         let mut buf = [0; 2000];
         let receive = std::future::poll_fn(|cx| {
@@ -709,7 +712,7 @@ mod tests {
     }
 
     const SOON: Duration = Duration::from_secs(10);
-    /// Enough for what is there already.
+    /// Enough for packets that are there already.
     const NOW: Duration = Duration::from_millis(50);
 
     fn initial(id: &[u8]) -> Vec<u8> {
@@ -725,7 +728,7 @@ mod tests {
         let left = retain(&mut joined, (left, 4), |datagram| datagram[0] != b'd');
         assert_eq!(&joined[..left], b"aaaacccc");
         assert_eq!(retain(&mut joined, (left, 4), |_| false), 0);
-        // What a system may never say.
+        // Results that a system must never return.
         assert_eq!(retain(&mut joined, (99, 0), |_| true), 14);
         assert_eq!(retain(&mut joined, (8, usize::MAX), |_| true), 8);
     }
@@ -737,7 +740,7 @@ mod tests {
         let own = [&[0x40][..], &processes.ids.generate_cid(), &[0; 20]].concat();
         processes.send(&own);
         assert_eq!(received(&processes.before, SOON).await.as_ref(), Some(&own));
-        // The new one looks at its socket for the first time, and says so.
+        // The new one looks at its socket for the first time, and announces it.
         assert_eq!(received(&processes.after, NOW).await, None);
         assert_eq!(received(&processes.before, NOW).await, None);
         processes.send(&own);
@@ -770,7 +773,7 @@ mod tests {
         );
     }
     /// A process that took no more connections before another read the socket still had packets of new ones: it dropped
-    /// them, and told the other one that these connections were its own, so that their clients were never answered.
+    /// them, and claimed these connections in its list, so that their clients were never answered.
     #[tokio::test]
     async fn the_process_before_takes_connections_until_the_new_one_reads() {
         let processes = TwoProcesses::new();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What holds for a connection.
+/// The settings of a connection.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub max_concurrent_streams: u32,

@@ -21,7 +21,7 @@ const PENDING_PIECES: usize = 16;
 /// The sending side of a stream.
 pub struct Outgoing {
     stream: SendStream,
-    /// What was given and not yet taken by quinn, in order.
+    /// Bytes given and not yet taken by quinn, in order.
     pending: Vec<Bytes>,
     /// How long the client may take nothing.
     timeout: Duration,
@@ -96,11 +96,11 @@ impl Outgoing {
 
     /// Nothing follows.
     pub fn finish(&mut self) {
-        // An error says that the client does not want it any more.
+        // An error means that the client does not want it any more.
         let _ = self.stream.finish();
     }
 
-    /// Nothing follows, and what was sent is not all.
+    /// Resets the stream: nothing follows, and the response is not complete.
     pub fn reset(&mut self, code: http3::Code) {
         let _ = self.stream.reset(varint(code));
     }
@@ -110,7 +110,7 @@ pub fn varint(code: http3::Code) -> VarInt {
     VarInt::from_u64(code.0).unwrap_or(VarInt::MAX)
 }
 
-/// What is said of a client that wants nothing more of a stream.
+/// Returns the error for a client that wants nothing more of a stream.
 pub fn gone() -> io::Error {
     io::ErrorKind::ConnectionReset.into()
 }
@@ -127,7 +127,7 @@ fn gone_for(error: &WriteError) -> io::Error {
 /// A stream: the client as the stages know it that answer its request.
 pub struct StreamClient {
     pub outgoing: Arc<tokio::sync::Mutex<Outgoing>>,
-    /// Who may hold a long piece of a body, of all streams of the connection.
+    /// Permits for all streams of the connection to hold a long piece of a body.
     pub long_pieces: Arc<Semaphore>,
     presence: Mutex<Presence>,
 }

@@ -1,6 +1,6 @@
-//! Addresses that no client has shown to be its own. A server may send such an address at most three
-//! times as many bytes as came from there (RFC 9000 §8.1). quinn sends a whole packet more wherever
-//! anything of that is left, so what goes beyond is dropped here, and QUIC takes it for lost.
+//! Addresses that no client has shown to be its own. A server may send such an address at most three times
+//! as many bytes as came from there (RFC 9000 §8.1). quinn sends a whole packet more wherever anything of
+//! that is left, so bytes beyond that are dropped here, and QUIC takes them for lost.
 //!
 //! A client that names a connection id of ours has received it, which proves its address: the id is
 //! one of eight bytes that it cannot guess.
@@ -14,18 +14,18 @@ use parking_lot::Mutex;
 
 /// How many bytes may be sent for each that came.
 const FACTOR: u64 = 3;
-/// At most this many addresses are known. A client with any other must show its address by a Retry packet: there
+/// The most addresses that are known. A client with any other must show its address by a Retry packet: there
 /// are four times as many as handshakes that may be under way without one.
 const MOST_ADDRESSES: usize = 1024;
-/// An address is known for so long, which is longer than a handshake and what follows its failure.
+/// An address is known for this time, which is longer than a handshake and the packets after its failure.
 const KNOWN_FOR: Duration = Duration::from_secs(120);
 /// Bytes of a connection id of ours.
 const ID_BYTES: usize = 8;
-/// At most this many such ids are kept for an address: those of a Retry packet and of some connections.
+/// The most ids kept for an address: those of a Retry packet and of some connections.
 const MOST_IDS: usize = 8;
 
 const LONG_HEADER: u8 = 0x80;
-/// Where the connection ids of a long header begin, each behind its length (RFC 9000 §17.2).
+/// The offset of the connection ids in a long header, each behind its length (RFC 9000 §17.2).
 const IDS_AT: usize = 5;
 
 /// The addresses that are not proven.
@@ -47,12 +47,12 @@ struct Address {
 }
 
 impl UnprovenAddresses {
-    /// Is what is sent to this address counted?
+    /// Are the bytes sent to this address counted?
     pub fn knows(&self, address: SocketAddr) -> bool {
         self.addresses.lock().contains_key(&address)
     }
 
-    /// Notes a datagram; `is_first` says that it begins a connection without a token.
+    /// Notes a datagram; `is_first`: it begins a connection without a token.
     pub fn receive(&self, from: SocketAddr, datagram: &[u8], is_first: bool, now: Instant) {
         if !is_first && self.count.load(Ordering::Relaxed) == 0 {
             return;
@@ -76,8 +76,8 @@ impl UnprovenAddresses {
         self.count.store(addresses.len(), Ordering::Relaxed);
     }
 
-    /// How many bytes may be sent of what is in `contents`: datagrams of `datagram_bytes` each, of
-    /// which the last may be shorter.
+    /// Returns how many bytes of `contents` may be sent: datagrams of `datagram_bytes` each, of which the
+    /// last may be shorter.
     pub fn send(&self, to: SocketAddr, contents: &[u8], datagram_bytes: usize) -> usize {
         if self.count.load(Ordering::Relaxed) == 0 {
             return contents.len();
@@ -100,7 +100,7 @@ impl Address {
         }
     }
 
-    /// Whether that proves the address.
+    /// Returns whether that proves the address.
     fn receive(&mut self, datagram: &[u8], is_first: bool) -> bool {
         self.received += datagram.len() as u64;
         let [destination, source] = connection_ids(datagram);

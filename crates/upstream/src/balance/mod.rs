@@ -52,7 +52,7 @@ pub(crate) enum Pick {
     Server(usize),
     /// Some server would be asked if it had room.
     AllBusy,
-    /// Those not yet tried have failed.
+    /// The servers not yet tried have failed.
     NoneLive,
     /// All servers that are not down were tried.
     Exhausted,
@@ -115,7 +115,7 @@ enum Chooser {
     Random { two: bool },
 }
 
-/// What chooses for one group.
+/// The chooser of a group's servers.
 #[derive(Debug)]
 pub(crate) struct Balancer {
     chooser: Chooser,
@@ -148,7 +148,7 @@ impl Balancer {
         Ok(())
     }
 
-    /// For the servers as they are now.
+    /// Creates a balancer for the servers as they are now.
     pub fn new(method: Method, peers: &[Peer]) -> Self {
         let primary = Tier::new(peers, false);
         let backup = Tier::new(peers, true);

@@ -1,4 +1,4 @@
-//! What nginx 1.22 answered, and so must we.
+//! Sequences of nginx 1.22, which our choices must match.
 //!
 //! Each sequence was recorded from nginx itself in front of four servers on
 //! 127.0.0.1:18081 to 18084, one worker process: held requests for

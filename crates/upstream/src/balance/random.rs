@@ -18,7 +18,7 @@ impl Random {
         Self::seeded(RandomState::new().hash_one(0u8))
     }
 
-    /// The same seed gives the same sequence.
+    /// Creates a generator from a seed; the same seed gives the same sequence.
     pub fn seeded(seed: u64) -> Self {
         // Zero is the one state that never changes.
         Self(seed.max(1))

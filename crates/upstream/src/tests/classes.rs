@@ -1,5 +1,5 @@
 //! Which request is served first, and that no class starves. One server with some slots; a request
-//! takes a slot for as many steps as the seed says.
+//! takes a slot for a number of steps that the seed chooses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -181,7 +181,7 @@ struct Overload {
     /// Each with how many had been served when it came.
     waiting: Vec<(Class, usize, AcquireTask)>,
     held: Vec<(Class, Lease)>,
-    /// What was served in the order of time.
+    /// The classes served, in the order of time.
     served: Vec<Class>,
 }
 

@@ -246,7 +246,7 @@ fn persistent_remembers_over_a_reload_who_was_well() {
     assert!(try_now(&group).is_ok(), "no check, nothing against it");
 }
 
-/// Of 100 requests in each second, how many the returning server is given.
+/// Slow start: the share of 100 requests in each second that the returning server is given grows.
 #[test]
 fn slow_start_gives_a_returning_server_more_and_more() {
     for method in [Method::RoundRobin, Method::LeastConn] {

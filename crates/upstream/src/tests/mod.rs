@@ -1,4 +1,4 @@
-//! What the group promises as a whole: bounds, order, every request served.
+//! Promises of the group as a whole: bounds, order, every request served.
 
 mod classes;
 mod keepalive;

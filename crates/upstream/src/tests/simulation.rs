@@ -32,7 +32,7 @@ impl Wake for Flag {
 struct WaitingRequest {
     future: AcquireFuture,
     class: Class,
-    /// It goes to the line of visitors when this is told.
+    /// A message here moves it to the line of visitors.
     raise: Option<tokio::sync::oneshot::Sender<()>>,
     tried: TriedSet,
     woken: Arc<Flag>,
@@ -329,7 +329,7 @@ impl Simulation {
 
     fn check(&mut self) {
         let step = self.describe();
-        // As of the latest time that the group was told.
+        // The snapshot is of the latest time that the group knows.
         let servers = self.group.snapshot(0);
         let handed = self
             .line
@@ -388,7 +388,7 @@ impl Simulation {
         let mut line = self.line.iter();
         line.any(|waiting| {
             let is_before = match class.is_background() {
-                // Of its own line some may wait for their share.
+                // Requests of its own line may wait for their share.
                 true => waiting.class.line() < class.line() && !waiting.class.is_background(),
                 false => !waiting.class.is_background(),
             };

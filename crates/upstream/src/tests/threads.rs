@@ -1,4 +1,4 @@
-//! The same promises with real threads, each with its own runtime.
+//! The promises of the group with real threads, each with its own runtime.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -15,32 +15,32 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// What keeps the promise.
+/// A rule that keeps the promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     /// Purges are written down.
     WriteDown,
     /// They are answered when they are synced.
     WaitForSync,
-    /// Those of earlier starts are read before the first request.
+    /// Purges of earlier starts are read before the first request.
     Recall,
     /// Stamps count starts.
     CountStarts,
-    /// What is older than the oldest purge that is known is void.
+    /// A page older than the oldest known purge is void.
     Floor,
-    /// What was read is compared with the purges.
+    /// A page from disk is compared with the purges.
     Judge,
-    /// A purge that is said while the server is stopped is later than all that the last start has stored.
+    /// A purge made while the server is stopped is later than all pages that the last start has stored.
     StoppedIsLater,
     /// Purges that were left for the next start are carried out before its first request.
     ReadLeft,
-    /// While two processes serve, each tells the other what it purges.
+    /// While two processes serve, each sends its purges to the other.
     TellOther,
     /// A purge is answered when the other process has applied it.
     WaitForOther,
     /// The other process has applied it when it is on the disk that this one waits for.
     WaitForOthersDisk,
-    /// A process that says nothing is ended before a purge is answered without it.
+    /// A silent process is ended before a purge is answered without it.
     EndSilent,
     /// A page from the other process is a fetch that began with the talk.
     StampOfTalk,
@@ -107,7 +107,7 @@ struct WrittenPurge {
 /// A zone's hold on the disk, once it has it.
 struct SimulatedTier {
     owner: AtomicU64,
-    /// What was purged before it had the disk.
+    /// Purges made before it had the disk.
     noted: Mutex<Vec<(Vec<u8>, PurgeMode)>>,
     left_out: Option<Rule>,
     content: Arc<Mutex<Content>>,
@@ -176,7 +176,7 @@ impl Disk {
         }
     }
 
-    /// A purge that is said while no server runs.
+    /// Purges while no server runs.
     pub(super) fn purge_stopped(&self, target: PurgeTarget<'_>, mode: PurgeMode) {
         let mut content = self.content.lock();
         content.sync();
@@ -196,7 +196,7 @@ impl Disk {
         self.content.lock().sync();
     }
 
-    /// Some of what was not synced is lost.
+    /// Loses some of the writes that were not synced.
     pub(super) fn crash(&self, random: &mut Random) {
         let mut content = self.content.lock();
         let kept = random.below(content.waiting.len() + 1);
@@ -232,7 +232,7 @@ pub(super) fn is_of(zone: &Arc<Zone>) -> bool {
     tier.is_some_and(|tier| tier.own().is_some())
 }
 
-/// What is on the disk for a request, if it may be shown.
+/// Returns the page on disk for a request, if it may be shown.
 pub(super) async fn read(
     world: &Rc<World>,
     zone: &Arc<Zone>,

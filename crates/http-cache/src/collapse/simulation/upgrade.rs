@@ -1,6 +1,6 @@
-//! One process takes the place of another: for a while both answer, each tells the other of its purges, and pages go
-//! over. The disk stays with the old one until it ends. It may be paused, one of the two may be killed, and the power may
-//! go.
+//! One process takes the place of another: for a while both answer, each sends its purges to the other, and pages go
+//! over. The disk stays with the old one until it ends. It may be paused, one of the two may be killed, and the power
+//! may go.
 
 use super::disk::{Rule, read_pattern};
 use super::{World, new_zone, pause};
@@ -27,7 +27,7 @@ pub(super) struct Upgrade {
     is_over: Cell<bool>,
 }
 
-/// What one process tells the other.
+/// The messages of one process to the other.
 #[derive(Default)]
 struct Channel {
     purges: Mutex<VecDeque<(Vec<u8>, PurgeMode)>>,
@@ -83,7 +83,7 @@ impl Upgrade {
         world.told.set(world.told.get() + 1);
     }
 
-    /// The old process is killed; what it had not written is lost. The other takes the disk.
+    /// The old process is killed; its unwritten data is lost. The other takes the disk.
     fn kill_old(&self, world: &World) {
         self.end(world);
         world.disk.crash(&mut world.random.borrow_mut());
@@ -104,7 +104,7 @@ impl Upgrade {
         self.end(world);
         world.killed.borrow_mut().extend(self.old.iter().cloned());
         world.disk.open(&world.zone());
-        // As long as this takes, a purge may wait.
+        // Purges may wait for this sync.
         world.disk.sync();
     }
 
@@ -165,7 +165,7 @@ pub(super) fn cut(world: &World) {
     }
 }
 
-/// Waits until what was purged in a process is applied in the other one.
+/// Waits until the purges of a process are applied in the other one.
 pub(super) async fn settled(world: &World, is_old: bool) {
     let Some(upgrade) = world.upgrade.borrow().clone() else {
         return;
@@ -226,7 +226,7 @@ impl Drop for UpgradeGuard<'_> {
     }
 }
 
-/// An upgrade from its begin to its end, whatever that is.
+/// Runs an upgrade from its begin to any of its ends.
 pub(super) async fn upgrade(world: &World) {
     let upgrade = Upgrade::begin(world);
     let _guard = UpgradeGuard {

@@ -1,5 +1,5 @@
-//! What the stories are told with: a client that looks and plays its part, a leader's response, and futures that
-//! are polled by hand.
+//! Actors of the tests: a client that looks and plays its part, a leader's response, and futures that are polled
+//! by hand.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -108,7 +108,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// What a future gives at once.
+/// Returns the result of a future that is ready at once.
 pub fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize};
 use super::*;
 use crate::{Guard, GuardVerdict, PurgeListener, StaleReason, UseStale, may_serve_stale};
 
-/// Says what it is told to say, and counts how often its fetch began.
+/// A guard with a settable verdict, which counts how often its fetch began.
 #[derive(Debug, Clone, Default)]
 struct ToldGuard(Arc<(AtomicU8, AtomicUsize)>);
 

@@ -32,7 +32,7 @@ fn the_first_to_wake_leads_for_all_who_came_while_a_fetch_was_under_way() {
         .complete(T0)
         .expect("stored");
     assert_eq!(now(earlier.ended()), Some(FlightEnd::Over));
-    // What is stored is not looked at.
+    // Stored responses are not looked at.
     let LaterJoin::Lead(_second) = join(&zone, 20, 5) else {
         panic!("it leads");
     };

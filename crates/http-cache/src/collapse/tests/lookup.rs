@@ -1,4 +1,4 @@
-//! What happens between a lookup and the collapse that follows it, and what the lookup already knows.
+//! Changes between a lookup and the collapse that follows it, and facts that the lookup already knows.
 
 use super::*;
 

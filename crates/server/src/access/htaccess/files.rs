@@ -1,8 +1,8 @@
 //! The files that rules ask for, and the rules of folders: each thread keeps those it has read, and looks once a second
 //! whether a file has changed.
 //!
-//! A `.htaccess` that is a link is read where the administrator or the owner of the file has made it, or where it leads to a
-//! file of the site. What is there and cannot be read closes its folder, as what is no regular file does.
+//! A `.htaccess` that is a link is read where the administrator or the owner of the file has made it, or where it leads
+//! to a file of the site. A file that cannot be read closes its folder, and so does one that is no regular file.
 
 use std::cell::RefCell;
 use std::io::Read as _;
@@ -21,7 +21,7 @@ const LOOK_MS: u64 = 1000;
 const MAX_FOLDERS: usize = 20_000;
 /// Bytes of all rules that a thread keeps.
 const MAX_BYTES: usize = 64 << 20;
-/// What a pattern takes beside its text, compiled.
+/// The memory of a compiled pattern beside its text.
 const PATTERN_BYTES: usize = 8 << 10;
 /// One more byte than rules are read of, so that a longer file is known.
 const READ_BYTES: u64 = (1 << 20) + 1;
@@ -35,7 +35,7 @@ pub struct RuleNote {
     pub closes: bool,
 }
 
-/// What a thread knows of a path.
+/// The state of a path in a thread's table.
 struct KnownFolder {
     looked_at: u64,
     is_folder: bool,
@@ -87,7 +87,8 @@ pub fn has_rules(mounts: &[Mount], path: &[u8]) -> bool {
 }
 
 impl KnownFolders {
-    /// Asks something of what is known of a folder, which is at most a second old. `root`: the folder of the site.
+    /// Applies a function to the known state of a folder, which is at most a second old. `root`: the folder of the
+    /// site.
     fn look<R>(
         &mut self,
         folder: &[u8],
@@ -145,7 +146,7 @@ impl KnownFolder {
         };
         known.is_folder = true;
         let is_link = FileType::from_raw_mode(found.st_mode) == FileType::Symlink;
-        // What a link leads to may change while the link does not.
+        // The target of a link may change while the link does not.
         let stamp = (!is_link).then(|| stamp(&found));
         if let Some(before) = before
             && stamp.is_some()
@@ -338,7 +339,7 @@ impl Disk for FolderFiles<'_> {
     }
 }
 
-/// What a user file says of a name and a password.
+/// Checks a name and a password against a user file.
 fn check_user(credentials: Option<&(Vec<u8>, Vec<u8>)>, user_file: &str) -> UserCheck {
     let Some((user, password)) = credentials else {
         return UserCheck::Wrong;

@@ -1,9 +1,10 @@
-//! `htaccess`: Apache's per-folder rules, evaluated for the file that the path of a request stands for, before a location is
-//! chosen for it. What they say of the response is kept until it is made (`respond/by_htaccess`).
+//! `htaccess`: Apache's per-folder rules, evaluated for the file that the path of a request stands for,
+//! before a location is chosen for it. Rules for the response are kept until it is made
+//! (`respond/by_htaccess`).
 //!
-//! The rules come from the files as they are now ([`files`]): each folder's is looked at once a second. Where none of the
-//! folders on the way has one, nothing else is asked. A rule only refuses, redirects or leads to another path: locations
-//! decide after it, and refuse what they refuse.
+//! The rules come from the files as they are now (`files`): each folder's is looked at once a second.
+//! If none of the folders on the way has one, there is nothing more to do. A rule only refuses,
+//! redirects or leads to another path: locations decide after it, and refuse what they refuse.
 
 mod files;
 
@@ -30,7 +31,7 @@ use files::{FolderFiles, RuleNote};
 #[inline]
 pub fn obey(request: &mut Request) -> Option<StageEnd> {
     let server = request.route.server();
-    // What an application or an error page names is not the visitor's choice.
+    // A path named by an application or an error page is not the visitor's choice.
     if request.configuration.htaccess[server.0].is_none()
         || request.route.kind == RequestKind::Diverted
     {
@@ -93,14 +94,14 @@ fn obey_rules(request: &mut Request) -> Option<StageEnd> {
     }
 }
 
-/// Notes what holds for the response. Most have nothing of it.
+/// Notes the rules for the response. Most responses have none.
 fn set_response(request: &mut Request, response: Option<Box<ResponseRules>>) {
     if response.is_some() || request.extras.carried.rules.is_some() {
         request.extras.carried.rules = response;
     }
 }
 
-/// What the script of an error's page is told of the error.
+/// Returns the `REDIRECT_*` variables for the script of an error page.
 fn error_variables(request: &Request) -> Vec<(String, Vec<u8>)> {
     let Some(status) = request.delivery.error_page.error_status() else {
         return Vec::new();
@@ -197,12 +198,12 @@ fn local_time(seconds: i64) -> [u32; 7] {
     ]
 }
 
-/// Notes of files that have been told, so that not every thread tells them.
+/// Notes of files that have been logged, so that not every thread logs them.
 static TOLD: Mutex<Option<HashSet<RuleNote>>> = Mutex::new(None);
-/// Beyond them, notes are told again.
+/// Beyond this number, notes are logged again.
 const MAX_TOLD: usize = 4096;
 
-/// Tells the operator of lines that have another effect than in Apache, once for each state of a file.
+/// Logs lines that have another effect than in Apache, once for each state of a file.
 fn tell(request: &Request, notes: Vec<RuleNote>) {
     for note in notes {
         let mut told = TOLD.lock();

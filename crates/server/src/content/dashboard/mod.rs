@@ -1,21 +1,21 @@
-//! `dashboard`: a page that draws the server's numbers and looks inside the cache. What the page asks for is
-//! at its own address:
+//! `dashboard`: a page that draws the server's numbers and looks inside the cache. The page's requests go to
+//! its own address:
 //!
 //! ```text
-//! ?about           who may do what          ?table           what the numbers are called
+//! ?about           the visitor's rights     ?table           the names of the numbers
 //! ?numbers         Snapshot                 ?pages           Pages
 //! ?history=MS      HistoryReport since then
 //! ?search=TEXT     Found (&tag=, &zone=, &after=, &limit=)
 //! ?entry=ID        Entry                    POST ?purge=ID   PurgeReport
 //! ```
 //!
-//! The first five are of crates/numbers, the others are the terms of the control socket (crates/control), and
-//! what answers there answers here.
+//! The first five are of crates/numbers, the others are the terms of the control socket (crates/control), with
+//! the same code behind them.
 //!
-//! With `cache_purge_token` in force, the page itself, which has no data in it, is for everybody whom
-//! `allow`, `deny` and `auth_request` let through. Its data are for who would see them without tokens, and for
-//! who has one. To purge takes a token, always: no page of another site, no form and no cookie can send its
-//! field.
+//! With `cache_purge_token` in force, the page itself, which has no data in it, is for every client that
+//! `allow`, `deny` and `auth_request` let through. Its data are for clients that would see them without tokens,
+//! and for holders of a token. Purging always needs a token: no page of another site, no form and no cookie can
+//! send its field.
 
 mod page;
 
@@ -42,7 +42,7 @@ use purge_order::{Order, Target, order};
 
 use control::dashboard_request::{self, DashboardRequest};
 
-/// The page, or what it asks for.
+/// Answers with the page, or with the data that it asks for.
 pub async fn answer(request: &mut Request, dashboard: &Dashboard) -> StageEnd {
     let tokens = tokens(request, dashboard);
     let asked = match DashboardRequest::read(&request.route.args) {
@@ -116,7 +116,7 @@ async fn try_answer(
     }
 }
 
-/// What changes nothing.
+/// Answers a request that changes nothing.
 async fn look(request: &Request, asked: DashboardRequest) -> Result<Vec<u8>, Refusal> {
     let configuration = request.configuration.shared().clone();
     let looking = &functions::table().looking;
@@ -201,7 +201,7 @@ fn with_fields(mut reply: Reply) -> Reply {
     reply
 }
 
-/// Who may do what.
+/// The rights of a visitor.
 // Large: the page reads these answers one by one.
 #[derive(Serialize)]
 struct DashboardRights {
@@ -215,13 +215,13 @@ struct DashboardRights {
     holder: Option<String>,
 }
 
-/// What the table of numbers says that the page shows.
+/// The part of the table of numbers that the page shows.
 #[derive(Serialize)]
 struct Title {
     name: &'static str,
     title: &'static str,
     help: &'static str,
-    /// Of a histogram.
+    /// The bounds of a histogram's buckets.
     bounds: &'static [f64],
 }
 

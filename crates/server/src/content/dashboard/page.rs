@@ -22,7 +22,8 @@ const SCRIPT: &[&str] = &[
 
 struct Page {
     text: Bytes,
-    /// What it may do: run its own script, and ask the site that it came from.
+    /// The Content-Security-Policy: the page may run its own script, and ask the site
+    /// that it came from.
     policy: Bytes,
 }
 

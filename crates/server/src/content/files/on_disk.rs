@@ -28,7 +28,7 @@ fn tree(locations: &str) -> TestSite {
     TestSite::new(directory, &http)
 }
 
-/// What a request comes to, in short.
+/// Serves a request, and summarizes the result in one line.
 fn served(site: &TestSite, line: &str) -> String {
     let mut request = site.request(line, "Accept-Encoding: gzip\r\n", 0);
     assert!(matches!(request.settings().content, Content::Files));

@@ -9,7 +9,7 @@ use crate::exchange::request::Request;
 use crate::exchange::variable;
 use site_files::open::{Kind, OpenPurpose};
 
-/// Looks for the candidates in turn; `None` where one exists, whose path is that of the request
+/// Looks for the candidates in turn; `None` if one exists, whose path is that of the request
 /// now. Else the last argument counts.
 pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd> {
     let settings = request.settings_held();
@@ -36,7 +36,7 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd
             match target.first() {
                 Some(b'@') => StageEnd::Named(target),
                 _ => {
-                    // As in nginx, a URI without arguments goes on without those of the request.
+                    // Like in nginx, a URI without arguments goes on without those of the request.
                     let (path, args) = http_semantics::split_query(&target);
                     StageEnd::Redirect {
                         path: path.to_vec(),
@@ -65,13 +65,13 @@ fn candidate_name(request: &mut Request, candidate: &TryFile) -> Vec<u8> {
             .get(..prefix)
             .is_some_and(|prefix| name.starts_with(prefix))
     {
-        // `$uri` begins with what the alias takes the place of.
+        // `$uri` begins with the location's path, in whose place the alias stands.
         name.drain(..prefix);
     }
     name
 }
 
-/// How much of the request's path an alias takes the place of.
+/// Returns how much of the request's path an alias takes the place of.
 fn replaced_prefix(request: &Request) -> usize {
     let place = request.location();
     match request.settings().files.root {

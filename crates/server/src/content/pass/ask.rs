@@ -1,4 +1,5 @@
-//! Upstreams are asked here: past the cache, through it, or with a purge of what the request changes.
+//! Upstreams are asked here: past the cache, through it, or with a purge of the pages that the request
+//! changes.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::log::purge_log::PurgeInterface;
 
-/// Answers with what the upstream says, through the cache where there is one.
+/// Answers with the upstream's response, through the cache if the location has one.
 pub async fn ask(
     request: &mut Request,
     pass: &Arc<Pass>,

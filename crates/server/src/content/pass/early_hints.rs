@@ -1,9 +1,9 @@
 //! `early_hints`: the informational responses of an HTTP upstream, such as 103 (RFC 8297), go on to the client that
 //! waits for the response.
 //!
-//! A fetch puts what the upstream says into a channel; the client's own task, which waits for the
-//! fetch, writes it. So a fetch that belongs to the cache knows nothing of clients: the one that
-//! caused it gets its hints, its followers do not.
+//! A fetch puts the informational responses into a channel; the client's own task, which waits for the fetch, writes
+//! them. So a fetch that belongs to the cache knows nothing of clients: the client that caused it gets its hints, its
+//! followers do not.
 
 use std::pin::pin;
 
@@ -39,8 +39,8 @@ impl EarlyHints {
         Some(EarlyHints { hints, client })
     }
 
-    /// What `waited` comes to; meanwhile and before that, hints are passed on. `None`
-    /// when the client did not take one.
+    /// Returns the result of `waited`, and passes hints on before and meanwhile. `None` if the client could not be
+    /// written to.
     pub async fn while_waiting<T>(
         mut self,
         request: &mut Request,

@@ -1,4 +1,4 @@
-//! Error log lines about fetches: what they say of the visitor's request and of the upstream.
+//! Error log lines about fetches: their details of the visitor's request and of the upstream.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct RequestFetchLog {
     pub settings: Arc<Settings>,
     pub connection: u64,
     pub origin: Origin,
-    /// What stands before and behind an upstream's address.
+    /// The scheme written before an upstream's address.
     pub scheme: &'static str,
     pub target: Bytes,
     /// The page of fragments that the request is a part of.
@@ -104,7 +104,8 @@ impl FetchLog for RequestFetchLog {
     }
 }
 
-/// Counts a background request that was not sent, and says now and then how many there were.
+/// Counts a background request that was not sent, and logs from time to time how many there
+/// were.
 pub fn count_left_out(configuration: &ActiveConfiguration, settings: &Settings, group: &Group) {
     let error_logs = &configuration.live.error_logs;
     let Some(count) = error_logs.left_out.count(clock::now()) else {

@@ -9,10 +9,10 @@ use site::Exchange;
 use crate::exchange::request::Request;
 use crate::exchange::tracing::TraceFields;
 
-/// What a fetch is for.
+/// The purpose of a fetch, which decides the fields that are sent.
 #[derive(Default)]
 pub struct FetchPurpose<'a> {
-    /// For the cache: the client's conditions and ranges stay away.
+    /// The response is for the cache: the client's conditions and ranges are not sent.
     pub for_cache: bool,
     /// HEAD becomes GET, so that there is a body to store.
     pub as_get: bool,
@@ -22,11 +22,11 @@ pub struct FetchPurpose<'a> {
     pub deadline: Option<&'a SharedDeadline>,
     /// Messages of the error stream that begin with this name tags.
     pub tag_mark: Option<&'a str>,
-    /// With `cache_litespeed`: what the application is told of the visitor's class.
+    /// With `cache_litespeed`: the visitor's class that is sent to the application.
     pub vary_value: Option<&'static str>,
-    /// With `otel_trace_context inject`: what the application is told of the trace.
+    /// With `otel_trace_context inject`: the trace fields that are sent to the application.
     pub trace: Option<&'a TraceFields>,
-    /// Where pages are learned: the number under which PHP tells what it reads.
+    /// The number under which PHP reports its reads, if the page is learned.
     pub learned_fetch: Option<u64>,
 }
 
@@ -41,16 +41,16 @@ pub const NOT_FOR_CACHE: [&str; 6] = [
     "if-range",
 ];
 
-/// Fields that say what the client can do, where it is this server that reads the response
-/// (`esi`): it runs no compressed page, and says itself what it can.
+/// Fields for the client's capabilities that are not sent with `esi`: this server reads the
+/// response itself, cannot run a compressed page, and sends its own capabilities.
 const NOT_FOR_ESI: [&str; 2] = ["accept-encoding", "surrogate-capability"];
 
-/// Fields that say which trace the request belongs to, and what goes along with it
-/// (<https://www.w3.org/TR/baggage/>).
+/// Fields that name the trace of the request, and its baggage (<https://www.w3.org/TR/baggage/>).
 const OF_TRACE: [&str; 2] = ["traceparent", "tracestate"];
 const BAGGAGE: [&str; 1] = ["baggage"];
 
-/// What an upstream is told with `esi` (<https://www.w3.org/TR/edge-arch/>, section 2.2).
+/// The value of `Surrogate-Capability` with `esi` (<https://www.w3.org/TR/edge-arch/>, section
+/// 2.2).
 pub const ESI_CAPABILITY: &[u8] = b"mayfly=\"ESI/1.0\"";
 
 impl FetchPurpose<'_> {
@@ -67,8 +67,9 @@ impl FetchPurpose<'_> {
             || (exchange.litespeed && litespeed::is_of_protocol(name))
     }
 
-    /// What others may be shown is not to be shaped by the trace of one visitor; and where the
-    /// application is told of a trace, it is told of one.
+    /// Are the trace fields of the visitor left out? A response for others must not be shaped by
+    /// one visitor's trace, and an application that gets trace fields of ours gets no second
+    /// set.
     fn leaves_out_trace(
         &self,
         request: &Request,

@@ -1,5 +1,5 @@
-//! What an upstream is asked for a request: the group and how to reach it, the request in the
-//! terms of its protocol, the body.
+//! Creates the fetch for a request: the upstream group and how to reach it, the request in its
+//! protocol, the body.
 
 use std::sync::Arc;
 
@@ -147,7 +147,7 @@ struct RenderedRequest {
     request: UpstreamRequest,
     body: RequestBody,
     is_head: bool,
-    /// Where the upstream is asked over TLS: how, and the name that its certificate must have.
+    /// With TLS: the connector, and the name that the upstream's certificate must have.
     tls: Option<(tls_client::Connector, String)>,
 }
 
@@ -202,7 +202,7 @@ fn render(
     })
 }
 
-/// How the upstream is asked over TLS, and the name that its certificate must have.
+/// Returns how the upstream is asked over TLS, and the name that its certificate must have.
 fn upstream_tls(
     request: &mut Request,
     proxy: &Proxy,
@@ -244,8 +244,8 @@ fn file_name(request: &mut Request, template: &Template) -> Result<String, Strin
     }
 }
 
-/// `*_bind` and `*_socket_keepalive`. As with nginx, what turns out to be no
-/// address is logged, and the system chooses.
+/// `*_bind` and `*_socket_keepalive`. Like in nginx, a value that is no address is logged, and
+/// the system chooses.
 fn local_end(request: &mut Request, pass: &Pass) -> LocalEnd {
     let address = match &pass.exchange.bind {
         None => None,

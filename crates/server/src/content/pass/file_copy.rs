@@ -37,8 +37,8 @@ pub fn plan(request: &mut Request, pass: &Pass, fetched: &FetchedResponse) -> Op
     ))
 }
 
-/// Where the response goes. A path that the values of variables lead upwards is
-/// none: what a client sends does not choose the folder.
+/// Returns the file to write the response to. A path that leads upwards through values of
+/// variables gives `None`: a client cannot choose the folder.
 fn path(request: &mut Request, pass: &Pass, rules: &site::FileCopy) -> Option<PathBuf> {
     let path = match &rules.path {
         Some(template) => variable::evaluate(request, template),

@@ -7,8 +7,7 @@ use site::{Pass, PassTarget};
 
 use crate::exchange::request::Request;
 
-/// The fetch that is about to begin, where what PHP reads for it is told. One number is checked where
-/// nothing is learned.
+/// Begins a fetch for which PHP reports its reads. Costs one comparison if the pool is not learned.
 pub fn begin(request: &Request, pass: &Pass) -> Option<learning::Fetch> {
     Some(pool(request, pass)?.begin())
 }

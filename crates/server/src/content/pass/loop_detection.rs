@@ -1,9 +1,9 @@
 //! Pages that include themselves over the network: a fragment whose location proxies back to this server.
 //!
-//! What is fetched over HTTP for a fragment names this server in `CDN-Loop` (RFC 8586), and proxies on the
-//! way keep that field. A page whose request comes with the name asks no upstream for fragments of its
-//! own: so a visit costs the budget of its page, and one more page for each of its requests. A client that
-//! forges the field loses fragments of its own page; what is stored stays whole.
+//! A fragment's request over HTTP names this server in `CDN-Loop` (RFC 8586), and proxies on the way keep
+//! that field. A page whose request comes with the name asks no upstream for fragments of its own: so a
+//! visit costs the budget of its page, and one more page for each of its requests. A client that forges the
+//! field loses fragments of its own page; stored pages stay whole.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use server_base::random;
 /// The field's name.
 pub const FIELD: &str = "CDN-Loop";
 
-/// Of this process, so that other servers of the same kind on the way are not taken for this one.
+/// The name of this process, so that other servers of the same kind on the way are not mistaken for it.
 static OWN_NAME: LazyLock<String> =
     LazyLock::new(|| format!("mayfly-{:032x}", u128::from_be_bytes(random::bytes16())));
 

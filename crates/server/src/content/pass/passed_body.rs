@@ -13,8 +13,8 @@ const MAX_DISCARDED_BYTES: usize = 64 * 1024;
 
 pub struct PassedBody {
     pub body: Box<UpstreamBody>,
-    /// `*_buffering`, or what X-Accel-Buffering says: the upstream is read as fast as memory
-    /// and disk allow, else at the client's pace.
+    /// `*_buffering`, or the value of X-Accel-Buffering: the upstream is read as fast as
+    /// memory and disk allow, else at the client's pace.
     pub is_buffered: bool,
 }
 

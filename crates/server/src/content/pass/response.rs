@@ -1,5 +1,5 @@
-//! What an upstream said, as the directives want it sent to a client: X-Accel fields, error
-//! pages in its place, fields that are hidden or written anew.
+//! Prepares an upstream's response for a client, following the directives: X-Accel fields,
+//! error pages in its place, fields that are hidden or written anew.
 
 use bytes::Bytes;
 use http_cache::KnownField;
@@ -16,7 +16,7 @@ use crate::exchange::reply::{Body, PassedLines, Reply, ReplyHead, ReplySource};
 use crate::exchange::request::Request;
 use upstream_fetch::{FetchError, FetchedResponse, FileCopy};
 
-/// What the cache gave, with the fields that are written anew for each client.
+/// Completes a stored response with the fields that are written anew for each client.
 #[inline]
 pub fn of_cache(request: &mut Request, pass: &Pass, mut reply: Box<Reply>) -> StageEnd {
     let head = &mut reply.head;
@@ -50,7 +50,7 @@ fn intercepted(status: u16, fields: &[(Bytes, Bytes)]) -> StageEnd {
     StageEnd::StatusWith(status, kept)
 }
 
-/// No response: what the client is told.
+/// Returns the answer to a client whose fetch failed.
 pub fn failed(error: FetchError) -> StageEnd {
     match error {
         FetchError::Overloaded(overload) => {
@@ -74,7 +74,7 @@ pub fn into_handled(
     turn::note_cookies(request, &fetched.fields);
     if let Some(target) = accel_redirect(&fetched.fields, exchange) {
         let target = target.to_vec();
-        // What it says of rate and charset holds for the response in its place.
+        // Its X-Accel fields for rate and charset apply to the response in its place.
         apply_accel(request, &mut ReplyHead::new(0), &fetched.fields, exchange);
         return redirect_internally(request, fetched, &target);
     }
@@ -131,7 +131,7 @@ pub fn into_handled(
     }))
 }
 
-/// What the protocol changes in a response's fields for this client.
+/// Rewrites the fields of a response that the protocol changes for this client.
 pub fn rewrite_fields(request: &mut Request, pass: &Pass, head: &mut ReplyHead) {
     if let Protocol::Http(proxy) = &pass.protocol {
         proxy::rewrite_fields(request, proxy, head);
@@ -223,8 +223,8 @@ pub fn is_sent(name: &[u8], exchange: &site::Exchange) -> bool {
     !is_of_connection(name) && !exchange.hidden_fields.has(name)
 }
 
-/// The names of fields that `Connection` says are for this connection only (RFC 9110 §7.6.1).
-/// `Upgrade` goes on where the connection becomes another protocol's.
+/// Returns the names of the fields that `Connection` limits to this connection (RFC 9110
+/// §7.6.1). `Upgrade` is passed on when the connection switches to another protocol.
 fn connection_options(fields: &[(Bytes, Bytes)], is_upgrade: bool) -> Vec<Bytes> {
     let lists = fields
         .iter()

@@ -1,4 +1,4 @@
-//! Whose turn a request has at its upstream, where the group tells turns apart (`php_concurrency`).
+//! The turn of a request at its upstream, if the group serves clients in turn (`php_concurrency`).
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ pub fn of(request: &mut Request, group: &Group) -> (Class, Option<Turn>) {
         return (class, None);
     };
     let class = match (class, assessed.class) {
-        // What it asks for as a part is no more urgent than a page of its own.
+        // A crawler's parts of a page are no more urgent than its pages.
         (_, Class::Crawler) => Class::Crawler,
         (Class::Visitor, of_client) => of_client,
         (class, _) => class,
@@ -30,14 +30,15 @@ pub fn of(request: &mut Request, group: &Group) -> (Class, Option<Turn>) {
     (class, Some(assessed.turn.clone()))
 }
 
-/// Does a crawler ask, by its name or by what it does? Only where the group tells turns apart.
+/// Is the client a crawler, by its name or its behaviour? Always false unless the group serves clients
+/// in turn.
 pub fn is_crawler(request: &mut Request, pass: &Pass) -> bool {
     group_with_turns(request, pass).is_some()
         && !request.extras.turn.class.is_background()
         && assessed(request).is_some_and(|assessed| assessed.class == Class::Crawler)
 }
 
-/// Likewise, before it is known whether the upstream is asked: nothing is noted.
+/// Like [`is_crawler`], before it is known whether the upstream is asked: nothing is noted.
 pub fn looks_like_crawler(request: &Request, pass: &Pass) -> bool {
     let clients = request.configuration.live.groups.clients();
     group_with_turns(request, pass).is_some()
@@ -52,7 +53,7 @@ fn group_with_turns<'r>(request: &'r Request, pass: &Pass) -> Option<&'r Group> 
     group.has_turns().then_some(group)
 }
 
-/// What the client's behaviour makes of a request. It is noted once.
+/// Assesses the client by its behaviour, once for each request.
 fn assessed(request: &mut Request) -> Option<&Assessment> {
     if request.extras.turn.assessed.is_none() {
         let clients = request.configuration.live.groups.clients().cloned()?;
@@ -65,7 +66,7 @@ fn assessed(request: &mut Request) -> Option<&Assessment> {
     request.extras.turn.assessed.as_ref()
 }
 
-/// What it would make of a request that is not noted.
+/// Assesses the client without noting the request.
 pub fn look(request: &Request, clients: &ClientTable) -> Assessment {
     with_visit(request, |visit| clients.look(visit, request.now))
 }

@@ -1,5 +1,5 @@
-//! Fields of an upstream's response that are written anew: what leads back to
-//! the upstream shall lead back here. `Location` and `Refresh` (`proxy_redirect`),
+//! Fields of an upstream's response that are written anew: links and cookies for the
+//! upstream are changed to lead back here. `Location` and `Refresh` (`proxy_redirect`),
 //! `Set-Cookie` (`proxy_cookie_domain`, `proxy_cookie_path`, `proxy_cookie_flags`).
 //!
 //! Done for each client, of stored responses too: replacements may hold
@@ -66,7 +66,8 @@ fn redirect(request: &mut Request, proxy: &Proxy, url: &[u8]) -> Option<Vec<u8>>
         .find_map(|rule| replace_start(request, rule, url))
 }
 
-/// With a text, the beginning is replaced; with a pattern, the whole.
+/// Replaces a value's beginning if the rule has a text, and the whole value if it has a
+/// pattern.
 fn replace_start(request: &mut Request, rule: &Replacement, value: &[u8]) -> Option<Vec<u8>> {
     match &rule.matching {
         Matching::Text(text) => {
@@ -81,7 +82,8 @@ fn replace_start(request: &mut Request, rule: &Replacement, value: &[u8]) -> Opt
     }
 }
 
-/// With a text, all of a domain must be it, but for case and a dot before it.
+/// Replaces a domain. If the rule has a text, the whole domain must match it, but for
+/// case and a dot before it.
 fn replace_domain(request: &mut Request, rule: &Replacement, value: &[u8]) -> Option<Vec<u8>> {
     match &rule.matching {
         Matching::Text(text) => {
@@ -136,7 +138,7 @@ fn cookie(request: &mut Request, proxy: &Proxy, value: &[u8]) -> Option<Vec<u8>>
     changed.then(|| parts.join(&b';'))
 }
 
-/// Adds flags and takes them off, as the first line that names the cookie says.
+/// Adds and removes flags, following the first rule that names the cookie.
 fn flags(request: &mut Request, rules: &[CookieFlags], parts: &mut Vec<Vec<u8>>) -> bool {
     let Some(first) = parts.first() else {
         return false;

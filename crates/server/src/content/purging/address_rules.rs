@@ -12,7 +12,7 @@ thread_local! {
     static LAST: RefCell<Option<(u64, Rc<AddressRules>)>> = const { RefCell::new(None) };
 }
 
-/// Those of a configuration; each thread makes them once.
+/// Returns the address rules of a configuration; each thread computes them once.
 pub fn of(configuration: &ActiveConfiguration) -> Rc<AddressRules> {
     LAST.with_borrow_mut(|last| match last {
         Some((serial, rules)) if *serial == configuration.serial => rules.clone(),

@@ -1,5 +1,5 @@
 //! Purges that are repeated (`cache_purge_again`): a database that answers from a copy gives the old data for a moment
-//! after a change, and what is made of it then is stored.
+//! after a change, and a page made of it then is stored.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 
-/// Purges that wait to be repeated, at some 500 bytes each; what comes on top is not repeated.
+/// Purges that wait to be repeated, at some 500 bytes each; further ones are not repeated.
 const MAX_WAITING: usize = 100_000;
 
 static WAITING: AtomicUsize = AtomicUsize::new(0);

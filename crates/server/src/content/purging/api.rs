@@ -58,7 +58,8 @@ async fn try_answer(
     Ok(purge(configuration, asked, Scope::All, source).await?)
 }
 
-/// Who asks, if they may. `allow`, `deny` and passwords have been looked at before.
+/// Returns the client's name, if it may purge. `allow`, `deny` and passwords have been
+/// checked before.
 fn authorize(request: &Request, api: &PurgeApi) -> Result<String, Refusal> {
     let address = doors::client_name(&request.received);
     let Some(file) = &api.tokens else {
@@ -107,7 +108,7 @@ async fn read(request: &mut Request, client: &mut ClientSide) -> Result<PurgeReq
         let message = format!("expected a body of at most {max_bytes} bytes");
         Failure::Refused(Refusal::new(413, message))
     };
-    // A length that is said beforehand was compared with `client_max_body_size` alone.
+    // A declared Content-Length has only been compared with `client_max_body_size` so far.
     let said = client.input().and_then(|input| input.remaining());
     if said.is_some_and(|bytes| bytes > max_bytes) {
         return Err(too_large());
@@ -131,7 +132,7 @@ async fn read(request: &mut Request, client: &mut ClientSide) -> Result<PurgeReq
     )?)
 }
 
-/// The answer that says why not.
+/// Returns the answer that explains a refusal.
 pub fn refused(refusal: &Refusal) -> StageEnd {
     let mut handled = reply(refusal.status, refusal.to_json());
     let StageEnd::Reply(reply) = &mut handled else {

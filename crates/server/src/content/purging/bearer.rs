@@ -9,7 +9,7 @@ use crate::exchange::request::Request;
 use crate::log::error_log;
 use purge_order::token;
 
-/// What a token stands behind, in any case of letters.
+/// The scheme before a token, compared without regard to case.
 const BEARER: &[u8] = b"bearer ";
 
 /// The name of the token that a request has; `None`: it has none.

@@ -1,4 +1,4 @@
-//! A request that `*_cache_purge` lets purge: PURGE, or whatever the directive names.
+//! A request that `*_cache_purge` lets purge: PURGE, or the method that the directive names.
 
 use std::sync::Arc;
 
@@ -28,14 +28,13 @@ pub struct LocationPurge {
 
 /// How a purge is answered.
 enum PurgeAnswer {
-    /// As the module ngx_cache_purge does: a page that shows this key, or 404 where nothing was
-    /// stored.
+    /// Like the module ngx_cache_purge: a page that shows this key, or 404 if nothing was stored.
     Page(String),
     /// 200 and how many.
     Count,
 }
 
-/// Purges what the request names, as far as it reaches, and answers.
+/// Purges the pages that the request names, as far as its rights reach, and answers.
 ///
 /// # Errors
 /// A purge that takes longer than others may wait for; nothing has been done yet.
@@ -98,8 +97,8 @@ impl LocationPurge {
     }
 }
 
-/// The page that a request names: what is stored under its key, and what is stored for its address
-/// under other keys, for other classes, cookies and schemes.
+/// Returns the order for the page that a request names: the response under its key, and those for
+/// its address under other keys, for other classes, cookies and schemes.
 fn page(request: &Request, pass: &Pass, mut targets: Vec<Target>) -> Order {
     let is_key = |target: &Target| matches!(target.names[..], [OwnedPurgeTarget::Key(_)]);
     let knows_address = !targets.iter().all(is_key);

@@ -1,6 +1,6 @@
-//! Purges that a response asks for: the application says what it has just changed, in a field of the response
-//! to the client that changed it. They are done before that response goes on, so that an editor reads what
-//! they wrote. Only upstreams that `cache_purge_fields` trusts are listened to.
+//! Purges requested by a response: the application names what it has just changed, in a field of the response to
+//! the client that changed it. They are done before that response goes on, so that editors see their own changes.
+//! Only upstreams that `cache_purge_fields` trusts are listened to.
 //!
 //! ```text
 //! X-Cache-Purge-Tags: news:5 list             tags, between spaces or commas
@@ -10,7 +10,7 @@
 //! X-Cache-Repeat: /cron.php 60                no purge: a path of the same origin is asked for each 60 seconds
 //! ```
 //!
-//! `cache_repeat` has each response of a location say the last of these.
+//! With `cache_repeat` each response of a location counts as if it had that last field.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ const RETRY: Duration = Duration::from_millis(10);
 
 const TAGS: &str = "x-cache-purge-tags";
 const LITESPEED: &str = "x-litespeed-purge";
-/// The same once more: plug-ins have two things to say in one response.
+/// The second field of LiteSpeed plug-ins, for two purges in one response.
 const LITESPEED_TOO: &str = "x-litespeed-purge2";
 const GROUPS: &str = "cache-group-invalidation";
 const REPEAT: &str = "x-cache-repeat";
@@ -50,7 +50,7 @@ const REPEAT: &str = "x-cache-repeat";
 const MAX_REPEATS_NAMED: usize = 8;
 const MAX_REPEAT_BYTES: usize = 1024;
 
-/// What a purge by the response needs to know of the request.
+/// The facts of the request that a purge by its response needs.
 pub struct ByResponse {
     configuration: Arc<ActiveConfiguration>,
     host: Vec<u8>,
@@ -60,11 +60,11 @@ pub struct ByResponse {
     /// The port that the client has named, if the listener has it: a visitor may name any.
     port: Option<u16>,
     is_unsafe: bool,
-    /// Who private copies are those of.
+    /// The identities of the visitor whose private copies may be purged.
     visitor: Vec<VisitorId>,
     /// `cache_repeat`
     repeat: Option<RepeatedRequest>,
-    /// What the fields say counts.
+    /// The upstream is trusted, so its purge fields count.
     is_trusted: bool,
     source: Source,
 }
@@ -85,7 +85,7 @@ pub fn is_asked(fields: &[(Bytes, Bytes)], exchange: &Exchange) -> bool {
 }
 
 impl ByResponse {
-    /// For the response to `request`; `None` where the upstream is not trusted to purge.
+    /// Creates the purge by the response to `request`; `None` if the upstream is not trusted to purge.
     pub fn of(request: &Request, pass: &Pass, is_own_pool: bool) -> Option<ByResponse> {
         let is_trusted = pass.exchange.purge_fields.unwrap_or(is_own_pool);
         let has_zones = !request.configuration.site.http.cache_zones.is_empty();
@@ -115,8 +115,7 @@ impl ByResponse {
         })
     }
 
-    /// Purges what the fields ask for. When it returns, no answer that is begun afterwards shows what
-    /// was stored before.
+    /// Purges the targets of the fields. When it returns, no answer that is begun afterwards shows an older page.
     pub async fn carry_out(&self, fields: &[(Bytes, Bytes)]) {
         if let Some(repeat) = &self.repeat {
             self.name_repeat(&repeat.target, repeat.every);
@@ -165,7 +164,7 @@ impl ByResponse {
         repeats.name(&self.repeat_site(), target, every, Instant::now());
     }
 
-    /// Where repeated requests lead.
+    /// Returns the site that repeated requests go to.
     fn repeat_site(&self) -> RepeatSite {
         let port = self
             .port
@@ -213,8 +212,8 @@ impl ByResponse {
         orders
     }
 
-    /// One part of `X-LiteSpeed-Purge`, and whether it says `stale`. What is private is this visitor's
-    /// alone.
+    /// Parses one part of `X-LiteSpeed-Purge`; the flag is whether it contains `stale`. A private part applies
+    /// to this visitor only.
     fn of_litespeed(&self, part: &[u8]) -> (Vec<Target>, bool) {
         let items = || list_members(part);
         let has = |word: &str| has_member([part], word.as_bytes());

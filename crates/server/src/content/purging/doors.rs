@@ -1,5 +1,5 @@
-//! What other software sends to have something purged, as it sends it to Varnish and nginx. It is
-//! accepted where `*_cache_purge` or `cache_purge_api` lets the client, and only there.
+//! Purge requests of other software, in the form sent to Varnish and nginx. They are accepted where
+//! `*_cache_purge` or `cache_purge_api` permits the client, and only there.
 //!
 //! A request that names a page and nothing else (`PURGE /news/5`, with a whole URL from MediaWiki)
 //! is no row of `DOORS`: see `by_request`.
@@ -15,7 +15,7 @@ use purge_order::{Order, Target, order};
 
 /// One kind of request.
 struct PurgeDialect {
-    /// Who sends it, and where that is written.
+    /// The software that sends it, and the place in its source.
     #[allow(dead_code, reason = "for readers of the table, and for a test")]
     sent_by: &'static str,
     methods: &'static [&'static str],
@@ -88,12 +88,12 @@ impl<'a> RequestAndPath<'a> {
     }
 }
 
-/// What a request asks for beside the page that it names; `None`: nothing.
+/// Returns the purge order that a request names beside its own page; `None` without one.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The purge request is invalid.
 pub fn of_request(request: &Request) -> Option<Result<Order, Refusal>> {
-    // As it was sent: `try_files` and `rewrite` may have led to a script with another path.
+    // The target as received: `try_files` and `rewrite` may have led to a script with another path.
     let sent = http_semantics::Target::parse(request.received.target(), true);
     let path = sent
         .as_ref()
@@ -128,9 +128,10 @@ fn of_path(request: &Request, path: &[u8]) -> Option<Result<Order, Refusal>> {
     None
 }
 
-/// The same in a location with `cache_purge_api`, where the path behind that of the location names a
-/// page as well: `GET /purge/news/5` of WordPress's Nginx Helper (`admin/class-fastcgi-purger.php`),
-/// and `PURGE` with the `purge_location` of FOSHttpCache (`src/ProxyClient/Nginx.php`).
+/// Returns the purge order of a request in a location with `cache_purge_api`, where the path behind
+/// that of the location names a page as well: `GET /purge/news/5` of WordPress's Nginx Helper
+/// (`admin/class-fastcgi-purger.php`), and `PURGE` with the `purge_location` of FOSHttpCache
+/// (`src/ProxyClient/Nginx.php`).
 pub fn in_api_location(request: &Request) -> Option<Result<Order, Refusal>> {
     let path = path_behind_location(request);
     if let Some(order) = of_path(request, path.unwrap_or(&request.route.path)) {
@@ -149,7 +150,7 @@ fn path_behind_location(request: &Request) -> Option<&[u8]> {
     (path.first() == Some(&b'/')).then_some(path)
 }
 
-/// The same of the target as it was received.
+/// Returns the part behind the location of the target as received.
 fn target_behind_location(request: &Request) -> Option<&[u8]> {
     let folder = folder_bytes(request)?;
     let (start, target) = request.received.target().split_at_checked(folder)?;
@@ -157,7 +158,7 @@ fn target_behind_location(request: &Request) -> Option<&[u8]> {
     (is_plain && target.first() == Some(&b'/')).then_some(target)
 }
 
-/// How long the path of the location is without its last slash.
+/// Returns how long the path of the location is without its last slash.
 fn folder_bytes(request: &Request) -> Option<usize> {
     let location = request.location();
     let is_folder = location.name.ends_with('/');
@@ -176,7 +177,7 @@ fn page(request: &Request, target: &[u8]) -> Order {
     }
 }
 
-/// Who a request comes from, for the log.
+/// Returns the client of a request, for the log.
 pub fn client_name(received: &ReceivedRequest) -> String {
     match received.client_ip() {
         Some(address) => address.to_string(),
@@ -212,7 +213,7 @@ fn tag_pattern(_: &RequestAndPath<'_>, value: &[u8]) -> Result<Vec<Target>, Refu
     Ok(vec![order::target(TargetKind::Tag, &text, [names])])
 }
 
-/// The same where host, path and type are sent as well, and must then leave it alone.
+/// Like [`tag_pattern`], for requests that also send host, path and type, which must match everything.
 fn tag_pattern_alone(asked: &RequestAndPath<'_>, value: &[u8]) -> Result<Vec<Target>, Refusal> {
     for field in ["x-host", "x-url", "x-content-type"] {
         if asked.field(field).is_some_and(|value| value != b".*") {

@@ -1,5 +1,5 @@
 //! A purge is answered once it holds through a crash: the zones that keep pages on disk have written it down.
-//! What was purged is gone from memory before, whatever the disk does.
+//! In memory the purged pages are gone before that, whatever the disk does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,8 +23,8 @@ pub fn are_kept(zones: &[Arc<Zone>]) -> bool {
 /// Waits until all that was purged so far is written down.
 ///
 /// # Errors
-/// It is not within the time that a program waits. A visitor's request is answered all the same, and the log
-/// says so.
+/// The zones have not written it down within the time that a program waits. A visitor's request is answered all
+/// the same, and the error is logged.
 pub async fn confirmed(
     configuration: &Arc<ActiveConfiguration>,
     zones: &[Arc<Zone>],

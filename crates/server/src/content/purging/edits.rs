@@ -1,10 +1,10 @@
-//! Edits that an application has to tell of by a purge (`cache_max_valid ... purges=`). If none comes, its purges
-//! go elsewhere: what is stored goes, and nothing is kept for long until a purge arrives.
+//! Edits that an application has to announce by a purge (`cache_max_valid ... purges=`). If none comes, its purges go
+//! elsewhere: stored pages are removed, and none is kept for long until a purge arrives.
 //!
-//! What MediaWiki answers to an edit: its form sets a cookie that has the new revision in its name
+//! MediaWiki's answers to an edit: its form sets a cookie that has the new revision in its name
 //! (`EditPage::setPostEditCookie`), unless nothing was changed. To any POST that changed the database it sets
-//! `UseCDNCache=false` (`MediaWiki::preOutputCommit`); what the request asked for then says whether that was a page.
-//! Its API sets `MediaWiki-API-Error` where it refuses, and says `nochange` of an edit that changes nothing.
+//! `UseCDNCache=false` (`MediaWiki::preOutputCommit`); the request's address then decides whether that was a page. Its
+//! API sets `MediaWiki-API-Error` to refuse an edit, and answers `nochange` to an edit that changes nothing.
 //!
 //! Protecting a page, and merging histories, are not among them: MediaWiki purges nothing when a page is protected.
 
@@ -44,9 +44,9 @@ const API_ACTIONS: [&[u8]; 9] = [
 ];
 /// Actions of its forms that do, beside edits.
 const FORM_ACTIONS: [&[u8]; 3] = [b"delete", b"rollback", b"purge"];
-/// What the forms that move and restore a page have alone. The names of their addresses differ by language.
+/// Fields that only the forms have which move or restore a page. The names of their addresses differ by language.
 const FORM_FIELDS: [&[u8]; 2] = [b"wpOldTitle=", b"restore="];
-/// How the API says that an edit changed nothing, in JSON and in XML. Other texts in its answer are escaped.
+/// The API's marks of an edit that changed nothing, in JSON and in XML. Other texts in its answer are escaped.
 const NO_CHANGE: [&[u8]; 2] = [b"\"nochange\":", b" nochange=\""];
 /// More of a form in a file, or of an answer, is not read.
 const MAX_LOOKED_AT_BYTES: u64 = 16 << 10;
@@ -174,7 +174,7 @@ fn in_form(form: &[u8]) -> Option<&[u8]> {
     pairs.find_map(|pair| pair.strip_prefix(b"action="))
 }
 
-/// The same of `multipart/form-data`.
+/// Returns the value of `action` in a form of the type `multipart/form-data`.
 fn in_parts(form: &[u8]) -> Option<&[u8]> {
     const BEGIN: &[u8] = b"name=\"action\"\r\n\r\n";
     let at = memchr::memmem::find(form, BEGIN)? + BEGIN.len();

@@ -6,8 +6,8 @@
 //! FOLDER/NAME/5f0c.json        {"tags":["news:5"]}, in the terms of a purge's request
 //! ```
 //!
-//! What is there was written by accounts that have no other right here. Each may purge whatever it likes, and no more
-//! than that: what cannot be understood, and more than is read, purges everything.
+//! These files were written by accounts that have no other right here. Each may purge anything, and do no more than
+//! that: a file that cannot be understood, or more files than are read, purge everything.
 
 use std::fs::{DirEntry, File, OpenOptions};
 use std::io::{self, Read};
@@ -33,16 +33,16 @@ const FOLDERS_MAX: usize = 64;
 const FILES_MAX: usize = 1024;
 /// Files that are removed of a folder; those beyond purge everything at the next start as well.
 const REMOVED_MAX: usize = 64 << 10;
-/// What is read of a file, and of all files of a folder.
+/// Bytes read of one file, and of all files of a folder.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 const FOLDER_BYTES_MAX: u64 = 4 << 20;
-/// What the name of a purge ends with. Others are being written, or somebody else's.
+/// The end of the file name of a purge. Files with other names are still being written, or are no purges.
 const SUFFIX: &str = ".json";
 /// How often it is tried to have the purges confirmed, before the next start does it.
 const ATTEMPTS: usize = 60;
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// What one account has left.
+/// The purges that one account has left.
 #[derive(Debug)]
 struct LeftFolder {
     name: String,
@@ -56,8 +56,8 @@ struct LeftFolder {
 #[derive(Debug, Default)]
 pub struct LeftPurges(Vec<LeftFolder>);
 
-/// Carries out what was left, in memory; call it before folders of zones are opened, and before the first request.
-/// Blocks.
+/// Carries out the purges that were left, in memory; call it before folders of zones are opened, and before the first
+/// request. Blocks.
 #[must_use]
 pub fn begin(configuration: &Arc<ActiveConfiguration>) -> LeftPurges {
     let folder = configuration.site.left_purges();
@@ -72,8 +72,8 @@ pub fn begin(configuration: &Arc<ActiveConfiguration>) -> LeftPurges {
     left
 }
 
-/// Waits until disk and nodes have the purges, and removes them then. They are carried out once more: other nodes
-/// hear of what is purged once a configuration is in force.
+/// Waits until disk and nodes have the purges, and removes them then. They are carried out once more: purges reach
+/// other nodes only once a configuration is in force.
 pub async fn finish(
     left: LeftPurges,
     configuration: impl Fn() -> Option<Arc<ActiveConfiguration>>,
@@ -154,7 +154,7 @@ impl LeftFolder {
         self.files.is_empty()
     }
 
-    /// What is purged: all of it, or everything.
+    /// Returns the orders of the requests; if one of them is unclear, a single order that purges everything.
     fn orders(&self, configuration: &ActiveConfiguration) -> Vec<Order> {
         let rules = address_rules::of(configuration);
         let orders = self.requests.iter();

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A purge that compares all addresses runs on a thread of its own: an event loop goes on meanwhile.
-//! A bounded number of them may wait, and others are told to come back (429).
+//! A bounded number of such purges may wait, and further ones are refused with 429, to be tried again.
 
 pub mod address_rules;
 pub mod again;
@@ -44,7 +44,7 @@ const MAX_PENDING: usize = 16;
 /// After this time a refused client may come back, in seconds.
 const RETRY_AFTER: u32 = 1;
 
-/// What is asked for.
+/// A purge as it was requested.
 #[derive(Clone)]
 pub enum PurgeCall {
     /// By a program, in the terms of the interface.
@@ -53,20 +53,21 @@ pub enum PurgeCall {
     Order(Order),
 }
 
-/// Where it is purged.
+/// The zones in which pages are purged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     /// In all zones.
     All,
-    /// In those of this name: the location says who may purge there, and there alone.
+    /// In the zones of this name: a purge location serves its own zone only.
     Zone(String),
 }
 
-/// Purges. When it returns, no answer that is begun afterwards shows what was stored or under way
-/// before, not even after a crash. The same holds for other nodes, where there are any.
+/// Purges. When it returns, no answer that is begun afterwards shows a page that was stored or under way
+/// before, not even after a crash. Other nodes, if there are any, keep that promise too.
 ///
 /// # Errors
-/// Why nothing was purged, or that it is not confirmed that the purge is on the disk, or holds on all nodes.
+/// The reason why nothing was purged; or it is not confirmed that the purge is on the disk, or holds on
+/// all nodes.
 pub async fn purge(
     configuration: Arc<ActiveConfiguration>,
     asked: PurgeCall,
@@ -82,7 +83,7 @@ pub async fn purge(
     {
         let configuration = configuration.clone();
         again::spawn(time, async move {
-            // What was wrong with it would have been said the first time.
+            // The first run has reported any error of the order.
             let _ = purge_in_time(configuration, asked, scope, source).await;
         });
     }
@@ -149,7 +150,8 @@ fn purge_now(
     Ok(report)
 }
 
-/// Those of the scope, also of earlier configurations whose requests are not over.
+/// Returns the zones of the scope, including zones of earlier configurations whose requests are not
+/// over.
 fn zones(configuration: &ActiveConfiguration, scope: &Scope) -> Vec<Arc<Zone>> {
     let mut zones = configuration.live.alive_zones.zones();
     if let Scope::Zone(name) = scope {
@@ -159,7 +161,7 @@ fn zones(configuration: &ActiveConfiguration, scope: &Scope) -> Vec<Arc<Zone>> {
 }
 
 impl PurgeCall {
-    /// As [`Order::is_long`].
+    /// Like [`Order::is_long`].
     fn is_long(&self) -> bool {
         match self {
             PurgeCall::Program(request) => {

@@ -1,5 +1,5 @@
-//! A purge is answered once it holds on all nodes (`cache_nodes`). What was purged is gone here before, and goes on
-//! being told to the others, whatever is answered.
+//! A purge is answered once it holds on all nodes (`cache_nodes`). The purged pages are gone here before that, and
+//! the purge goes on being sent to the other nodes, whatever is answered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +17,8 @@ const WAIT_OF_VISITOR: Duration = Duration::from_millis(2300);
 /// Waits until all that was purged so far holds on all nodes.
 ///
 /// # Errors
-/// It does not within the time that a program waits. A visitor's request is answered all the same, and the log
-/// says so.
+/// The other nodes have not confirmed it within the time that a program waits. A visitor's request is answered all
+/// the same, and the error is logged.
 pub async fn confirmed(
     configuration: &Arc<ActiveConfiguration>,
     door: PurgeInterface,

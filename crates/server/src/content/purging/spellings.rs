@@ -1,6 +1,7 @@
-//! A location that purges names its page by what its pattern captured (`location ~ /purge(/.*)`), and `$1` is decoded
-//! (`/über/`). Pages are stored under what visitors have sent (`/%C3%BCber/`). nginx removes the decoded spelling alone.
-//! Here the purge also names the path as it was sent to us, and with escapes of capital and of small digits.
+//! A purge location names its page by the capture of its pattern (`location ~ /purge(/.*)`), and `$1` is decoded
+//! (`/über/`). Pages are stored under the path that visitors have sent (`/%C3%BCber/`). nginx removes the decoded
+//! spelling alone. Here the purge also names the path as it was sent to us, and with escapes of capital and of small
+//! digits.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -57,12 +58,12 @@ fn spellings(captures: &Captures, target: &[u8], decoded: &Groups) -> Vec<Groups
     found
 }
 
-/// The groups as the path of `target` has them; `None` where they are not of this path.
+/// The groups as the path of `target` has them; `None` if they are not of this path.
 fn as_sent(captures: &Captures, target: &[u8]) -> Option<Groups> {
     let end = memchr::memchr2(b'?', b'#', target).unwrap_or(target.len());
     let path = target.get(..end)?;
     let mut decoded = Vec::with_capacity(path.len());
-    // Where each decoded byte begins in the path.
+    // The position in the path at which each decoded byte begins.
     let mut starts = Vec::with_capacity(path.len() + 1);
     let mut at = 0;
     while let Some(&byte) = path.get(at) {

@@ -1,5 +1,5 @@
 //! A purge that holds here and is not confirmed in time, by the disk ([`super::durable`]) or by the other nodes
-//! ([`super::on_nodes`]): the log says so, and a program is told to ask again.
+//! ([`super::on_nodes`]): the error is logged, and a program is asked to try again.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const WAIT_OF_PROGRAM: Duration = Duration::from_secs(5);
 /// Seconds after which a program may ask whether its purge holds by now.
 const RETRY_AFTER: u32 = 5;
 
-/// How long is waited for what comes by `door`, where a visitor waits for `of_visitor`.
+/// Returns how long a purge by `door` is waited for, with `of_visitor` for a visitor's.
 pub fn wait(door: PurgeInterface, of_visitor: Duration) -> Duration {
     match door {
         PurgeInterface::Response => of_visitor,
@@ -22,10 +22,9 @@ pub fn wait(door: PurgeInterface, of_visitor: Duration) -> Duration {
     }
 }
 
-/// What follows when that time is over, with `message` for both the log and the program.
+/// Ends a purge whose time is over, with `message` for both the log and the program.
 ///
-/// # Errors
-/// A program asked. A visitor's request is answered all the same.
+/// The purge was ordered by a program. A visitor's request is answered all the same.
 pub fn end(
     configuration: &ActiveConfiguration,
     door: PurgeInterface,

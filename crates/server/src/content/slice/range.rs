@@ -1,4 +1,4 @@
-//! Which slice of a response a request is for, and what its `Content-Range` must say.
+//! The slice of a response that a request is for, and the check of its `Content-Range`.
 
 use bytes::Bytes;
 use site::Builtin as B;
@@ -42,7 +42,7 @@ pub struct WantedSlice {
 }
 
 impl WantedSlice {
-    /// What `request` asks for, once it asked for `$slice_range`.
+    /// Returns the slice that `request` asks for, if it has used `$slice_range`.
     pub fn by(request: &Request) -> Option<WantedSlice> {
         match request.cache.slicing {
             Slicing::First(start) | Slicing::Next(start) => Some(WantedSlice {
@@ -53,8 +53,8 @@ impl WantedSlice {
         }
     }
 
-    /// How long the body of a 206 with these fields must be; `None` where it is
-    /// not this slice, which must not be stored in its place.
+    /// Returns how long the body of a 206 with these fields must be; `None` if it is not
+    /// this slice, which must not be stored in its place.
     pub fn length(self, fields: &[(Bytes, Bytes)]) -> Option<u64> {
         let (_, value) = fields
             .iter()
@@ -64,8 +64,8 @@ impl WantedSlice {
     }
 }
 
-/// Where the client's single range begins. Zero where that is not known before
-/// the response: no range, several, the last bytes, or a condition on it.
+/// Returns the start of the client's single range; zero if it is not known before the
+/// response: no range, several, the last bytes, or a condition on it.
 fn asked_start(received: &ReceivedRequest) -> u64 {
     if received.head().field("if-range").is_some() {
         return 0;
@@ -89,7 +89,7 @@ fn start_of(range: &[u8]) -> u64 {
     number(text).unwrap_or(0)
 }
 
-/// What `Content-Range` says (RFC 9110 §14.4).
+/// A parsed `Content-Range` field (RFC 9110 §14.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContentRange {
     pub start: u64,

@@ -70,8 +70,8 @@ async fn ask(request: &Request, mut made: Box<Request>) -> Option<WholeAnswer> {
     whole_answer(&mut made, MAX_BODY_BYTES).await
 }
 
-/// Serves a request of the server's own, and reads what comes of it. `None`: there was no whole answer, or one with a body
-/// of more than `most` bytes.
+/// Serves a request of the server's own, and reads the answer. `None`: there was no whole
+/// answer, or one with a body of more than `most` bytes.
 pub async fn whole_answer(made: &mut Request, most: usize) -> Option<WholeAnswer> {
     let reply = subrequest::serve(made).await?;
     let mut head = reply.head;

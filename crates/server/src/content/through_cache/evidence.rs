@@ -1,6 +1,5 @@
-//! What a fetch tells of its page, where answers are shared on evidence: how the visitor's own request, or the
-//! shared one, ended. What is not told is told as failed when the fetch is dropped, so that no visitor waits
-//! for it in vain.
+//! Reports how a fetch ended to the evidence of its page: how the visitor's own request, or the shared one, ended. A
+//! fetch that is dropped without a report counts as failed, so that no visitor waits for it in vain.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use http_semantics::RequestHead;
 use live_state::evidence::SeenPages;
 use page_evidence::{OwnEnd, OwnRun, PageName, Renderer, SessionStanding, TrialOrder};
 
-/// What a fetch tells of its page.
+/// The link from a fetch to the evidence of its page.
 pub struct EvidenceLink {
     seen: Arc<SeenPages>,
     role: Option<Role>,
@@ -39,13 +38,13 @@ struct OwnFetch {
     session: Option<OwnSession>,
 }
 
-/// What an own answer says of a session, with `cache_guest_sessions`.
+/// The session facts of the answer to a visitor's own request, with `cache_guest_sessions`.
 #[derive(Default)]
 struct OwnSession {
-    /// It begins one, or says that one is under way.
+    /// The answer begins a session, or shows that one is under way.
     is_begun: bool,
     fields: Vec<(Bytes, Bytes)>,
-    /// Where the page is shared by guests: its body is compared as far as the form says.
+    /// The form of a page that guests share: its body is compared as far as the form allows.
     page: Option<Arc<GuestPage>>,
     body: Vec<u8>,
 }
@@ -53,17 +52,17 @@ struct OwnSession {
 /// Begins a trial of the visitor's request.
 pub type BeginTrial = Box<dyn FnOnce(&Arc<SeenPages>, TrialOrder) + Send + Sync>;
 
-/// Where the answer that others are shown is stored.
+/// The zone and key under which the shared answer is stored.
 #[derive(Clone, Copy)]
 pub struct StoredPlace<'a> {
     pub zone: &'a Zone,
     pub key: &'a CacheKey,
-    /// What the upstream was sent.
+    /// The request head that was sent to the upstream.
     pub head: &'a RequestHead,
 }
 
 impl EvidenceLink {
-    /// Of a visitor's own request, of which a trial can be made.
+    /// Creates the link of a visitor's own request, of which a trial can be made.
     pub fn own(
         seen: &Arc<SeenPages>,
         run: OwnRun,
@@ -83,7 +82,7 @@ impl EvidenceLink {
         }
     }
 
-    /// Of the shared request, which begins.
+    /// Creates the link of the shared request, which begins.
     pub fn shared(seen: &Arc<SeenPages>, page: PageName, now: u64) -> EvidenceLink {
         seen.evidence.shared_began(page, now);
         EvidenceLink {
@@ -195,7 +194,7 @@ impl EvidenceLink {
         }
     }
 
-    /// The answer may not be stored, and that says something of the page.
+    /// The answer may not be stored, which is evidence about the page.
     pub fn not_storable(mut self, place: StoredPlace<'_>) {
         let now = clock::now();
         match self.role.take() {
@@ -208,7 +207,7 @@ impl EvidenceLink {
         }
     }
 
-    /// Likewise, of a guest, who is one still if the page leaves their session as it was.
+    /// Like `not_storable`, for the answer to a guest, who remains a guest if the page leaves their session as it was.
     pub fn personal(mut self, place: StoredPlace<'_>, answer: (u16, &[Field])) {
         match self.role.take() {
             Some(Role::Own(own)) => {
@@ -231,7 +230,7 @@ impl EvidenceLink {
             evidence.own_ended(&own.run, OwnEnd::Failed, None, clock::now());
             self.seen.announce(own.run.page);
         }
-        // How the shared request failed is told when this is dropped.
+        // A failed shared request is reported when this value is dropped.
     }
 
     /// The form of a page that guests share.
@@ -256,8 +255,8 @@ impl EvidenceLink {
             }
         };
         let copy = match (copy, end) {
-            // The visitor has seen what may be newer: nobody is shown what was stale before. A fresh copy stays: a
-            // visitor whose answer differs for another reason would end it again and again.
+            // The visitor has seen an answer that may be newer: a copy that was stale before is not shown any more. A
+            // fresh copy stays: a visitor whose answer differs for another reason would end it again and again.
             (Some(copy), OwnEnd::Storable(digest) | OwnEnd::OfSession(digest))
                 if copy.is_stale && copy.digest != digest =>
             {
@@ -295,7 +294,7 @@ impl Drop for EvidenceLink {
     }
 }
 
-/// What is stored for the key.
+/// The stored response for the key.
 struct StoredCopy {
     digest: u64,
     is_stale: bool,
@@ -330,8 +329,8 @@ fn digest_of(stored: &StoredResponse, page: Option<&GuestPage>) -> u64 {
 }
 
 impl OwnFetch {
-    /// The cookies that an answer sets are a guest's from now on, if its visitor was one. Where guests do not share the
-    /// page, it is remembered what the answer showed.
+    /// The cookies that an answer sets are a guest's from now on, if its visitor was one. If guests do not share the
+    /// page, the outline of the answer is remembered.
     fn give(&self, guests: &GuestPages, (status, fields): (u16, &[Field]), is_shared: bool) {
         let asked = PendingPage {
             page: self.run.page,

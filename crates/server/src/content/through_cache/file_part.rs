@@ -27,7 +27,7 @@ pub fn read_now(part: &FilePart) -> Option<Bytes> {
         let rest = bytes.get_mut(read..)?;
         let mut slices = [IoSliceMut::new(rest)];
         let offset = part.offset + read as u64;
-        // What a file system says that cannot tell is the same news: a thread reads.
+        // A file system without support for NOWAIT returns an error too: then a thread reads.
         match preadv2(&*part.file, &mut slices, offset, ReadWriteFlags::NOWAIT) {
             Ok(0) | Err(_) => return None,
             Ok(count) => read += count,

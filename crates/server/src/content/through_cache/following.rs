@@ -49,7 +49,7 @@ pub async fn wait_for_leader(
     }
 }
 
-/// What a request does that has waited for a leader.
+/// Answers a request that has waited for a leader.
 pub fn answer_follower(
     request: &mut Request,
     plan: &Plan<'_>,
@@ -79,7 +79,7 @@ pub fn answer_follower(
         }
         Ok(FollowerOutcome::Failed(status)) => match stand_in.response(StaleReason::Error, now) {
             Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
-            // What the leader could not get, its followers do not ask for again.
+            // Followers do not repeat a fetch that has failed for the leader.
             None => {
                 note_not_stored(&mut request.cache, Reason::Failed);
                 match status {

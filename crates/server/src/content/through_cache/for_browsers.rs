@@ -1,5 +1,5 @@
-//! What browsers are told of a response that carries tags: no purge reaches them, so that they have to ask
-//! before they show it again, and are answered with 304 from memory (`cache_tagged_control`).
+//! Response fields for browsers of pages that carry tags: no purge reaches browsers, so that they have to
+//! ask before they show it again, and are answered with 304 from memory (`cache_tagged_control`).
 
 use aws_lc_rs::digest::{Context, SHA256};
 use bytes::Bytes;
@@ -12,14 +12,14 @@ use upstream_fetch::FetchedResponse;
 
 /// The fields for browsers, while the response arrives.
 pub struct ForBrowsers {
-    /// For `Cache-Control`; none: what the application says.
+    /// The value for `Cache-Control`; `None` keeps the application's value.
     control: Option<Bytes>,
     is_control_put: bool,
-    /// Of the body, where there is no other validator.
+    /// The digest of the body, if there is no other validator.
     digest: Option<Box<Context>>,
 }
 
-/// As many bytes of the digest are in the tag: two bodies of one page do not meet by chance.
+/// The bytes of the digest in the tag: enough that two bodies of one page do not collide by chance.
 const ETAG_BYTES: usize = 16;
 
 impl ForBrowsers {
@@ -68,7 +68,7 @@ impl ForBrowsers {
         }
     }
 
-    /// Puts what is known when the body has come, for a response with tags.
+    /// Sets the fields that are known only when the body has come, for a response with tags.
     pub fn put_late(self, filling: &mut ArrivingResponse) {
         if let Some(control) = self.control.filter(|_| !self.is_control_put) {
             filling.set_field("Cache-Control", control);

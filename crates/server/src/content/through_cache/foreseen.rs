@@ -1,9 +1,10 @@
-//! What `explain` says is what happens: random requests at a real zone. Each is foreseen by `outlook`, which
-//! `explain` prints, and then served by `pass::decide` and `miss::serve`, up to where it waits for an upstream.
+//! Tests that `explain` foresees the real decision, with random requests at a real zone. Each is foreseen by
+//! `outlook`, which `explain` prints, and then served by `pass::decide` and `miss::serve`, up to where it waits
+//! for an upstream.
 //!
-//! All locations store under the same keys, so that one finds stale, private or of another variant what another
-//! has stored. No upstream can be reached: what is stored comes from the test, and what the requests fetch
-//! themselves is under way until it fails.
+//! All locations store under the same keys, so that a request finds a response of another location stale, private
+//! or of another variant. No upstream can be reached: stored responses come from the test, and the requests' own
+//! fetches are under way until they fail.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -38,7 +39,7 @@ const REQUESTS: usize = 100_000;
 const LOCATIONS: usize = 48;
 const PAGES: usize = 4;
 
-/// A random location: what its directives say of the cache.
+/// Returns a random location with cache directives.
 fn random_location(random: &mut Random, name: usize) -> String {
     let mut lines = String::new();
     let mut put = |is_there: bool, line: &str| {
@@ -135,7 +136,7 @@ impl RandomRequest {
     }
 }
 
-/// What became of a request.
+/// The actual result of a request.
 #[derive(Debug)]
 enum RequestFate {
     Hit(Arc<StoredResponse>),
@@ -146,7 +147,7 @@ enum RequestFate {
     Direct,
     /// The upstream would be asked past the cache.
     NoLookup,
-    /// It purged, or was told that it may not.
+    /// It purged, or was not allowed to.
     Purge,
 }
 
@@ -154,7 +155,7 @@ struct World {
     site: TestSite,
     random: Random,
     now: u64,
-    /// Those who have and wait for the server of `busy`.
+    /// Admissions that hold or await the server of `busy`.
     _line: Vec<Admission>,
 }
 
@@ -208,7 +209,8 @@ impl World {
         self.zone().purge(target, mode, Millis(self.now));
     }
 
-    /// The application answers a request that fetches alone: with what may be stored, or what is private.
+    /// The application answers a request that fetches alone: with a response that may be stored, or a private
+    /// one.
     fn store(&mut self, mut request: Box<Request>) {
         let configuration = self.site.configuration.clone();
         let settings = request.settings_held();
@@ -319,8 +321,8 @@ fn stored(handled: StageEnd) -> Option<Arc<StoredResponse>> {
     }
 }
 
-/// Is that what the decision says? A request that would join a fetch may be shown what is stale, if another
-/// fetches already: `explain` cannot say that, as it does not ask who else is there.
+/// Does the result match the decision? A request that would join a fetch may be shown a stale response, if
+/// another request fetches already: `explain` cannot foresee that, as it does not look at other requests.
 fn agrees(foreseen: &Outlook, happened: &RequestFate, is_busy: bool) -> bool {
     let found = || foreseen.lookup.as_ref()?.stored.clone();
     let is = |one: &Arc<StoredResponse>, other: &Arc<StoredResponse>| Arc::ptr_eq(one, other);
@@ -347,7 +349,7 @@ fn agrees(foreseen: &Outlook, happened: &RequestFate, is_busy: bool) -> bool {
     }
 }
 
-/// What is noted of a request, for Cache-Status and `$cache_reason`.
+/// Returns the forward reason for Cache-Status and the value of `$cache_reason`.
 fn noted(request: &Request) -> (Option<Forward>, Option<Reason>) {
     let outcome = request.cache.outcome.as_ref();
     (
@@ -399,7 +401,7 @@ async fn what_explain_says_is_what_happens() {
             told(),
             foreseen.decision
         );
-        // What is shown stale in the place of a fetch is an answer.
+        // A stale response shown in the place of a fetch is an answer.
         let is_answer = matches!(happened, RequestFate::Stale(..));
         let expected = if is_answer {
             (None, None)

@@ -1,6 +1,6 @@
-//! Replies made of what a zone keeps on disk, where memory has nothing for a request. A long body that is sent as it
-//! lies there goes from its file to the client. Other responses are stored in memory again on their way; of those that
-//! something else would have to leave for, one in a few.
+//! Replies made of the pages that a zone keeps on disk, if memory has none for a request. A long body that is sent as
+//! it lies there goes from its file to the client. Other responses are stored in memory again on their way; if
+//! something else would have to leave for them, only one in a few.
 //!
 //! No purge that has returned is overlooked: a page from the disk is a fetch that began at its stamp.
 
@@ -37,7 +37,7 @@ pub fn look_up(
 ) -> Result<Box<Reply>, Box<MissedLookup>> {
     let tier = match found.kind {
         NotFreshKind::Miss | NotFreshKind::VaryMiss if !keeps_learned(plan) => plan.zone.tier(),
-        // What is in memory has come from there, or is newer.
+        // Learned pages in memory have come from the disk, or are newer.
         NotFreshKind::Miss | NotFreshKind::VaryMiss => {
             let reads = !found.is_outdated() && learned::reads_from_disk(plan);
             plan.zone.tier().filter(|_| reads)
@@ -138,7 +138,7 @@ fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
     };
     let is_guarded = page.record.made_of.is_some();
     if is_guarded != keeps_learned(plan) {
-        // It is shown by what is known of it, or not at all.
+        // It is shown behind a guard of its inputs, or not at all.
         return TakenPage::Nothing;
     }
     if let Some(reply) = without_storing(request, plan, &page) {
@@ -181,7 +181,7 @@ fn look_again(request: &mut Request, plan: &Plan<'_>) -> TakenPage {
     }
 }
 
-/// A reply for which nothing is stored in memory; `None` where something needs the bytes of the body more than once, or
+/// A reply for which nothing is stored in memory; `None` if something needs the bytes of the body more than once, or
 /// it is not fresh.
 ///
 /// A body that goes from its file is in the page cache already, and to send it from there costs no more than to send it from

@@ -55,7 +55,7 @@ pub fn note_served(request: &mut Request, stored: &StoredHead, served: ServedFro
     if served != ServedFrom::Revalidated {
         request.cache.spared_micros = stored.made_in.micros();
     }
-    // What an internal redirect may have left behind is over.
+    // The reason that an internal redirect may have left is out of date.
     request.cache.reason = request.cache.lost_lease();
     note_age(request, stored, now);
 }

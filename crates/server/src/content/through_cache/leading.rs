@@ -1,5 +1,5 @@
-//! The client's side of a fetch that its request leads: it begins the fetch, waits for what
-//! becomes of it, and answers with that.
+//! The client's side of a fetch that its request leads: it begins the fetch, waits for its
+//! result, and answers with that.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
 use upstream_fetch::FetchError;
 
-/// Leads the fetch and answers with what becomes of it.
+/// Leads the fetch and answers with its result.
 pub async fn lead_fetch(
     request: &mut Request,
     pass: &Arc<Pass>,
@@ -93,7 +93,7 @@ pub async fn lead_fetch(
     }
 }
 
-/// What the client gets of the fetch that its request leads.
+/// Answers the client whose request leads the fetch.
 fn answer_leader(
     request: &mut Request,
     pass: &Arc<Pass>,
@@ -109,7 +109,7 @@ fn answer_leader(
         LeaderOutcome::Reading(reader) => {
             request.cache.note_storing();
             if let Some(outcome) = &mut request.cache.outcome {
-                // Of a body that still arrives, this is not known yet.
+                // While the body still arrives, this is not known yet.
                 outcome.stored = reader.stored().is_some();
             }
             reading(&mut request.cache, reader)

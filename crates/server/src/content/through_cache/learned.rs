@@ -1,5 +1,5 @@
-//! What a page is made of is learned beside its fetch (`cache_learn`): the fetch has a number, and what
-//! comes of it is told to the pool's [`learning::LearnedPool`].
+//! Learns the inputs of a page beside its fetch (`cache_learn`): the fetch has a number, and its result is reported to
+//! the pool's [`learning::LearnedPool`].
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,8 +20,9 @@ use super::tags;
 use crate::content::pass::learned;
 use crate::exchange::request::Request;
 
-/// How long requests for a page go past the cache that was made with a database of addresses. A site that does without it has its
-/// page stored again then; another may show it once more until PHP has said what it opened.
+/// How long requests for a page go past the cache that was made with a database of addresses. If a site does without
+/// it, its page is stored again after that time; otherwise the page may be shown once more until PHP has reported the
+/// files it opened.
 const REMEMBER_ADDRESS_DATABASE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A fetch whose page is learned, if it is stored.
@@ -86,7 +87,7 @@ impl LearnedFetch {
         self.told(store, stored, Some(digest));
     }
 
-    /// The application stands by what is stored.
+    /// The upstream confirms the stored response.
     pub fn freshened(self, store: &StorePlan, stored: &Arc<StoredResponse>) {
         self.told(store, stored, None);
     }
@@ -111,11 +112,11 @@ fn withdraw(store: &StorePlan, stored: &StoredResponse) -> WithdrawPage {
     Box::new(move |_path| made_for_an_address(&zone, &key, status))
 }
 
-/// The page of a key may be for the visitors of one network: removes what is stored of it, and has requests for it go past the
-/// cache for [`REMEMBER_ADDRESS_DATABASE`].
+/// The page of a key may be for the visitors of one network: removes its stored responses, and has requests for it go
+/// past the cache for [`REMEMBER_ADDRESS_DATABASE`].
 fn made_for_an_address(zone: &Zone, key: &CacheKey, status: u16) {
     let (key, now, why) = (key.as_ref(), Millis(clock::now()), Reason::AddressDatabase);
-    // First: a purge forgets what is remembered of the key.
+    // First: a purge forgets the remembered refusal of the key.
     zone.purge(PurgeTarget::Key(key), PurgeMode::Hard, now);
     zone.remember_not_shareable(&key, why, now.plus(REMEMBER_ADDRESS_DATABASE));
     let refusal = Refusal {
@@ -126,14 +127,15 @@ fn made_for_an_address(zone: &Zone, key: &CacheKey, status: u16) {
     zone.note_refusal(&key, refusal);
 }
 
-/// Is it remembered that the page may be for the visitors of one network? Without `cache_shared`, a request that goes past the
-/// cache would store what it fetches.
+/// Is it remembered that the page may be for the visitors of one network? Without `cache_shared`, a request that goes
+/// past the cache would store its response.
 pub fn is_for_an_address(store: &StorePlan, now: Millis) -> bool {
     let refused = || store.zone.refused(&store.key.as_ref(), now);
     store.sent.learned.is_some() && refused() == Some(Reason::AddressDatabase)
 }
 
-/// Lets the page be shown for a time, unless the application has said how long itself, and writes it to disk with what it was made of.
+/// Returns the function that lets the page be shown for a time, unless the application has set a lifetime itself, and
+/// writes the page to disk with its inputs.
 fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
     let (zone, key, stored) = (store.zone.clone(), store.key.clone(), stored.clone());
     Box::new(move |time, made_of| {
@@ -152,19 +154,20 @@ fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
     })
 }
 
-/// Are pages kept by what is known of them? During an upgrade the PHP of the other process writes as well. Pages of one
+/// Are pages kept by their learned inputs? During an upgrade the PHP of the other process writes as well. Pages of one
 /// session are few.
 fn keeps(plan: &Plan<'_>, rules: &LearnRules) -> bool {
     rules.keeps && plan.zone.trusts_guards() && plan.audience.group().is_none()
 }
 
-/// Are pages read from disk that are kept by what is known of them?
+/// Are pages read from disk that are kept by their learned inputs?
 pub fn reads_from_disk(plan: &Plan<'_>) -> bool {
     let rules = plan.rules.learn.as_ref();
     rules.is_some_and(|rules| rules.replays && keeps(plan, rules))
 }
 
-/// Stores a page again that was kept on disk, behind what decides whether it may be shown. `false`: it is of no use.
+/// Stores a page again that was kept on disk, behind the guard that decides whether it may be shown. `false`: it is of
+/// no use.
 pub fn store_again(request: &Request, plan: &Plan<'_>, page: &TierPage, body: Bytes) -> bool {
     let (now, head) = (Millis(request.now), &page.record.head);
     let pool = match &request.settings().content {
@@ -233,7 +236,7 @@ impl Guard for MarkedPage {
     }
 }
 
-/// What a page is found by in what was learned.
+/// Returns the name of a page among the learned pages: zone, key and the fields of `Vary`.
 pub fn page_name(zone: &Zone, key: &[u8], vary: Option<(&VarySpec, &[u8])>) -> Vec<u8> {
     let mut name = zone.config().name.clone().into_bytes();
     name.push(0);

@@ -19,9 +19,9 @@ use crate::test_site::TestSite;
 /// A server whose one location is passed on to an upstream of the test's own.
 struct Site {
     made: TestSite,
-    /// As many responses as the upstream may still give.
+    /// One permit for each response that the upstream may still send.
     permits: Arc<Semaphore>,
-    /// As many requests as have reached the upstream.
+    /// One permit for each request that has reached the upstream.
     arrived: Arc<Semaphore>,
 }
 

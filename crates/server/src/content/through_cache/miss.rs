@@ -1,5 +1,4 @@
-//! What becomes of a request that the cache had no fresh answer for: one step after the other, until
-//! one of them answers.
+//! Serves a request that the cache had no fresh response for: one step after the other, until one of them answers.
 
 use std::sync::Arc;
 
@@ -117,7 +116,7 @@ pub async fn serve(
     }
 }
 
-/// Goes past what is stored; the response may be stored all the same.
+/// Goes past the stored response; the new one may be stored all the same.
 fn past(request: &mut Request, plan: &Plan<'_>, decision: &Decision) -> Step {
     request.cache.note_decision(decision);
     match decision.action {
@@ -148,7 +147,7 @@ fn join_later(request: &mut Request, plan: &Plan<'_>, came: Millis) -> Step {
     }
 }
 
-/// What follows an earlier fetch; `end` is `None` where it takes too long.
+/// Returns the step after an earlier fetch; `end` is `None` if the fetch took too long.
 fn after_earlier(
     request: &mut Request,
     plan: &Plan<'_>,
@@ -157,7 +156,7 @@ fn after_earlier(
 ) -> Step {
     match end {
         Some(FlightEnd::Over) => join_later(request, plan, came),
-        // What comes next will not be shared either.
+        // The next response will not be shared either.
         Some(FlightEnd::Refused(why)) => {
             request.now = clock::now();
             note_not_stored(&mut request.cache, why);
@@ -170,7 +169,7 @@ fn after_earlier(
     }
 }
 
-/// What is decided about a request that found nothing fresh.
+/// Decides about a request that found nothing fresh.
 pub fn decide(
     request: &Request,
     pass: &Pass,
@@ -187,7 +186,7 @@ pub fn decide(
     (decision, stand_in)
 }
 
-/// Looks once more, uncounted: what the request has waited for was of no use to it.
+/// Looks once more, uncounted: the response that the request has waited for was of no use to it.
 pub fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
     request.now = clock::now();
     let (key, now) = (plan.key.as_ref(), Millis(request.now));

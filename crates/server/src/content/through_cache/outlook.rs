@@ -1,4 +1,4 @@
-//! What the cache would do for a request. Counts nowhere, and asks no upstream.
+//! Foresees the cache's decision for a request. Counts nowhere, and asks no upstream.
 
 use std::sync::Arc;
 
@@ -19,35 +19,35 @@ use super::storability::no_store_condition;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::Request;
 
-/// What the cache would do.
+/// The decision that the cache would make, and why.
 pub struct Outlook {
     pub decision: Decision,
     /// Why it would have no part in the response, or could not keep it, as far as that is known.
     pub reason: Option<ForeseenReason>,
-    /// Where it would look; `None` where it would not.
+    /// The lookup that would be made; `None` if there would be none.
     pub lookup: Option<Lookup>,
     /// The name of the zone comes from variables, and there is no zone of this name.
     pub unknown_zone: Option<String>,
 }
 
-/// Where the cache looks for a request.
+/// The zone, key and page of a request's lookup.
 pub struct Lookup {
     pub zone: Arc<Zone>,
     pub rules: Arc<CacheRules>,
     /// Not the whole key where a personal request goes past the cache.
     pub key: Vec<u8>,
     pub address: Vec<u8>,
-    /// With `cache_shared`.
+    /// The class of the visitor, with `cache_shared`.
     pub class: Option<Class>,
-    /// What is stored for the request, whether or not it is looked up.
+    /// The stored response for the request, whether or not it is looked up.
     pub stored: Option<Arc<StoredResponse>>,
-    /// What the key's responses vary on.
+    /// The fields that responses of the key vary on.
     pub varies_on: Option<Arc<VarySpec>>,
     /// With `cache_shared`: the page, and whether this visitor may be shown the shared answer.
     pub page: Option<(SharedPage, Standing)>,
 }
 
-/// What the cache would do for a request that has come to the content of its location.
+/// Foresees the cache's decision for a request that has reached the content of its location.
 pub fn outlook(request: &mut Request, configuration: &ActiveConfiguration, pass: &Pass) -> Outlook {
     let (decision, unknown_zone) = match policy::plan(request, configuration, pass) {
         CachePlan::Use(plan) => return of_plan(request, pass, plan),

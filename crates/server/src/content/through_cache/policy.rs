@@ -1,4 +1,4 @@
-//! What is known of a request before the cache is looked into: the zone, the key, the facts by which
+//! Collects the facts of a request before the lookup: the zone, the key, the facts by which
 //! `cache_decision` decides. Reads conditions and variables; touches no store.
 
 use std::sync::Arc;
@@ -31,15 +31,15 @@ use purge_order::Target;
 
 /// How a request and the cache deal with each other.
 pub enum CachePlan<'a> {
-    /// Look up, unless the plan says to go past what is stored.
+    /// Look up, unless the plan goes past the stored response.
     Use(Plan<'a>),
-    /// Nothing is looked up. What goes with it, where something is removed.
+    /// Nothing is looked up; with the pages to remove, if any.
     NoLookup(Decision, Option<Removal<'a>>),
     /// `*_cache` with variables came to the name of no zone.
     UnknownZone(String),
 }
 
-/// What a request removes from a zone.
+/// The pages that a request removes from a zone.
 pub enum Removal<'a> {
     /// These, now.
     Purge {
@@ -47,12 +47,12 @@ pub enum Removal<'a> {
         targets: Vec<Target>,
         reach: PurgeReach,
     },
-    /// What is out of date, once the request has succeeded.
+    /// The pages that are out of date once the request has succeeded.
     Invalidation(Invalidation<'a>),
 }
 
-/// Puts together what is decided and known before the lookup. What the plan names is the configuration's own: a hit takes no share of anything
-/// that all threads have in common.
+/// Collects the decisions and facts before the lookup. The plan borrows from the configuration: a hit
+/// takes no share of anything that all threads have in common.
 #[inline]
 pub fn plan<'a>(
     request: &mut Request,
@@ -166,9 +166,9 @@ struct Facts<'r> {
     rules: &'r CacheRules,
     zone: &'r Arc<Zone>,
     key: Vec<u8>,
-    /// With `cache_shared`: what the shared request would not say.
+    /// With `cache_shared`: the parts that the shared request leaves out.
     left_out: LeftOut,
-    /// What is known of the page was asked for.
+    /// The facts of the page have been asked for.
     page: Option<SharedPage>,
 }
 
@@ -279,7 +279,7 @@ impl Facts<'_> {
     }
 }
 
-/// With nodes or learned pages: what becomes of what is stored for the request?
+/// With nodes or learned pages: decides how stored responses may be used for the request.
 #[cold]
 fn guarded_use(request: &mut Request) -> StoredUse {
     let visit = request.extras.own_visit.as_ref();
@@ -293,7 +293,7 @@ fn guarded_use(request: &mut Request) -> StoredUse {
     }
 }
 
-/// What a node without a lease does with what is stored.
+/// Decides how a node without a lease may use stored responses.
 fn without_lease(request: &mut Request) -> StoredUse {
     let configuration = &request.configuration;
     let nodes = configuration.live.nodes.as_ref();
@@ -307,10 +307,10 @@ fn without_lease(request: &mut Request) -> StoredUse {
     }
 }
 
-/// Makes the key of a request, and says who may share its response.
+/// Makes the key of a request, and returns who may share its response.
 ///
 /// # Errors
-/// Why the response is for one visitor.
+/// The reason why the response is for one visitor.
 fn audience(
     request: &mut Request,
     rules: &CacheRules,
@@ -348,7 +348,7 @@ fn audience(
     }
 }
 
-/// Why a request goes past the cache whose answer would be shared.
+/// Returns why a request goes past the cache whose answer would be shared.
 fn of_shared(why: Bypass) -> Reason {
     match why {
         Bypass::Accept => Reason::Accept,
@@ -364,7 +364,8 @@ fn of_shared(why: Bypass) -> Reason {
     }
 }
 
-/// Appends the key of a request whose answer may be shared, or says why it goes past the cache.
+/// Appends the key of a request whose answer may be shared; an error is the reason why it goes past
+/// the cache.
 fn put_shared_key(
     request: &mut Request,
     rules: &SharedRules,
@@ -384,7 +385,7 @@ fn put_shared_key(
     Ok(visitor)
 }
 
-/// The zone; none where variables came to `off` or nothing; the name of one that
+/// The zone; none if variables came to `off` or nothing; the name of one that
 /// is not there.
 fn zone<'a>(
     request: &mut Request,

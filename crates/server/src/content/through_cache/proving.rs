@@ -1,10 +1,10 @@
-//! A visitor of whom it was not seen yet that the shared answer is theirs: the visitor's own request is made and
-//! compared, or the visitor waits until others' answers were.
+//! A visitor for whom the shared answer is not proven yet: the visitor's own request is made and compared, or the
+//! visitor waits until other visitors' answers were.
 //!
 //! ```text
 //! begin ─ own ──────────────────────────────► the visitor's own request (leading)
 //!   ├ wait ─ something was seen ─► begin      at most for the lock timeout, then alone
-//!   └ shared ───────────────────────────────► look again, as everybody does
+//!   └ shared ───────────────────────────────► look again, like all for whom it is shared
 //! ```
 
 use std::hash::{BuildHasher, Hasher};
@@ -32,7 +32,7 @@ use crate::exchange::cache_facts::CacheFacts;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::{Method, Request};
 
-/// What the visitor gets next.
+/// Chooses the next step of a visitor whose page is not proven to be shareable.
 pub async fn prove(
     request: &mut Request,
     pass: &Arc<Pass>,
@@ -60,7 +60,7 @@ pub async fn prove(
     let deadline = Instant::now() + plan.rules.lock_timeout;
     let mut began_shared = false;
     loop {
-        // Whatever is seen from here on wakes this request.
+        // Any evidence from here on wakes this request.
         let mut change = pin!(seen.change(page.name));
         change.as_mut().enable();
         request.now = clock::now();
@@ -69,7 +69,7 @@ pub async fn prove(
             .evidence
             .begin(page.name, &page.left_out, (visitor, has_copy), request.now);
         let begins_shared = match part {
-            // The visitor has asked for pages of which it is not known what they do to a session.
+            // The visitor has asked for pages whose effect on a session is not known.
             Part::Shared if !guests::is_settled(request) => return Step::Direct,
             Part::Shared => {
                 let step = share(request, pass, plan);
@@ -107,8 +107,8 @@ pub async fn prove(
     }
 }
 
-/// Can the answer be compared with the shared one? A part of a page cannot, nor what depends on what the
-/// client has.
+/// Can the answer be compared with the shared one? A part of a page cannot, nor an answer that depends on the
+/// client's copy.
 fn is_comparable(request: &Request) -> bool {
     let head = request.received.head();
     request.route.method == Method::Get
@@ -120,7 +120,7 @@ fn is_comparable(request: &Request) -> bool {
         })
 }
 
-/// What may be shown to a visitor whose own request fails.
+/// Returns the stored response that may be shown to a visitor whose own request fails.
 pub fn stand_in(request: &Request, plan: &Plan<'_>) -> StandIn {
     let now = Millis(request.now);
     match find(request, plan) {
@@ -134,7 +134,7 @@ fn own(plan: &mut Plan<'_>, run: OwnRun) -> Step {
     Step::Own
 }
 
-/// Goes on as everybody does with whom the page is shared.
+/// Goes on like every visitor with whom the page is shared.
 fn share(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
     plan.past = None;
     look_again(request, pass, plan)
@@ -192,13 +192,13 @@ fn visitor_of(request: &Request) -> u64 {
     hasher.finish()
 }
 
-/// Begins the shared request in the background; those who wait look at what is stored when it ends.
+/// Begins the shared request in the background; waiting requests look into the store when it ends.
 fn begin_shared(request: &mut Request, pass: &Arc<Pass>, plan: &Plan<'_>, page: &SharedPage) {
     let Some(leader) = tried::lead(request, plan) else {
         let seen = &request.configuration.live.alive_zones.seen_pages;
         match plan.zone.refused(&plan.key.as_ref(), Millis(request.now)) {
             Some(_) => seen.evidence.shared_ended(page.name, None, request.now),
-            // Another request has begun it, and tells how it ends.
+            // Another request has begun it, and reports how it ends.
             None => seen.evidence.shared_failed(page.name, request.now),
         }
         seen.announce(page.name);

@@ -1,5 +1,5 @@
-//! Removing from a zone what a write has made out of date, once `purge_keys` has said what. (Purges
-//! by order are in `content/purging`.)
+//! Removes from a zone the pages that a write has made out of date, as `purge_keys` finds them.
+//! (Purges by order are in `content/purging`.)
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The keys to remove from a zone: what a request to purge names, and what a write makes out of
-//! date (RFC 9111 §4.4). `purge` removes it.
+//! The keys to remove from a zone: those that a request to purge names, and those that a write
+//! makes out of date (RFC 9111 §4.4). `purge` removes them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use crate::exchange::request::Request;
 use crate::exchange::variable;
 use purge_order::Target;
 
-/// What a request to purge is about, as the rules have it.
+/// Returns the targets of a request to purge, following the rules of its zone.
 pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
     match &rules.shared {
         _ if rules.purges_everything => vec![Target::everything()],
-        // Whatever the visitor's class, cookies and scheme: an application knows one scheme, and
-        // the proxy in front of it may speak another.
+        // The visitor's class, cookies and scheme do not count: an application knows one scheme,
+        // and the proxy in front of it may speak another.
         Some(_) => vec![Target::address(address_of(&request.received, rules))],
         None => {
             let mut keys = vec![key_of_get(request, rules), key_of(request, rules, "HEAD")];
@@ -28,7 +28,7 @@ pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
     }
 }
 
-/// Under which address what the request gets is stored.
+/// Returns the address under which the response to the request is stored.
 pub fn address_of(received: &ReceivedRequest, rules: &CacheRules) -> Vec<u8> {
     address::of_request(received.host(), received.target(), rules)
 }
@@ -41,7 +41,7 @@ fn key_of_get(request: &mut Request, rules: &CacheRules) -> Vec<u8> {
 /// The key that the same request has with another method.
 fn key_of(request: &mut Request, rules: &CacheRules, method: &'static str) -> Vec<u8> {
     let method = request.route.method_override.replace(method);
-    // What maps gave for the method that came is not what they give for this one.
+    // Maps may depend on the method: their values have to be evaluated again.
     let maps = std::mem::take(&mut request.extras.values.maps);
     let key = variable::evaluate(request, &rules.key);
     request.extras.values.maps = maps;
@@ -49,7 +49,7 @@ fn key_of(request: &mut Request, rules: &CacheRules, method: &'static str) -> Ve
     key
 }
 
-/// What a write removes once it has succeeded.
+/// The zone and page that a write invalidates once it has succeeded.
 pub struct Invalidation<'a> {
     pub zone: &'a Arc<Zone>,
     pub what: InvalidatedPage,
@@ -57,12 +57,12 @@ pub struct Invalidation<'a> {
 
 /// The page that a write removes.
 pub enum InvalidatedPage {
-    /// What is stored under this key.
+    /// The page that is stored under this key.
     Key(Vec<u8>),
-    /// What is stored for this address by whatever keys.
+    /// The pages that are stored for this address, under all keys.
     Shared {
         address: Vec<u8>,
-        /// How often anybody's write may remove it.
+        /// How often writes of any client may remove it.
         pause: Duration,
         /// Answers that there is no such page go as well: the write may have made one.
         drops_not_found: bool,
@@ -72,9 +72,9 @@ pub enum InvalidatedPage {
 /// Writes remove a page no more often than this, even if it is fresh for longer.
 const LONGEST_INVALIDATION_PAUSE: Duration = Duration::from_secs(10);
 
-/// What a write removes: what GET has stored for its target. Where anybody may write and
-/// pages are shared (`cache_shared`), once in a page's lifetime: a flood of writes would
-/// otherwise keep the page out of the cache.
+/// Returns the page that a write invalidates: the response that GET has stored for its target. If
+/// any client may write and pages are shared (`cache_shared`), a page is removed at most once in
+/// its lifetime: a flood of writes would otherwise keep it out of the cache.
 pub fn invalidation<'a>(
     request: &mut Request,
     rules: &CacheRules,

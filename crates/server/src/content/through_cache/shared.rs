@@ -1,11 +1,11 @@
 //! Fetches whose answers may be shared: the request that the application is sent in the
 //! place of a visitor's.
 //!
-//! With `cache_shared` it is written anew ([`shared_request`] says how and why); everything
-//! that the configuration makes of a request (params, fields, the URL of a `proxy_pass`)
-//! is then evaluated over the request made here, so that nothing of the visitor's own can
-//! get in between. What this file takes over from the visitor's request is listed in
-//! [`request_for`], and all of it is in the key that [`put_key`] makes.
+//! With `cache_shared` it is written anew (how and why: [`shared_request`]); everything that the
+//! configuration makes of a request (params, fields, the URL of a `proxy_pass`) is then evaluated over the
+//! request made here, so that nothing of the visitor's own can get in between. The parts of the visitor's
+//! request that this file takes over are listed in [`request_for`], and all of them are in the key that
+//! [`put_key`] makes.
 //!
 //! Without `cache_shared` fields go as nginx sends them, less the arguments and cookies that
 //! do not count ([`without_what_does_not_count`]).
@@ -50,10 +50,10 @@ fn received(request: &Request) -> shared_request::ReceivedRequest<'_> {
     }
 }
 
-/// Appends the key of a request, less what `*_cache_key` adds.
+/// Appends the key of a request, without the additions of `*_cache_key`.
 ///
 /// # Errors
-/// Why it goes past the cache.
+/// The reason why it goes past the cache.
 #[inline]
 pub fn put_key(
     request: &Request,
@@ -65,7 +65,7 @@ pub fn put_key(
     Ok(visitor)
 }
 
-/// Appends to such a key what the page was seen to depend on.
+/// Appends to such a key the parts that the page was seen to depend on.
 ///
 /// # Errors
 /// It is too long for a key.
@@ -78,12 +78,12 @@ pub fn put_keyed(
     shared_request::put_keyed(&received(request), &rules.request, keyed, key)
 }
 
-/// What is left out of a request where responses have named these fields in `Vary`.
+/// Returns the fields left out of a request when responses have named these fields in `Vary`.
 pub fn without_varied(request: &Request, names: &[String], left_out: LeftOut) -> LeftOut {
     shared_request::without_varied(&received(request), names, left_out)
 }
 
-/// The same as [`put_key`] for a request with cookies that are in no key ([`shared_request::put_visitors_key`]).
+/// Like [`put_key`], for a request with cookies that are in no key ([`shared_request::put_visitors_key`]).
 pub fn put_visitors_key(
     request: &Request,
     rules: &SharedRules,
@@ -94,8 +94,8 @@ pub fn put_visitors_key(
     Ok(class)
 }
 
-/// Appends to such a key who the visitor is: all cookies that the application is sent, and the
-/// client's address. Gives the hash of it, which is what is appended.
+/// Appends the visitor's identity to such a key: all cookies that the application is sent, and the client's
+/// address. Returns its hash, which is appended.
 pub fn put_visitor(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) -> [u8; 32] {
     let mut identity = Vec::with_capacity(512);
     shared_request::put_all_cookies(&received(request), &rules.request, &mut identity);
@@ -111,12 +111,11 @@ pub fn put_visitor(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) ->
 
 /// Stands before a visitor among numbered values: no value of a variable has this number.
 const VISITOR: usize = u32::MAX as usize - 1;
-/// Stands before what `.htaccess` files set for scripts.
+/// Stands before variables that `.htaccess` files set for scripts.
 const SCRIPT_VARIABLE: usize = u32::MAX as usize - 2;
 
-/// Appends what the way through the configuration has left, which may have been chosen by
-/// anything of the request: the location, where the URL alone does not lead to it, and the
-/// values of `set` and of captures.
+/// Appends the traces of the way through the configuration, which may have been chosen by anything of the
+/// request: the location, where the URL alone does not lead to it, and the values of `set` and of captures.
 #[inline]
 fn put_way(request: &Request, key: &mut Vec<u8>) {
     let location = &request.compiled_location().name_in_key;
@@ -198,7 +197,7 @@ pub fn request_for(
     made.route.method = Method::Get;
     made.route.method_override = None;
     made.extras.remote_user = None;
-    // What another upstream has said before (X-Accel-Redirect) is in no key.
+    // An earlier X-Accel-Redirect of another upstream is in no key.
     made.trace = None;
     Some(made)
 }
@@ -211,15 +210,14 @@ pub fn copy_of(request: &Request) -> Box<Request> {
     copy
 }
 
-/// A request of the server's own with another head. What is taken over: host, server,
-/// location and path (all made from host and target), the values of variables, the slice that is
-/// wanted.
+/// Creates a request of the server's own with another head, and with the visitor's host, server, location and
+/// path (all made from host and target), the values of variables, the slice that is wanted.
 fn made_for_cache(
     request: &Request,
     connection: Arc<ConnectionFacts>,
     head: Vec<u8>,
 ) -> Option<Box<Request>> {
-    // What was read once is read again; if not, nothing is sent.
+    // This head is parsed a second time; if that fails, nothing is sent.
     let head = parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?;
     let mut made = request.internal_with(connection, head);
     made.trace = request.trace.clone();
@@ -243,13 +241,14 @@ fn resume_way(request: &Request, made: &mut Request) {
     }
 }
 
-/// The connection as one from `address`, which no client has. Over a unix socket there is no address.
+/// Returns the connection facts of a client at `address`, which no client has. Over a unix socket there is no address.
 pub fn without_visitor(received: &ReceivedRequest, address: Ipv4Addr) -> Arc<ConnectionFacts> {
     let neutral = SocketAddr::new(IpAddr::V4(address), 0);
     without_connection(received, received.client().map(|_| neutral))
 }
 
-/// A connection of which the application may learn the port it came in by, which is in the key, and this client.
+/// Returns the connection facts that the application may see: the port of the listener, which is in the key, and this
+/// client.
 fn without_connection(
     received: &ReceivedRequest,
     client: Option<SocketAddr>,
@@ -281,7 +280,7 @@ pub fn without_what_does_not_count(request: &Request, rules: &CacheRules) -> Opt
     head.push(b' ');
     let removed = &rules.ignored_arguments;
     shared_request::arguments::put_target(request.received.target(), removed, &mut head);
-    // Written as HTTP/1 has it, whatever the request came by.
+    // Written in the form of HTTP/1, whatever version the request came by.
     let version = request.received.head().version().min(Version::Http11);
     head.extend_from_slice(b" ");
     head.extend_from_slice(version.as_str().as_bytes());

@@ -1,9 +1,9 @@
-//! What the pages of a site vary on, where the server writes the request itself (`cache_shared`): learned from
-//! pages, so that the first visitor of a new address is served in their own language, too.
+//! The fields that the pages of a site vary on, where the server writes the request itself (`cache_shared`):
+//! learned from pages, so that the first visitor of a new address is served in their own language, too.
 //!
 //! A visitor chooses addresses, and so which responses there are. Pages alone teach, and only those that are
-//! stored: no error, no redirect, no picture, no data of an interface. What was learned is sent and tells variants
-//! apart; a page that depends on none of it has more copies then, and none is shown to the wrong visitor.
+//! stored: no error, no redirect, no picture, no data of an interface. Learned fields are sent and tell variants
+//! apart; a page that depends on none of them then has more copies, and none is shown to the wrong visitor.
 
 use http_cache::{CacheKey, Zone, is_html};
 use shared_request::varied::may_be_sent;
@@ -19,7 +19,7 @@ pub fn site_key(request: &Request) -> CacheKey {
     CacheKey::new([&server[..], request.received.host()].concat())
 }
 
-/// What pages of the request's site are known to vary on.
+/// Returns the fields that pages of the request's site are known to vary on.
 pub fn known(zone: &Zone, request: &Request) -> Option<Arc<http_cache::VarySpec>> {
     zone.site_varies_on(&site_key(request).as_ref())
 }

@@ -1,10 +1,10 @@
-//! What a failed fetch is called where a stale response may stand in for it.
+//! Names a failed fetch for the rules by which a stale response may stand in for it.
 
 use http_cache::StaleReason;
 
 use upstream_fetch::FetchError;
 
-/// Why a stale response is wanted after a fetch that failed like this.
+/// Returns why a stale response is wanted after a fetch that failed like this.
 pub fn stale_reason(error: FetchError) -> StaleReason {
     match error {
         FetchError::Timeout => StaleReason::Timeout,

@@ -1,8 +1,8 @@
-//! Whether a visitor may be shown the answer to the shared request, by what was seen of the page.
+//! Whether a visitor may be shown the answer to the shared request, by the evidence about the page.
 //!
-//! Each thread remembers what it found for the latest visitors, so that a hit costs a hash of its key and
-//! of what the visitor's request leaves out. What is remembered holds until something is no longer shared
-//! anywhere (`Evidence::epoch`).
+//! Each thread remembers its results for the latest visitors, so that a hit costs a hash of its key and of the
+//! parts that the shared request leaves out. A remembered result holds until any page is no longer shared
+//! (`Evidence::epoch`).
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hasher};
@@ -19,7 +19,7 @@ use super::site_variance;
 use crate::exchange::request::Request;
 
 /// The standing of the visitor of `request`, whose key is `key`; the key gets longer where the page depends
-/// on something that a key can hold. The page is `None` where nothing more has to be known of it.
+/// on something that a key can hold. The page is `None` if nothing more has to be known of it.
 #[inline]
 pub fn of(
     request: &Request,
@@ -28,7 +28,7 @@ pub fn of(
     left_out: LeftOut,
 ) -> (Standing, Option<SharedPage>) {
     if request.is_dry() {
-        // It is told what is known.
+        // `explain` shows all that is known.
         return look_closely(request, rules, (zone, key), left_out);
     }
     if left_out.is_nothing() {
@@ -90,7 +90,7 @@ fn look_closely(
     (standing, Some(page))
 }
 
-/// What responses for the key, or else other pages of the site, have named in `Vary`.
+/// Returns the fields that responses for the key, or else other pages of the site, have named in `Vary`.
 fn varies_on(request: &Request, zone: &Zone, key: &[u8]) -> Option<Arc<VarySpec>> {
     let spec = zone.vary_spec(&KeyRef::new(key));
     spec.or_else(|| site_variance::known(zone, request))
@@ -111,13 +111,14 @@ pub fn name_of(request: &Request, zone: &Zone, key: &[u8]) -> PageName {
 const REMEMBERED: usize = 1024;
 
 thread_local! {
-    /// By mark: the mark, and the epoch in which it was found that the visitor shares the page.
+    /// The latest visitors, by mark: the mark, and the epoch in which it was found that the visitor shares the
+    /// page.
     static KNOWN: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Stands for a visitor of a page.
 fn mark_of(zone: &Arc<Zone>, key: &[u8], left_out: &LeftOut) -> u64 {
-    // Another one in each process: a visitor who could compute it would choose the mark of somebody else.
+    // Another one in each process: a visitor who could compute it would choose the mark of another visitor.
     static SECRET: LazyLock<foldhash::fast::RandomState> = LazyLock::new(Default::default);
     let mut hasher = SECRET.build_hasher();
     hasher.write(key);

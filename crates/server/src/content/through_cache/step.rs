@@ -1,4 +1,4 @@
-//! What a request that the cache had no fresh answer for does next. Functions that decide give
+//! The next step of a request that the cache had no fresh response for. Functions that decide return
 //! a step; `miss::serve` takes one after the other.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub enum Step {
     Answer(StageEnd),
     /// Fetch for this client alone.
     Direct,
-    /// Fetch, and store what may be stored.
+    /// Fetch, and store the response if it may be stored.
     Lead(Leader, StandIn),
     /// Fetch with the visitor's own request, and compare the answer.
     Own,
@@ -26,7 +26,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Fetch without waiting for others; what may be shared is stored.
+    /// Returns a fetch without waiting for others; a shareable response is stored.
     pub fn alone(request: &Request, plan: &Plan<'_>) -> Step {
         Step::Lead(Step::own_leader(request, plan, None), StandIn::NONE)
     }
@@ -65,7 +65,7 @@ impl Step {
         }
     }
 
-    /// Fetch what is known not to be shared.
+    /// Returns a fetch of a response that is known not to be shared.
     pub fn unshared(request: &Request, plan: &Plan<'_>) -> Step {
         Step::without_others(request, plan, &unshared(&plan.audience))
     }

@@ -21,7 +21,7 @@ use crate::exchange::variable;
 use crate::exchange::view::View;
 use upstream_fetch::FetchedResponse;
 
-/// What the request says of storing.
+/// Returns the facts of the request that decide whether its response is stored.
 pub fn request_facts<'a>(
     store: &'a StorePlan,
     fields: &'a Fields<'a>,
@@ -35,8 +35,8 @@ pub fn request_facts<'a>(
     }
 }
 
-/// The length of a body: for a slice what its range says, whether or not there
-/// is a Content-Length.
+/// Returns the length of a body: for a slice the length of its range, whether or not there is a
+/// Content-Length.
 pub fn slice_length(store: &StorePlan, fetched: &FetchedResponse) -> Result<Option<u64>, Reason> {
     let declared = fetched.content_length;
     let Some(slice) = store.form.slice.filter(|_| fetched.status == 206) else {
@@ -114,7 +114,7 @@ pub fn decide(
     judged
 }
 
-/// Notes what a page that a guest was shown says of caching.
+/// Records the caching fields of a page that was shown to a guest.
 fn note_policy(store: &StorePlan, fetched: &FetchedResponse, now: Millis) {
     if let Some((policies, site)) = site_policies(store, fetched)
         && media_type(&fetched.fields).is_some_and(http_cache::is_html)
@@ -124,7 +124,7 @@ fn note_policy(store: &StorePlan, fetched: &FetchedResponse, now: Millis) {
     }
 }
 
-/// Does a page say of caching what all pages of the site say? What a feed says is judged by the pages.
+/// Does a page have the same caching fields as all pages of the site? A feed is judged by the pages.
 fn says_what_all_pages_say(store: &StorePlan, fetched: &FetchedResponse, now: Millis) -> bool {
     let is_document = |value| http_cache::is_html(value) || is_xml(value);
     let site = site_policies(store, fetched);
@@ -134,7 +134,7 @@ fn says_what_all_pages_say(store: &StorePlan, fetched: &FetchedResponse, now: Mi
     })
 }
 
-/// Where it counts what all pages of the site say (`cache_guest_sessions uniform`), with the site's name.
+/// Returns the site policies and the site's name, if `cache_guest_sessions uniform` is set.
 fn site_policies<'s>(
     store: &'s StorePlan,
     fetched: &FetchedResponse,

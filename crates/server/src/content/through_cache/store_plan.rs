@@ -1,5 +1,5 @@
-//! What a fetch for the cache asks the upstream, and what one needs to know when its response is
-//! there. Both are put together while the visitor's request is at hand.
+//! Plans a fetch for the cache: the request for the upstream, and the facts needed when its response arrives. Both
+//! are put together while the visitor's request is at hand.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ use upstream_fetch::FetchSpec;
 /// pages do not queue behind each other.
 const REMEMBER_NOT_SHAREABLE: Duration = Duration::from_secs(5);
 
-/// What the storing side of a fetch needs to know; outlives the client.
+/// The facts that the storing side of a fetch needs; outlives the client.
 pub struct StorePlan {
     pub zone: Arc<Zone>,
     pub rules: Arc<CacheRules>,
@@ -50,44 +50,44 @@ pub struct StorePlan {
     pub policy: Policy,
     pub sent: SentRequest,
     pub privacy: ResponsePrivacy,
-    /// With `cache_litespeed`.
+    /// The facts of the request for LiteSpeed's fields, with `cache_litespeed`.
     pub expected: RequestMemory,
     pub uses: u32,
     pub pass: Arc<Pass>,
     pub is_validating: bool,
-    /// Of a request that went past the cache.
+    /// Why the request went past the cache, if it did.
     pub past: Option<PastCache>,
     pub form: StoredForm,
-    /// What the response may purge, where the upstream is trusted with it.
+    /// The purge by response fields, if the upstream is trusted with it.
     pub purges: Option<ByResponse>,
-    /// For conditions that are read once the response is there.
+    /// The request, for conditions that are read once the response is there.
     pub request: Option<Box<Request>>,
     pub links: FetchLinks,
 }
 
-/// In which form a body is stored.
+/// The form in which a body is stored.
 pub struct StoredForm {
     /// The slice that a 206 must be to be stored.
     pub slice: Option<WantedSlice>,
-    /// Where the configuration has a `charset_map`.
+    /// The conversions of the configuration's `charset_map`, if there is one.
     pub charsets: Option<Arc<Conversions>>,
 }
 
-/// Who else is told of a fetch.
+/// Other parts of the server that are informed of a fetch.
 pub struct FetchLinks {
     /// Other nodes (`cache_nodes_pages`).
     pub sharing: Option<Box<PageSharing>>,
     /// Sent when the fetch is over.
     pub trace: Option<Box<FetchTrace>>,
-    /// With `cache_shared`: what is known of the page.
+    /// With `cache_shared`: the evidence about the page.
     pub evidence: Option<EvidenceLink>,
-    /// With `cache_guest_sessions`.
+    /// The pages that guests share, with `cache_guest_sessions`.
     pub guests: Option<Arc<SeenPages>>,
-    /// Of a page that is not stored: PHP's report of it is heard until the fetch is over.
+    /// For a page that is not stored: PHP's report of it is received until the fetch is over.
     pub visit: Option<learning::Fetch>,
 }
 
-/// What the upstream was asked.
+/// The request that was sent to the upstream.
 pub struct SentRequest {
     pub method: &'static [u8],
     /// The head that the upstream is sent, or that was received where fields go as they are.
@@ -101,21 +101,21 @@ pub struct SentRequest {
     pub site: Option<CacheKey>,
     /// Scheme, host and port of the request, where responses may have tags.
     pub origin: Vec<u8>,
-    /// Where what the page is made of is learned.
+    /// The fetch whose page inputs are learned.
     pub learned: Option<Box<LearnedFetch>>,
 }
 
 /// Whether the response may be for one visitor alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponsePrivacy {
-    /// As its fields say.
+    /// The response's fields decide.
     AsSaid,
-    /// Likewise: `private` and `no-store` count although `Cache-Control` is ignored.
+    /// The response's fields decide, and `private` and `no-store` count although `Cache-Control` is ignored.
     AsSaidAlthoughIgnored,
     /// It is shown within the visitor's session only.
     OfSession,
-    /// That it begins a session says nothing (`cache_guest_sessions`). `is_uniform`: nor does what it says of caching,
-    /// which all pages of the site say alike.
+    /// A response that begins a session is shared all the same (`cache_guest_sessions`). `is_uniform`: its caching
+    /// fields, which all pages of the site have alike, do not count either.
     OfGuests { is_uniform: bool },
 }
 
@@ -130,7 +130,7 @@ impl StorePlan {
         use_stale(&self.rules)
     }
 
-    /// Where the response is stored, or would be.
+    /// Returns the zone, key and request head under which the response is stored, or would be.
     pub fn place(&self) -> StoredPlace<'_> {
         StoredPlace {
             zone: &self.zone,
@@ -146,16 +146,16 @@ impl StorePlan {
         }
     }
 
-    /// Was the application sent a preference that one visitor has and others have not? An
-    /// application that refuses the Origin of one says nothing of the others.
+    /// Was the application sent a preference that one visitor has and others have not? Its refusal of one visitor's
+    /// Origin does not apply to others.
     pub fn has_sent_preferences(&self) -> bool {
         let mut names = self.sent.preferences.iter().flatten();
         names.any(|name| self.sent.head.field(name).is_some())
     }
 
-    /// Adds the preferences that the application was sent to what the response varies on.
-    /// One response has named them; this one may say nothing of it (a redirect that the
-    /// language chose), and was shaped by them all the same.
+    /// Adds the preferences that the application was sent to the fields that the response varies on. One response has
+    /// named them; this one may say nothing of it (a redirect that the language chose), and was shaped by them all
+    /// the same.
     pub fn name_what_was_sent(&self, fields: &mut Cow<'_, [(Bytes, Bytes)]>) {
         let preferences = self.sent.preferences.as_ref();
         let Some(names) = preferences.filter(|names| !names.is_empty()) else {
@@ -165,7 +165,7 @@ impl StorePlan {
         fields.to_mut().push((Bytes::from_static(b"vary"), names));
     }
 
-    /// Whose the tags are: the origin of the request, and the visitor whom the response is for alone.
+    /// Returns the scope of the tags: the origin of the request, and the visitor if the response is for one alone.
     pub fn tag_scope(&self) -> (&[u8], &[VisitorId]) {
         let ids = self
             .expected
@@ -189,15 +189,15 @@ impl StorePlan {
         stands_in
     }
 
-    /// Did the request go past the cache, so that its response says nothing about others?
+    /// Did the request go past the cache, so that its response is no evidence about others?
     pub fn is_bypass(&self) -> bool {
         self.past == Some(PastCache::OwnRequest)
     }
 
-    /// Does a response that may not be stored say that the stale copy is no longer what this page
-    /// is? A page that is gone, moved or private now must not be shown for as long as requests for
-    /// it come. Server errors say nothing of the page, nor does what concerns one request. A cookie is
-    /// often set for first visits only, but not in answer to the shared request, which is no visitor's.
+    /// Does a response that may not be stored show that the stale copy is out of date? A page that is gone, moved or
+    /// private now must not be shown for as long as requests for it come. Server errors are no evidence about the
+    /// page, nor are reasons that concern one request. A cookie is often set for first visits only, but not in
+    /// answer to the shared request, which is no visitor's.
     pub fn outdates(&self, status: u16, why: Reason) -> bool {
         let is_of_page = match self.sent.is_shared {
             true => !why.is_of_one_request(),
@@ -206,11 +206,10 @@ impl StorePlan {
         status < 500 && !self.is_bypass() && is_of_page
     }
 
-    /// How long a refusal counts for everybody's requests of the same key: not
-    /// at all where the reason is this very request. Otherwise one visitor who
-    /// is logged in would keep all others from a new copy.
+    /// Returns how long a refusal counts for all requests of the same key: not at all where the reason is this very
+    /// request. Otherwise one visitor who is logged in would keep all others from a new copy.
     pub fn remembered_for(&self, why: Reason) -> Duration {
-        // Where cookies count, notes say it for each group of visitors.
+        // With cookies in the key, notes record it for each group of visitors.
         let is_noted = self.expected.cookies.is_some();
         let is_own = self.is_bypass() || self.has_sent_preferences() || why.is_of_one_request();
         // A database of addresses is remembered for longer already.
@@ -221,7 +220,7 @@ impl StorePlan {
     }
 }
 
-/// Puts together what a fetch for the cache asks, and what to do with its response.
+/// Prepares the request of a fetch for the cache, and the plan for its response.
 pub fn prepare(
     request: &mut Request,
     pass: &Arc<Pass>,
@@ -232,7 +231,7 @@ pub fn prepare(
     let is_shared = plan.audience.class().is_some() && *role == FetchRole::Shared;
     let validating = leader
         .stale()
-        // What the protocol says is not stored, so a 304 would say nothing of it.
+        // LiteSpeed's response fields are not stored, so they would be missing after a 304.
         .filter(|_| !plan.rules.speaks_litespeed())
         .filter(|stored| matches!(stored.head.status, 200 | 206))
         .filter(|stored| match plan.rules.revalidation {
@@ -303,7 +302,7 @@ pub fn prepare(
         let key = FetchKey::new(plan.zone, plan.key.as_ref().bytes());
         fetch.begun(request, Some(key))
     });
-    // What is asked once the response is there.
+    // Some conditions are evaluated only when the response is there.
     let asks_later = !plan.rules.no_cache.is_empty()
         || pass.exchange.limit_rate.as_constant().is_none() && !pass.exchange.limit_rate.is_empty();
     let slice = WantedSlice::by(request);
@@ -317,7 +316,7 @@ pub fn prepare(
             && has_cookie_outside_key(request, plan.rules)
     };
     let privacy = match plan.audience.group() {
-        // A session's copies are told apart by its cookies.
+        // The copies for a session have its cookies in their key.
         Some(_) => ResponsePrivacy::OfSession,
         None if minds_private() => ResponsePrivacy::AsSaidAlthoughIgnored,
         None if guests::may_share(request, plan) => ResponsePrivacy::OfGuests { is_uniform: false },
@@ -384,18 +383,18 @@ fn shares_with_guests(plan: &Plan<'_>) -> bool {
     rules.is_some_and(|rules| rules.guest_sessions.are_shared())
 }
 
-/// How long other nodes wait for a fetch, as a multiple of what the page took the last time, with bounds; and where
-/// that is not known.
+/// How long other nodes wait for a fetch, as a multiple of the page's last duration, with bounds; and if that is not
+/// known.
 const LOCK_FACTOR: u32 = 3;
 const LOCK_BOUNDS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 const LOCK_OF_NEW_PAGE: Duration = Duration::from_secs(5);
 
-/// Whether the page may come from another node, or go to others: what any visitor may be shown, and is looked up.
+/// Begins to share the page with other nodes, if any visitor may be shown it, and it is looked up.
 fn sharing(request: &Request, plan: &Plan<'_>, leader: &Leader) -> Option<PageSharing> {
     let rules = plan.rules;
     let is_kept = rules.learn.as_ref().is_some_and(|learn| learn.keeps);
     let is_shared = rules.shares_pages
-        // What is known of a page does not go with it.
+        // A page with learned inputs is not sent without them.
         && !is_kept
         && plan.past_cache().is_none()
         && plan.audience.group().is_none()
@@ -425,7 +424,7 @@ fn sharing(request: &Request, plan: &Plan<'_>, leader: &Leader) -> Option<PageSh
     PageSharing::begin(nodes, wanted)
 }
 
-/// What the request says that matters for the response's fields for LiteSpeed's cache.
+/// Returns the facts of the request that matter for LiteSpeed's response fields.
 fn expected(plan: &Plan<'_>, leader: &Leader, vary_value: Option<&'static str>) -> RequestMemory {
     let Some(with) = plan.audience.cookies() else {
         return RequestMemory {
@@ -452,7 +451,7 @@ fn varied_fields(plan: &Plan<'_>, leader: &Leader) -> Vec<String> {
         .collect()
 }
 
-/// What the shared request tells of its page.
+/// Creates the link that reports the shared request to the evidence of its page.
 fn evidence_link(request: &Request, plan: &Plan<'_>) -> Option<EvidenceLink> {
     let Audience::Class(_, None) = plan.audience else {
         return None;

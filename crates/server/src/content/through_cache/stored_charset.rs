@@ -17,7 +17,8 @@ pub fn named(fields: &[(Bytes, Bytes)], store: &StorePlan) -> Option<Bytes> {
     (is_name && !charset.eq_ignore_ascii_case(b"off")).then(|| charset.clone())
 }
 
-/// What brings the body into that charset: with a `charset_map` between it and the one of the media type.
+/// Returns the conversion of the body into that charset: with a `charset_map` between it and the one of the media
+/// type.
 pub fn conversion(fields: &[(Bytes, Bytes)], store: &StorePlan) -> Option<Transcoder> {
     let charsets = store.form.charsets.as_ref()?;
     let wanted = named(fields, store)?;

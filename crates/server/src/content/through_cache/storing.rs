@@ -1,7 +1,7 @@
-//! A fetch that the cache leads: it asks the upstream, and stores the response while others
-//! read. It runs in a task of its own. If all who wait leave while it stands in line for the
-//! upstream, it ends there; what was sent finishes, whether or not a client waits.
-//! What the client that began it gets of it is [`LeaderOutcome`].
+//! A fetch that the cache leads: it asks the upstream, and stores the response while others read. It
+//! runs in a task of its own. If all waiting requests leave while it stands in line for the upstream,
+//! it ends there; a request that was sent finishes, whether or not a client waits. The client that
+//! began it receives a [`LeaderOutcome`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ const WAIT_FOR_SLOWEST: Duration = Duration::from_secs(10);
 /// How often it is looked whether they still do, once that is over.
 const LOOK_AT_SLOWEST: Duration = Duration::from_millis(100);
 
-/// What became of a fetch, for the client whose request leads it.
+/// The result of a fetch, for the client whose request leads it.
 pub enum LeaderOutcome {
     Reading(Reader),
     /// Another node has fetched it.
@@ -65,8 +65,8 @@ pub enum LeaderOutcome {
     Failed(FetchError),
 }
 
-/// Tells the client that began the fetch what became of it, if one did and still waits. The
-/// response is stored all the same.
+/// Sends the outcome to the client that began the fetch, if one did and still waits. The response is
+/// stored all the same.
 struct Report(Option<oneshot::Sender<LeaderOutcome>>);
 
 impl Report {
@@ -77,7 +77,7 @@ impl Report {
     }
 }
 
-/// Who waits for a fetch that no client leads.
+/// Whether visitors wait for a fetch that no client leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
     /// A stale copy is shown meanwhile.
@@ -99,8 +99,8 @@ pub fn begin_in_background(
     begin(leader, spec, store, None)
 }
 
-/// Begins a task that fetches and stores. In a box, since a task's future of some kilobytes is
-/// copied nine times between spawning and the end: a twentieth of what a miss costs.
+/// Begins a task that fetches and stores. In a box, since a task's future of some kilobytes is copied
+/// nine times between spawning and the end: a twentieth of a miss.
 pub fn begin(
     leader: Leader,
     spec: FetchSpec,
@@ -110,8 +110,8 @@ pub fn begin(
     tokio::spawn(Box::pin(fetch_and_store(leader, spec, store, client)))
 }
 
-/// Fetches, decides what may be done with the response, and stores it while
-/// others read. Once the request is sent, this runs to its end, whether or not a client waits.
+/// Fetches, decides whether the response may be stored, and stores it while others read. Once the
+/// request is sent, this runs to its end, whether or not a client waits.
 async fn fetch_and_store(
     mut leader: Leader,
     mut spec: FetchSpec,
@@ -295,7 +295,7 @@ async fn from_another_node(store: &mut StorePlan) -> Option<Arc<StoredResponse>>
     stored
 }
 
-/// Gives the head to those who wait, and begins to store the response.
+/// Publishes the head to waiting requests, and begins to store the response.
 fn publish(
     leader: Leader,
     fetched: &mut FetchedResponse,
@@ -325,7 +325,7 @@ fn publish(
 fn refuse(leader: Leader, status: u16, store: &StorePlan, why: Reason, now: Millis) {
     let has_stale = leader.stale().is_some();
     let says_nothing = (has_stale || store.past == Some(PastCache::NoLease)) && status >= 500;
-    // What a visitor's own request was given is known of the page otherwise.
+    // The result of a visitor's own request is recorded elsewhere.
     let remembered = match says_nothing || store.is_bypass() {
         true => Duration::ZERO,
         false => store.remembered_for(why),
@@ -338,8 +338,8 @@ fn refuse(leader: Leader, status: u16, store: &StorePlan, why: Reason, now: Mill
     }
 }
 
-/// What of a response's fields is kept, `Connection` included: the cache leaves out what it names. A
-/// response without `Date` gets the time at which it came (RFC 9110 §6.6.1).
+/// Returns the fields of a response that are stored, including `Connection`: the cache leaves out the
+/// fields that it names. A response without `Date` gets the time at which it came (RFC 9110 §6.6.1).
 fn kept_fields(fields: Vec<(Bytes, Bytes)>, store: &StorePlan, now: Millis) -> Vec<(Bytes, Bytes)> {
     let is_called = |name: &Bytes, field: &str| same_name(name, field.as_bytes());
     let charset = stored_charset::named(&fields, store);
@@ -387,13 +387,13 @@ fn freshen(
         return report.send(LeaderOutcome::Failed(FetchError::InvalidHeader));
     };
     if fetched.body.has_excess_data() {
-        // Nothing that it says is kept, its fields as little as a body would be.
+        // Its fields are not stored, just as a body would not be.
         log_not_stored(spec, Reason::ExcessData);
         leader.not_shareable(Reason::ExcessData, Duration::ZERO, now);
         let outcome = LeaderOutcome::FreshenedForOne(stale, Reason::ExcessData, Vec::new());
         return report.send(outcome);
     }
-    // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
+    // Stored fields that the 304 does not repeat remain (RFC 9111 §4.3.4).
     let mut merged = Cow::Owned(stale.fields_after(&fetched.fields));
     store.name_what_was_sent(&mut merged);
     let facts = ResponseFacts {
@@ -431,7 +431,7 @@ fn freshen(
             }
         },
         Err(why) => {
-            // Still what the upstream stands by, though not for keeping.
+            // The upstream still confirms it, though not for keeping.
             leader.not_shareable(why, Duration::ZERO, now);
             if matches!(why, Reason::Private | Reason::NoStoreDirective) && !store.is_bypass() {
                 let target = PurgeTarget::Key(store.key.as_ref());
@@ -447,7 +447,7 @@ fn freshen(
 }
 
 /// Fields of a 304 that count for the client that asked, whatever is stored (RFC 9111 §4.3.4): its
-/// cookies, and what it may do with the response.
+/// cookies, and its rules for the response.
 fn is_of_one_client(name: &[u8]) -> bool {
     const FIELDS: [&str; 3] = ["set-cookie", "cache-control", "expires"];
     FIELDS.iter().any(|field| same_name(name, field.as_bytes()))
@@ -470,7 +470,7 @@ async fn next_bytes(
     Ok((!rest.is_empty()).then(|| Bytes::from_static(rest)))
 }
 
-/// Those who read a body while it arrives.
+/// The observers of a body while it arrives.
 type FillListeners = (ForBrowsers, Option<Box<LearnedFetch>>, Option<EvidenceLink>);
 
 /// Stores the body while it arrives.
@@ -589,8 +589,8 @@ fn log_too_many_tags(spec: &FetchSpec) {
     );
 }
 
-/// Notes why a response was not stored, for explanations. What is the answer to a request that went
-/// past the cache says nothing of others, and a count of uses is no property of the response.
+/// Notes why a response was not stored, for explanations. The answer to a request that went past the
+/// cache is no evidence about others, and a count of uses is no property of the response.
 fn note_refusal(store: &StorePlan, why: Reason, status: u16) {
     if store.is_bypass() || matches!(why, Reason::MinUses | Reason::Unproven) {
         return;

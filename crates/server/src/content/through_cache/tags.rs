@@ -1,4 +1,4 @@
-//! What a fetch is to know before its response names tags (`cache_tags`).
+//! Facts that a fetch needs before its response names tags (`cache_tags`).
 
 use crate::exchange::received_request::ReceivedRequest;
 use server_base::random;

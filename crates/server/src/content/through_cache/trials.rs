@@ -39,7 +39,7 @@ pub fn begin(seen: &Arc<SeenPages>, source: TrialSource, order: TrialOrder) {
     }));
 }
 
-/// A trial under way; its end is told when it is dropped.
+/// A trial under way; its result is reported when it is dropped.
 struct TrialRun {
     seen: Arc<SeenPages>,
     order: TrialOrder,
@@ -73,7 +73,7 @@ impl TrialRun {
     }
 
     fn end(&mut self, source: &mut TrialSource, verdict: TrialVerdict) {
-        // The visitor's answer and the shared one are the same by now: what is stored is older.
+        // The visitor's answer and the shared one are the same by now: the stored response is older.
         let is_old = verdict == TrialVerdict::Agree { each_time: false };
         if is_old || verdict == TrialVerdict::NotShareable {
             purge(source);

@@ -1,4 +1,5 @@
-//! The requests of a trial: a visitor's request is a source of shared requests that say some of what the visitor's does.
+//! The requests of a trial: a visitor's request is a source of shared requests that copy some parts of
+//! the visitor's.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -46,14 +47,14 @@ impl TrialSource {
         }
     }
 
-    /// The same for a trial of this page.
+    /// Sets the page that the trial is of.
     #[must_use]
     pub fn of_page(mut self, page: PageName) -> TrialSource {
         self.page = Some(page);
         self
     }
 
-    /// The same once more.
+    /// Returns a copy for a further request of the trial.
     pub fn duplicate(&self) -> TrialSource {
         TrialSource {
             page: self.page,
@@ -153,7 +154,7 @@ pub async fn fetch(
     })
 }
 
-/// Removes what is stored for the page: it is not what the page is.
+/// Removes the stored responses of the page, which are out of date.
 pub fn purge(source: &mut TrialSource) {
     let TrialSource { request, pass, .. } = source;
     let configuration = request.configuration.clone();
@@ -196,7 +197,7 @@ pub fn lead(request: &Request, plan: &Plan<'_>) -> Option<Leader> {
     }
 }
 
-/// What is stored for the page.
+/// Returns the stored body of the page.
 pub fn stored_body(source: &mut TrialSource) -> Option<Vec<u8>> {
     let TrialSource { request, pass, .. } = source;
     let configuration = request.configuration.clone();

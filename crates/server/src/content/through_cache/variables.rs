@@ -1,4 +1,4 @@
-//! What variables say of the cache's part in a request.
+//! Variables that describe the cache's part in a request.
 
 use site::Builtin as B;
 

@@ -1,18 +1,18 @@
-//! Pages that are made with a visitor's cookies, and stored for whom the application says by LiteSpeed's protocol
+//! Pages that are made with a visitor's cookies, and shared as the application demands by LiteSpeed's protocol
 //! (`content/litespeed`).
 //!
 //! ```text
-//! request ─ no cookie that counts ──────► as with cache_shared: one page for everybody
-//!    └ cookies ─ nothing is noted ──────► sent as it came, not stored; what the response says is noted
+//! request ─ no cookie that counts ──────► as with cache_shared: one page for all visitors
+//!    └ cookies ─ nothing is noted ──────► sent as it came, not stored; the response's policy is noted
 //!         ├ noted: public ──────────────► written anew with all cookies; shared by those for whom
 //!         │                               `_lscache_vary*` and the cookies of X-LiteSpeed-Vary are the same
 //!         └ noted: private ─────────────► written anew with all cookies; a copy for this visitor
 //! ```
 //!
-//! What is stored was made of the URL, the visitor's class and cookies, nothing else. A page without
-//! cookies is never shared with those who have some, nor the other way round. The key of a private copy
-//! holds all cookies and the client's address: to whom it is shown, the application would have sent
-//! the same. Purges find private copies by the visitor's long cookies ([`VisitorId`]).
+//! Such a page was made of the URL, the visitor's class and cookies, nothing else. A page without cookies is never
+//! shared with those who have some, nor the other way round. The key of a private copy holds all cookies and the
+//! client's address: to whom it is shown, the application would have sent the same. Purges find private copies by
+//! the visitor's long cookies ([`VisitorId`]).
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -34,12 +34,12 @@ use crate::exchange::variable;
 
 type Field = (Bytes, Bytes);
 
-/// How long it is remembered who may share a page. The next response says it again.
+/// How long the policy of a page's responses is remembered. The next response renews it.
 const NOTE_TIME: Duration = Duration::from_secs(24 * 3600);
 /// A visitor with more of them has no private copies: each is a label of each.
 const MOST_IDS: usize = 16;
 
-/// Makes the key of a request with cookies, or says why it goes past the cache.
+/// Makes the key of a request with cookies; an error is the reason why it goes past the cache.
 pub fn put_key(
     request: &mut Request,
     rules: &SharedRules,
@@ -88,7 +88,7 @@ pub fn put_key(
     Ok((class, Arc::new(with)))
 }
 
-/// Where it is noted who may share a page: for a URL and a group of visitors.
+/// Returns the key of the note on who may share a page: for a URL and a group of visitors.
 fn note_key(received: &ReceivedRequest, key: &[u8]) -> CacheKey {
     let mut note = key.to_vec();
     static OF_GROUPS: LazyLock<NameSet> = LazyLock::new(|| NameSet::new([VARY_COOKIES.as_bytes()]));
@@ -102,12 +102,12 @@ fn note_key(received: &ReceivedRequest, key: &[u8]) -> CacheKey {
     CacheKey::new(note)
 }
 
-/// Is a fresh copy kept that was made for the visitor's group? It says by itself who may share it: clients who
-/// invent groups can make the zone forget notes, but not what visitors use.
+/// Is a fresh copy stored that was made for the visitor's group? Its own fields name who may share it: clients who
+/// invent groups can make the zone forget notes, but not copies that visitors use.
 fn is_kept_for_group(request: &Request, key: &[u8], zone: &Zone) -> bool {
     let (key, fields) = (KeyRef::new(key), Fields::Shared(request.received.head()));
     match zone.find_again(&key, &fields, Millis(request.now)) {
-        // Without the field, it says nothing of groups.
+        // A copy without `Vary` is not specific to a group.
         FoundResponse::Fresh(kept) => kept.vary.is_some(),
         FoundResponse::NotFresh(_) => false,
     }
@@ -118,7 +118,7 @@ fn is_known(ids: &[VisitorId]) -> bool {
     (1..=MOST_IDS).contains(&ids.len())
 }
 
-/// Notes what a response says that was fetched for one client alone.
+/// Notes the sharing policy of a response that was fetched for one client alone.
 pub fn note_of_direct(extras: &mut Extras, fields: &[Field]) {
     let note = extras.given();
     let Some(note) = note.and_then(|extra| extra.sharing_note.take()) else {
@@ -135,7 +135,7 @@ fn put_note(zone: &Zone, key: &KeyRef<'_>, sharing: Option<Sharing>) {
     zone.note_sharing(key, sharing, until);
 }
 
-/// Notes what a response says that was fetched for the cache.
+/// Notes the sharing policy of a response that was fetched for the cache.
 pub fn note(zone: &Zone, expected: &RequestMemory, fields: &[Field]) {
     if let Some(with) = &expected.cookies {
         put_note(zone, &with.note.as_ref(), sharing_said(fields));

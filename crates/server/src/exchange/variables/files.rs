@@ -1,4 +1,4 @@
-//! Where the files of a location are, and how they are looked at: `root`, `alias` and `disable_symlinks`.
+//! The files of a location and the rules for opening them: `root`, `alias` and `disable_symlinks`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! What the client sent, and what has become of it on the way: method, target, host,
+//! Variables of the client's request and of its current state: method, target, host,
 //! body.
 
 use std::net::IpAddr;
@@ -77,7 +77,7 @@ fn put_path(request: &Request, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// The query string, for the cache without what does not count.
+/// The query string, for the cache without the arguments that do not count.
 fn put_args(request: &Request, out: &mut Vec<u8>) -> bool {
     if request.cache.view.counts_all_arguments() {
         out.extend_from_slice(&request.route.args);

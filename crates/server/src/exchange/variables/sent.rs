@@ -1,4 +1,4 @@
-//! What was sent to the client.
+//! Variables of the response that was sent to the client.
 
 use site::{Builtin as B, Coding};
 
@@ -45,7 +45,7 @@ pub const VARIABLES: Variables = &[
 ];
 
 fn put_status(delivery: &Delivery, out: &mut Vec<u8>) -> bool {
-    // As in nginx, whose own codes for kinds of a bad request clients never see.
+    // Like in nginx, whose own codes for kinds of a bad request clients never see.
     let status = match delivery.status {
         494..=497 => 400,
         status => status,

@@ -1,4 +1,4 @@
-//! `$ssl_*`: what the TLS handshake of a connection came to. Without TLS, none has a value.
+//! `$ssl_*`: the result of a connection's TLS handshake. Without TLS, none has a value.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -121,7 +121,7 @@ fn of_tls(
     tls.is_some_and(|tls| put(tls, out))
 }
 
-/// Of the certificate that the client has shown.
+/// Reads a value from the client's certificate.
 fn of_client(
     received: &ReceivedRequest,
     out: &mut Vec<u8>,
@@ -164,7 +164,7 @@ fn put_curve(tls: &TlsFacts, out: &mut Vec<u8>) -> bool {
     put(found.map(|group| group.openssl_name().as_bytes()), out)
 }
 
-/// Names; numbers for what has no name.
+/// Writes names; numbers for members without a name.
 fn put_list(
     numbers: &[u16],
     name: impl Fn(u16) -> Option<&'static str>,
@@ -215,7 +215,8 @@ fn put_pem(tls: &TlsFacts, out: &mut Vec<u8>) -> bool {
     put(pem(tls).as_deref().map(str::as_bytes), out)
 }
 
-/// As it once was put into a field of several lines: each but the first after a tab.
+/// The certificate in the old form for a field of several lines: each but the first after a
+/// tab.
 fn put_indented(tls: &TlsFacts, out: &mut Vec<u8>) -> bool {
     let indented = pem(tls).map(|pem| pem.trim_end().replace('\n', "\n\t"));
     put(indented.as_deref().map(str::as_bytes), out)
@@ -266,7 +267,7 @@ mod tests {
         }
     }
 
-    /// What is put, if there is a value.
+    /// Returns the value that `put` appends, if there is one.
     fn value(tls: &TlsFacts, put: fn(&TlsFacts, &mut Vec<u8>) -> bool) -> Option<String> {
         let mut out = Vec::new();
         let has_value = put(tls, &mut out);

@@ -1,7 +1,7 @@
-//! Lines of one thread on their way to the logs. Without `buffer=` they stay
-//! until the thread has nothing else to do, with it until the buffer is full,
-//! `flush=` has passed or the log is reopened. What was begun for a file goes to
-//! that file, also when a rotation gave its name to another one meanwhile.
+//! Lines of one thread on their way to the logs. Without `buffer=` they stay until the
+//! thread has nothing else to do, with it until the buffer is full, `flush=` has passed
+//! or the log is reopened. Lines begun for a file go to that file, even if a rotation
+//! gave its name to another one meanwhile.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -21,9 +21,11 @@ const GATHER_BYTES: usize = 64 * 1024;
 /// The buffers of a thread.
 #[derive(Default)]
 pub struct GatheredLines {
-    /// What `by_directive` belongs to: addresses mean nothing in another configuration.
+    /// The configuration whose addresses are the keys of `by_directive`; they mean
+    /// nothing in another.
     configuration: Weak<ActiveConfiguration>,
-    /// By the address of the directive in that configuration: which buffer it fills.
+    /// The index of the buffer that a directive fills, by the directive's address in that
+    /// configuration.
     by_directive: HashMap<usize, usize, foldhash::fast::RandomState>,
     /// The last of them that was asked for.
     last: Option<(usize, usize)>,
@@ -71,7 +73,7 @@ impl GatheredLines {
         })
     }
 
-    /// Writes what need not wait any longer.
+    /// Writes the lines whose time has come.
     pub fn flush_due(&mut self) {
         for pending in self
             .buffers
@@ -84,7 +86,7 @@ impl GatheredLines {
         }
     }
 
-    /// How long until the first buffer is due; `None` where none has a time.
+    /// Returns how long until the first buffer is due; `None` if none has a time.
     pub fn next_flush(&self) -> Option<Duration> {
         let now = clock::now();
         let waiting = self.buffers.iter().filter(|it| !it.lines.is_empty());
@@ -104,7 +106,7 @@ impl Drop for Pending {
     }
 }
 
-/// Between two looks at a buffer: the clock is read in milliseconds.
+/// The pause between two looks at a buffer: the clock is read in milliseconds.
 const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 thread_local! {
@@ -119,7 +121,7 @@ pub fn waiting_lines() -> Arc<Notify> {
 /// Whole lines for one log.
 pub struct Pending {
     sink: Arc<Sink>,
-    /// Where the lines at hand go.
+    /// The file that the gathered lines are written to.
     handle: Option<Handle>,
     lines: Vec<u8>,
     /// `buffer=`; 0: none.
@@ -153,7 +155,7 @@ impl Pending {
             && self.gzip_level == other.gzip_level
     }
 
-    /// Adds a line, which `put` appends to what is there.
+    /// Adds a line, which `put` appends to the earlier ones.
     pub fn append(&mut self, now: u64, put: impl FnOnce(&mut Vec<u8>)) {
         if self.lines.is_empty() {
             self.handle = self.sink.handle();
@@ -173,7 +175,7 @@ impl Pending {
                 self.flush();
             }
         } else if self.lines.len() > self.keep_bytes {
-            // What was there before is a full buffer; the line begins the next.
+            // The earlier lines fill the buffer; this line begins the next.
             let line = self.lines.split_off(start);
             self.flush();
             self.handle = self.sink.handle();

@@ -119,7 +119,7 @@ impl OpenFiles {
     }
 
     fn drop_idle(&mut self, cache: &OpenLogFileCache, now: u64) {
-        // One or two at a time are enough to keep up with what comes in.
+        // One or two at a time are enough to keep up with new files.
         for _ in 0..2 {
             let idle = |kept: &KeptLog| now.saturating_sub(kept.used_at) > millis(cache.inactive);
             if self.by_path.oldest().is_some_and(|(_, kept)| idle(kept)) {
@@ -146,7 +146,7 @@ fn is_same(file: &File, path: &Path) -> bool {
     }
 }
 
-/// The path; `None` where a variable would lead out of the directory.
+/// The path; `None` if a variable would lead out of the directory.
 fn evaluate(request: &mut Request, template: &Template) -> Option<Vec<u8>> {
     let path = variable::evaluate(request, template);
     let steps_up = |text: &[u8]| text.split(|&byte| byte == b'/').any(|part| part == b"..");

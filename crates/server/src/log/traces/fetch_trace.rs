@@ -16,7 +16,7 @@ pub struct FetchTrace {
     context: TraceContext,
     trace: Arc<Mutex<Trace>>,
     span: FetchSpan,
-    /// What is asked for.
+    /// Method, target and host of the request.
     subject: Vec<Attribute>,
     pub(super) caused_by: Option<TraceContext>,
     /// Otherwise it is a part of the visitor's trace only.

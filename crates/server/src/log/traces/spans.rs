@@ -1,5 +1,5 @@
-//! Spans, made when everything is over: of the request itself, and of what it has waited for. The
-//! times are those of the access log and of `$upstream_*`, in milliseconds.
+//! Spans, made when everything is over: of the request itself, and of its waits. The times are those
+//! of the access log and of `$upstream_*`, in milliseconds.
 
 use std::net::SocketAddr;
 
@@ -93,7 +93,7 @@ fn name(request: &mut Request) -> String {
     }
 }
 
-/// What is asked for.
+/// Returns the attributes for method, target and host of a request.
 pub fn subject(request: &Request) -> Vec<Attribute> {
     let host = match &*request.server().name {
         "" => bounded(request.received.host()),
@@ -106,8 +106,8 @@ pub fn subject(request: &Request) -> Vec<Attribute> {
     ]
 }
 
-/// Those of nginx's module, which are the conventions of OpenTelemetry 1.16 for HTTP, those of the
-/// cache, and those of `otel_span_attr`.
+/// Collects the attributes of nginx's module (the conventions of OpenTelemetry 1.16 for HTTP), those
+/// of the cache, and those of `otel_span_attr`.
 fn attributes(request: &mut Request) -> Vec<Attribute> {
     let mut found = subject(request);
     put_http(request, &mut found);
@@ -183,7 +183,7 @@ fn put_addresses(received: &ReceivedRequest, found: &mut Vec<Attribute>) {
     }
 }
 
-/// In the words of `$upstream_cache_status` and `$cache_reason`.
+/// Adds the cache's attributes, in the words of `$upstream_cache_status` and `$cache_reason`.
 fn put_cache(request: &Request, found: &mut Vec<Attribute>) {
     let Some(outcome) = &request.cache.outcome else {
         return;
@@ -216,7 +216,7 @@ fn zone_name<'a>(request: &'a Request, settings: &Settings) -> Option<&'a str> {
     Some(&zone.name)
 }
 
-/// What the request has waited for.
+/// Adds a span for each wait of the request.
 pub fn put_children(request: &Request, tracing: &Tracing, out: &mut Vec<Span>) {
     let waits = tracing.waits.iter();
     out.extend(waits.map(|wait| of_wait(tracing, wait)));
@@ -263,7 +263,7 @@ fn of_wait(tracing: &Tracing, wait: &WaitSpan) -> Span {
     made
 }
 
-/// When a try began to stand in line, and when it ended.
+/// Returns when a try began to stand in line, and when it ended.
 fn times_of(attempt: &Try, earliest: u64) -> (u64, u64) {
     let queued = attempt.queue_ms.or(attempt.refused_after_ms).unwrap_or(0);
     let began = attempt.started_at.saturating_sub(queued).max(earliest);
@@ -329,7 +329,7 @@ pub fn put_fetch(within: &ParentSpan, fetch: &FetchSpan, tries: &[Try], out: &mu
     }
 }
 
-/// What a try says of the server, and what came of it.
+/// Adds the attributes of one try at an upstream: server, status, times and sizes.
 fn put_try(attempt: &Try, made: &mut Span) {
     let found = &mut made.attributes;
     found.push(Attribute::text("server.address", &*attempt.address));
@@ -342,7 +342,7 @@ fn put_try(attempt: &Try, made: &mut Span) {
     ] {
         found.extend(number.map(|number| Attribute::number(name, number)));
     }
-    // Without a head, the status is what the failure comes to.
+    // Without a head, the status is derived from the failure.
     match (attempt.status, attempt.head_ms) {
         (Some(CLIENT_GONE), None) => {}
         (Some(status), _) if status < 500 => {}

@@ -29,10 +29,10 @@ const ABOUT_THE_PAGE: [&str; 14] = [
     "upgrade",
 ];
 
-/// The request for what `url` names, in the name of `page`.
+/// Creates the request for the fragment at `url`, in the name of `page`.
 ///
 /// # Errors
-/// Why the URL gives no request, as it stands in the log.
+/// The reason why the URL gives no request, for the log.
 pub fn request(page: &Request, url: &[u8]) -> Result<Box<Request>, &'static str> {
     if page.route.depth >= page.settings().esi.max_depth.min(MAX_DEPTH) {
         return Err("fragments are nested too deep, or include each other");

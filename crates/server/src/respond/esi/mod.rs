@@ -4,11 +4,11 @@
 //! ```text
 //! body ─► parts::Source: text and tags ─► run ─► text, and bodies of fragments
 //!                                          ├► fragment: a URL becomes a request
-//!                                          └► values: what variables stand for
+//!                                          └► values: the values of variables
 //! ```
 //!
 //! A page is run only if it asks for it itself, by `Surrogate-Control: content="ESI/1.0"`, or if the
-//! location says so (`esi always`). Tags in a page or in a fragment that did not ask are text.
+//! location demands it (`esi always`). Tags in a page or in a fragment that did not ask are text.
 
 mod fragment;
 mod run;
@@ -62,8 +62,8 @@ pub fn choose(request: &Request, reply: &mut Reply) -> bool {
     true
 }
 
-/// The page may hold what is for this visitor alone, and each fragment has a lifetime of its own:
-/// no cache behind us may keep it.
+/// Forbids caches behind us to keep the page: it may hold parts for this visitor alone, and each
+/// fragment has a lifetime of its own.
 fn limit_to_client(reply: &mut Reply) {
     let says_no_store =
         |value: &[u8]| items(value).any(|item| item.eq_ignore_ascii_case(b"no-store"));

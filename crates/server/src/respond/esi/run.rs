@@ -1,7 +1,7 @@
 //! Running the tags of a page.
 //!
 //! ```text
-//! tokens ─► State::take: what is shown, what is asked for ─► pieces ─► pull: bytes, in order
+//! tokens ─► State::take: shown text, fragments to ask for ─► pieces ─► pull: bytes, in order
 //! ```
 //!
 //! Fragments are asked for when their tags are read and sent in the order of the page. The content
@@ -33,7 +33,7 @@ const MAX_PARALLEL: usize = 16;
 const MAX_NESTING: usize = 64;
 /// `<esi:try>` within `<esi:try>`: each is run by itself.
 const MAX_TRIES: usize = 8;
-/// What is held of one `<esi:try>`.
+/// The tokens and bytes that are held for one `<esi:try>`.
 const MAX_HELD_TOKENS: usize = 4096;
 const MAX_HELD_BYTES: usize = 1024 * 1024;
 
@@ -58,7 +58,7 @@ struct Fragment {
     is_optional: bool,
 }
 
-/// What to send, in order.
+/// The pieces to send, in order.
 enum Piece {
     Text(Bytes),
     Include(RequestedFragment),
@@ -79,7 +79,7 @@ struct RequestedFragment {
 enum Failure {
     /// Said here.
     Because(String),
-    /// The page has met a bound, which is said once for all its fragments.
+    /// The page has met a bound, which is logged once for all its fragments.
     Beyond,
 }
 
@@ -88,7 +88,7 @@ struct Try {
     except: Vec<Token>,
 }
 
-/// What the tags of a page have come to so far.
+/// The state of a page whose tags are being run.
 struct State {
     open: Vec<Open>,
     /// An `<esi:try>` whose content is being gathered.
@@ -105,7 +105,7 @@ struct State {
 enum Open {
     /// Its content is shown.
     Shown(Element),
-    /// Its content is not, whatever is in it.
+    /// Its content is not shown.
     Hidden(Element),
     /// `<esi:choose>`: only its branches are shown, and at most one.
     Choose { is_settled: bool },
@@ -188,7 +188,7 @@ impl Page {
 }
 
 impl RequestedFragment {
-    /// The fragment, or the one that stands in for it; `None` where the page goes on without.
+    /// The fragment, or the one that stands in for it; `None` if the page goes on without.
     async fn open(self, page: &mut Request) -> Option<Fragment> {
         let is_optional = self.is_optional;
         let level = match is_optional {
@@ -271,7 +271,7 @@ fn discard(reply: Reply) {
 }
 
 impl Try {
-    /// What is shown: the attempt if all its fragments are there.
+    /// Returns the pieces to show: the attempt if all its fragments are there.
     async fn settle(self, page: &mut Request, tries: usize) -> VecDeque<Piece> {
         match settle_attempt(page, self.attempt, tries).await {
             Some(pieces) => pieces,
@@ -307,7 +307,7 @@ async fn settle_attempt(
     Some(settled)
 }
 
-/// Runs what was held. Held content may hold more of its kind.
+/// Runs the held content, which may hold more of its kind.
 fn run_held<'a>(
     page: &'a mut Request,
     tokens: Vec<Token>,
@@ -392,7 +392,7 @@ impl State {
         }
     }
 
-    /// Is what stands here shown?
+    /// Is the content at this place shown?
     fn is_shown(&self) -> bool {
         let is_hidden = |open: &Open| matches!(open, Open::Hidden(_));
         // Between the branches of a choice stands nothing but space.
@@ -419,7 +419,7 @@ impl State {
         let is_shown = self.is_shown();
         let open = match element {
             Element::Choose => Open::Choose {
-                // Of a choice that is not shown no branch is taken.
+                // A choice that is not shown takes no branch.
                 is_settled: !is_shown,
             },
             Element::Vars => Open::Vars,

@@ -1,4 +1,4 @@
-//! What the variables of a page stand for (<https://www.w3.org/TR/esi-lang/>, section 4.1).
+//! The values of the variables of a page (<https://www.w3.org/TR/esi-lang/>, section 4.1).
 
 use esi::Values;
 use http_semantics::{cookie, escape};

@@ -29,8 +29,8 @@ pub enum RequestedPart {
     Pending(Task),
 }
 
-/// The page's budget, which the outermost request makes. `includes`: how many parts the page may
-/// include, and the directive that says so.
+/// The page's budget, which the outermost request makes. `includes`: the number of parts that the
+/// page may include, and the directive that sets it.
 pub fn budget(request: &mut Request, includes: (u32, &'static str)) -> Arc<PageBudget> {
     if let Some(budget) = &request.extras.fragments.budget {
         return budget.clone();
@@ -73,7 +73,7 @@ impl RequestedPart {
             }
             (request, reply)
         });
-        // What is in memory needs no task. What is not goes on in one, which asks to be woken
+        // A part in memory needs no task. Any other goes on in a task, which asks to be woken
         // anew.
         match serving
             .as_mut()
@@ -84,7 +84,7 @@ impl RequestedPart {
         }
     }
 
-    /// Waits for the answer; `None` where the server itself has failed to make one.
+    /// Waits for the answer; `None` if the server itself has failed to make one.
     async fn answer(self) -> Option<PartReply> {
         match self {
             RequestedPart::Answered(answer) => Some(answer),
@@ -126,12 +126,12 @@ pub async fn next_bytes(
     })
 }
 
-/// What took too long.
+/// The time limit that was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Late {
     /// This part, beyond its own time.
     Part,
-    /// All parts of the page together; that was told.
+    /// All parts of the page together; that was logged.
     Page,
 }
 

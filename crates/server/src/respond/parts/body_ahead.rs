@@ -1,6 +1,6 @@
-//! A body that is read by a task of its own, so that the upstream's worker is free again whenever the body
-//! is shown. A page waits for its fragments, and a fragment for those before it: what they hold meanwhile,
-//! their own parts could not have.
+//! A body that is read by a task of its own, so that the upstream's worker is free again, whenever the body
+//! is shown. A page waits for its fragments, and a fragment for those before it: workers that they held
+//! meanwhile would be missing for their own parts.
 //!
 //! ```text
 //! upstream ─► task ─► Spool (memory, then a file) ─► next: the reply that shows it
@@ -22,11 +22,10 @@ use crate::exchange::reply::Body;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 
-/// What is kept in memory of a body that its location does not buffer; larger ones wait for their
-/// reader.
+/// The bytes kept in memory of a body that its location does not buffer; larger ones wait for their reader.
 const UNBUFFERED_BYTES: u64 = 1024 * 1024;
 
-/// The same body; one that an upstream works for is read from here on, whether or not it is shown
+/// Returns the same body; if an upstream works for it, it is read from here on, whether or not it is shown
 /// yet. As a part of a page, it costs the page's bytes.
 pub fn read_ahead(body: Body, part_of: Option<&Arc<PageBudget>>) -> Body {
     let Body::Arriving(body) = body else {
@@ -95,7 +94,7 @@ enum End {
     TooLong,
 }
 
-/// What there is to show.
+/// The next piece to show.
 enum NextPiece {
     Bytes(Bytes),
     End(End),
@@ -162,7 +161,7 @@ async fn read(
         }
     };
     let trailers = body.take_trailers();
-    // The upstream's worker is free before the end is told.
+    // The upstream's worker is free before readers learn of the end.
     drop(body);
     {
         let mut state = shared.state.lock();

@@ -1,4 +1,4 @@
-//! Pages that are put together from parts: what SSI and ESI have in common.
+//! Pages that are put together from parts: the common code of SSI and ESI.
 //!
 //! ```text
 //! stored body ──► places where its commands stand ┐
@@ -7,11 +7,11 @@
 //! a command that includes a part ─► Asked: the part's request, its answer
 //! ```
 //!
-//! What all parts of a page cost together is bounded (`exchange/page_budget.rs`), and what an upstream
-//! works for is read by a task of its own (`body_ahead.rs`).
+//! The total cost of a page's parts is bounded (`exchange/page_budget.rs`), and a part for which an
+//! upstream works is read by a task of its own (`body_ahead.rs`).
 //!
-//! A body is read as it comes. Of a stored one, where the commands stand is kept beside it, so
-//! that a hit does not search through the page.
+//! A body is read as it comes. The positions of commands in a stored body are kept beside it, so that
+//! a hit does not search through the page.
 
 mod asked;
 mod body_ahead;

@@ -1,4 +1,4 @@
-//! Random pages of fragments, served from files in one thread: what each costs is within its budget, and
+//! Random pages of fragments, served from files in one thread: the cost of each is within its budget, and
 //! another task of the thread has its turn after a bounded number of fragments. A seed is printed where it
 //! fails, and `SEEDS` of them are tried.
 
@@ -15,7 +15,7 @@ const PAGES: usize = 12;
 const MAX_INCLUDES: u32 = 100;
 const MAX_BYTES: usize = 20_000;
 
-/// Pages that include each other, themselves and what is not there, in both languages.
+/// Creates pages that include each other, themselves and missing files, in both languages.
 fn random_page(random: &mut Random) -> String {
     let mut page = String::new();
     for _ in 0..random.below(60) {
@@ -55,7 +55,7 @@ fn random_site(random: &mut Random) -> TestSite {
     TestSite::new(folder, &http)
 }
 
-/// What a page has come to.
+/// The result of serving a page.
 struct ServedPage {
     bytes: usize,
     includes: u32,

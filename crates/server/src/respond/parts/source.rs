@@ -1,4 +1,4 @@
-//! What the text and the commands of a page are read from.
+//! The source of a page's text and commands.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use transport::outbound::{ArrivingBody, SendError};
 use crate::exchange::reply::Body;
 use crate::exchange::request::Request;
 
-/// Commands of a stored page that are read at once: as many as have their parts asked for side
-/// by side.
+/// Commands of a stored page that are read at once: as many as have their parts fetched at the
+/// same time.
 const COMMANDS_AT_ONCE: usize = 16;
 
 /// A page that is being read.

@@ -29,7 +29,7 @@ const MAX_NESTING: usize = 64;
 /// Tokens of all blocks of a page.
 const MAX_BLOCK_TOKENS: usize = 4096;
 
-/// What the values in one parameter of a command come to; they may be long, and named often.
+/// The maximal size of one parameter's expanded value; values may be long, and named often.
 const MAX_EXPANDED_BYTES: usize = 64 * 1024;
 
 const ERROR_TEXT: &[u8] = b"[an error occurred while processing the directive]";
@@ -49,7 +49,7 @@ pub struct Page {
     state: State,
 }
 
-/// What the commands of a page have come to so far.
+/// The state of a page whose commands are being run.
 struct State {
     values: SharedSsiValues,
     conditions: Vec<Condition>,
@@ -59,9 +59,9 @@ struct State {
     block_tokens: usize,
     error_text: Bytes,
     time_format: String,
-    /// What to send, in order.
+    /// The pieces to send, in order.
     waiting: VecDeque<Piece>,
-    /// No command is run before what waits is out.
+    /// No command is run before the waiting pieces are out.
     is_draining: bool,
 }
 
@@ -83,11 +83,11 @@ enum Piece {
 struct IncludedPart {
     asked: RequestedPart,
     stub: Option<Arc<Vec<Token>>>,
-    /// What stands for it where the page has met a bound.
+    /// The text in its place if the page has met a bound.
     error_text: Bytes,
 }
 
-/// What a part has come to.
+/// The result of opening a part.
 enum OpenedPart {
     Part(Part),
     Nothing,
@@ -95,7 +95,7 @@ enum OpenedPart {
     Beyond(Bytes),
 }
 
-/// A part that has been answered, and what comes of its body.
+/// A part that has been answered, and the rest of its body.
 struct Part {
     request: Box<Request>,
     body: Box<dyn ArrivingBody<Request>>,
@@ -371,8 +371,8 @@ impl State {
         true
     }
 
-    /// `$name`, `TEXT = TEXT`, `TEXT != /PATTERN/`; `None` where the pattern gave up: then
-    /// neither this part of the page is shown nor what stands for the contrary.
+    /// `$name`, `TEXT = TEXT`, `TEXT != /PATTERN/`; `None` if the pattern gave up: then
+    /// neither this part of the page is shown nor its alternative.
     fn holds(&mut self, request: &mut Request, command: &Command) -> Option<bool> {
         let expression = command.parameter("expr").unwrap_or_default().trim_ascii();
         let Some(equals) = expression.iter().position(|&byte| byte == b'=') else {

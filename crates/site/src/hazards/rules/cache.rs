@@ -1,4 +1,4 @@
-//! Rules about what a cache stores, and under which keys.
+//! Rules about stored responses and their keys.
 
 use nginx_conf::{Directive, Word};
 
@@ -74,7 +74,7 @@ fn is_of_visitor(name: &str) -> bool {
     families.iter().any(|family| name.starts_with(family)) || names.contains(&name)
 }
 
-/// How many times what sets a variable is looked for.
+/// How many directives that set a variable are followed.
 const MAX_SETS: usize = 3;
 
 /// Does the value depend on who asks: by itself, by `map` and `set`, or by an `if` around a `set`?
@@ -162,7 +162,8 @@ fn key_of<'a>(block: Block<'_, 'a>, prefix: &str) -> Option<(&'a Word, String)> 
     Some((key, with_sets(block, &key.text)))
 }
 
-/// The text with what `set` and the sources of maps of this configuration add to its variables.
+/// Returns the text with the values that `set` and the sources of maps of this configuration add to
+/// its variables.
 fn with_sets(block: Block<'_, '_>, text: &str) -> String {
     let mut whole = text.to_owned();
     for variable in variables(text) {
@@ -209,7 +210,7 @@ pub(super) fn key_without_host(block: Block<'_, '_>, sink: &mut HazardSink<'_>) 
             format!("{prefix}_cache_key {word}"),
             format!("{prefix}_cache_key $host{word};"),
         ),
-        // The default of nginx names the upstream, not the host that the upstream is told.
+        // Nginx's default key names the upstream, not the host that the upstream is sent.
         None if prefix == "proxy" => {
             let pass = block
                 .own("proxy_pass")

@@ -1,4 +1,4 @@
-//! Rules about which files are sent, and as what.
+//! Rules about files that are sent, and their types.
 
 use super::super::hazard::HazardSink;
 use super::super::tree::{Block, LocationKind};

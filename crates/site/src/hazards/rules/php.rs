@@ -1,4 +1,4 @@
-//! Rules about what PHP is asked to run.
+//! Rules about the scripts that PHP is asked to run.
 
 use nginx_conf::{Directive, Word};
 
@@ -8,7 +8,7 @@ use super::super::tree::{Block, LocationKind};
 use super::super::values::{address_is_local, is_from_request, is_upload, variables};
 use crate::directives::Context;
 
-/// Applications by what their configurations name, and where each puts uploads.
+/// Applications by a word in their configurations, and where each puts uploads.
 const APPLICATIONS: [(&str, &str); 3] = [
     ("wp-", "/wp-content/uploads/x.php"),
     ("sites/default", "/sites/default/files/x.php"),
@@ -163,7 +163,7 @@ pub(super) fn php_path_info(block: Block<'_, '_>, sink: &mut HazardSink<'_>) {
     );
 }
 
-/// By its address, or by those of the upstream of this name.
+/// Is it PHP on this machine, by its address, or by those of the upstream of this name?
 fn is_php_of_this_machine(block: Block<'_, '_>, to: &str) -> bool {
     let is_local = |address: &str| address.starts_with("unix:") || address_is_local(address);
     let of_group = |line: &Directive| {
