@@ -39,11 +39,11 @@ pub struct CookieMark(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingPage {
     pub page: PageName,
-    /// What the guest's answer showed, once it is there.
+    /// The state of the guest's answer, once it is there.
     pub answer: Option<AnswerOutline>,
 }
 
-/// What a cookie says of who has it.
+/// The standing of a client who has a cookie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CookieStanding {
     /// All guests of the site are given it.

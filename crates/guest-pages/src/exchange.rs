@@ -5,9 +5,9 @@ use crate::tokens::FoundToken;
 /// How a token is written where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
-    /// As it is: a part of `multipart/form-data`, a field.
+    /// Unchanged: a part of `multipart/form-data`, a field.
     Plain,
-    /// As `application/x-www-form-urlencoded` and query strings have it.
+    /// Percent-encoded, in `application/x-www-form-urlencoded` and query strings.
     Percent,
     /// In a string of JSON.
     Json,

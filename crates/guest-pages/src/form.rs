@@ -84,7 +84,7 @@ pub enum Unlike {
     TooManyPlaces,
 }
 
-/// What the comparison of some answers says.
+/// The result of comparing some answers.
 #[derive(Debug)]
 pub enum Comparison {
     Form(PageForm),
@@ -146,7 +146,7 @@ impl FoundPlace {
     }
 }
 
-/// What stands at runs that differ; `None`: it takes more answers to say.
+/// Classifies runs that differ; `None`: it takes more answers.
 fn found_place(
     answers: &[&[u8]],
     runs: &[Run],
@@ -207,7 +207,7 @@ fn joined(first: &[u8], found: Vec<FoundPlace>) -> Vec<FoundPlace> {
     places
 }
 
-/// What may stand between the parts of one value.
+/// Whether the byte may stand between the parts of one value.
 fn is_joint(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'|' | b',')
 }
@@ -449,7 +449,7 @@ impl Token {
     fn at(first: &[u8], from: usize, range: &Range<usize>, kind: &PlaceKind) -> Token {
         let begin = range.start.saturating_sub(CONTEXT_BEFORE).max(from);
         let before = first.get(begin..range.start).unwrap_or_default();
-        // What stands in the same tag, where it is in one.
+        // The text of the same tag, where it is in one.
         let tag = before.iter().rposition(|&byte| byte == b'<').unwrap_or(0);
         Token {
             kind: kind.clone(),

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! ```text
-//! session    what a response says of a session: PHP's fields, and the cookies that it sets
-//! policies   what a site says of caching with every page alike
+//! session    the marks of a session in a response: PHP's fields, and the cookies that it sets
+//! policies   fields on caching that a site sends with every page alike
 //! outline    what an answer shows of itself that is for one visitor
 //! target     addresses that look as if they did something for one visitor
 //! text       where two answers to the same request differ

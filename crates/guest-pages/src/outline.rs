@@ -1,4 +1,4 @@
-//! What an answer shows of itself that is for one visitor: where it leads, and the cookies that it sets.
+//! The parts of an answer's head that may be for one visitor: where it leads, and the cookies that it sets.
 //!
 //! Two guests who ask for their wish list are both led to the log-in form. A link that logs a visitor in leads elsewhere
 //! when it is used a second time.

@@ -32,7 +32,7 @@ pub struct GuestPage {
     learned: LearnedForm,
 }
 
-/// Of which answers a form was learned.
+/// The answers that a form was learned from.
 #[derive(Clone, Copy, Debug)]
 pub struct LearnedForm {
     /// Stands for them, as far as they are compared.
@@ -73,7 +73,7 @@ impl GuestPage {
         answer
     }
 
-    /// What guests are shown of an answer; `None`: it is of another form.
+    /// Returns an answer as guests are shown it; `None`: it is of another form.
     #[must_use]
     pub fn shown(&self, answer: &[u8]) -> Option<Vec<u8>> {
         self.page.form.with_tokens(answer, &self.tokens)
@@ -118,7 +118,7 @@ impl SessionTraces {
     }
 }
 
-/// What is known of guests, over all configurations.
+/// The tables of guests and their pages, over all configurations.
 #[derive(Debug, Default)]
 pub struct GuestPages {
     pub cookies: GuestCookies,
@@ -126,7 +126,7 @@ pub struct GuestPages {
     pub policies: SitePolicies,
     secret: RandomState,
     pages: Mutex<Halves<Arc<GuestPage>>>,
-    /// The same by address.
+    /// The pages by address.
     addresses: Mutex<Halves<Arc<GuestPage>>>,
     /// Why pages are not shared.
     refusals: Mutex<Halves<&'static str>>,
@@ -197,8 +197,8 @@ impl GuestPages {
         }
     }
 
-    /// Do pages show what this argument says, as two of its values have shown? A value that shows nothing says then what
-    /// is said without it.
+    /// Whether pages show this argument, as two of its values have shown. A value that shows nothing then means the same
+    /// as no value.
     #[must_use]
     pub fn is_shown(&self, host: &[u8], path: &[u8], argument: &[u8]) -> bool {
         let (number, _) = self.argument(host, path, argument);

@@ -1,8 +1,8 @@
-//! What stands at a place where answers differ.
+//! The kinds of text at a place where answers differ.
 
 use std::collections::HashSet;
 
-/// What is shown at a place.
+/// The kind of text at a place, which decides what guests are shown there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlaceKind {
     /// A time or a duration: one answer's is shown to all.
@@ -64,7 +64,7 @@ pub enum Guests {
     LastUnlike,
 }
 
-/// What a place was found to be.
+/// The result of looking at the values of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PlaceFinding {
     Place(PlaceKind),
@@ -86,7 +86,7 @@ const MOST_STEP_PART: u128 = 16;
 /// A time in seconds has so many digits, and answers that are compared are so many seconds apart at most.
 const TIME_DIGITS: usize = 9;
 const MOST_APART: u128 = 120;
-/// The shortest token; and the shortest one that is not told by its letters and digits alone.
+/// The shortest token; and the shortest one that is not known by its letters and digits alone.
 pub(crate) const LEAST_TOKEN: usize = 6;
 const LONG_TOKEN: usize = 16;
 /// The longest that is exchanged.
@@ -209,12 +209,12 @@ pub(crate) fn is_number(value: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_digit() || is_in_number(*byte))
 }
 
-/// What a number may have beside digits.
+/// Whether a number may have this byte beside digits.
 pub(crate) fn is_in_number(byte: u8) -> bool {
     matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E')
 }
 
-/// What a token may be made of, as it stands in a page.
+/// Whether a token may have this byte, as it stands in a page.
 pub(crate) fn is_in_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
@@ -418,7 +418,7 @@ fn token(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFi
         Guests::LastUnlike => drawn == values.len() || alphabet.is_hex() && most_are_drawn,
     };
     let may_repeat = match guests {
-        // What is made of the time may be the same in answers of one moment.
+        // A token that is made of the time may be the same in answers of one moment.
         Guests::Alike => least >= LONG_TOKEN,
         Guests::LastUnlike => least >= LONG_TOKEN && least == most,
     };

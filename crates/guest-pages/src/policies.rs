@@ -1,9 +1,9 @@
-//! What an application says of caching with every page alike says nothing of one page.
+//! Fields on caching that an application sends with every page alike, which mean no page in particular.
 //!
 //! Some write `no-cache, private` into each answer, of the front page as of a letter: MyBB does, and all that is built on
-//! Symfony. Where all pages of a site that guests have seen say the same, it is a default, as PHP's own fields are; what a
-//! page depends on is then seen from its answers. One page that says something else, and what is said counts again. So
-//! does `private` or `no-store` without `no-cache`: who says just that means it.
+//! Symfony. If all pages of a site that guests have seen have the same fields, these are a default, as PHP's own are; the
+//! answers then show what a page depends on. After one page with other fields they count again. `private` and `no-store`
+//! without `no-cache` always count.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -16,20 +16,20 @@ use crate::session::{Field, PAST};
 const MAX_SITES: usize = 1024;
 /// So many pages must say the same.
 const LEAST_PAGES: usize = 4;
-/// A page that says something else ends it for so many milliseconds.
+/// A page with other fields ends it for so many milliseconds.
 const MIXED_MILLIS: u64 = 3_600_000;
 
-/// What the pages of one site said last.
+/// The fields on caching that the pages of one site had last.
 #[derive(Debug, Default)]
 struct SitePolicy {
     /// Stands for the fields; 0: none was seen.
     said: u64,
-    /// Numbers of pages that said it.
+    /// Numbers of pages that had them.
     pages: Vec<u64>,
     mixed_until: u64,
 }
 
-/// What the pages of all sites say of caching.
+/// The fields on caching of the pages of all sites.
 #[derive(Debug, Default)]
 pub struct SitePolicies {
     secret: RandomState,
@@ -127,7 +127,7 @@ mod tests {
         let private = control("no-cache, private");
         for page in 0..LEAST_PAGES as u64 {
             assert!(!policies.is_said_of_all(b"forum", &private, 0));
-            // The same page again is no other one.
+            // A page that is noted again is no other one.
             policies.note(b"forum", page, &private, 0);
             policies.note(b"forum", page, &control("Private,no-cache"), 0);
         }

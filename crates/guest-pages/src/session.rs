@@ -1,4 +1,4 @@
-//! What a response says of a session.
+//! The marks of a session in a response.
 //!
 //! The fields that PHP's `session_cache_limiter` sends when a session begins (`ext/session/session.c`, PHP 5.6 to 8.5)
 //! say that there is a session, not that the page is private. What the application wrote itself counts.
@@ -21,7 +21,7 @@ const PRIVATE: [&[u8]; 2] = [
     b"private, max-age=10800, pre-check=10800",
 ];
 
-/// What `session_cache_limiter` says, as its fields show.
+/// The `session_cache_limiter` that has written the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheLimiter {
     NoCache,
@@ -68,7 +68,7 @@ pub fn is_of_session(fields: &[Field]) -> bool {
     limiter(fields).is_some() || fields.iter().any(|field| is_called(field, b"set-cookie"))
 }
 
-/// The fields without what says that there is a session: the limiter's, and the cookies. What is left says whether the
+/// Returns the fields without the marks of a session: those of the limiter, and the cookies. The others decide whether the
 /// response may be stored.
 #[must_use]
 pub fn without_session(fields: &[Field]) -> Vec<Field> {
@@ -84,8 +84,8 @@ pub fn without_session(fields: &[Field]) -> Vec<Field> {
     left
 }
 
-/// Removes the cookies, and when PHP's script was changed, which says nothing of the page: what is shown to guests from
-/// memory. That a browser must ask again stays, since its visitor may log in.
+/// Removes the cookies, and the date of PHP's script, which is not that of the page: the fields that guests are shown from
+/// memory. A browser must still ask again, since its visitor may log in.
 pub fn without_cookies(fields: &mut Vec<Field>) {
     let is_of_script = matches!(
         limiter(fields),

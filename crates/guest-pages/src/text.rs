@@ -1,4 +1,4 @@
-//! Where answers to the same request differ: their runs of bytes between delimiters are walked side by side.
+//! The places where answers to the same request differ: their runs of bytes between delimiters are walked side by side.
 
 /// Stands between runs: what markup, addresses and scripts are made of. What tokens are written with (`+ / = - _ . %`
 /// but for `=`, which only ends them) is within runs.
@@ -60,13 +60,13 @@ pub(crate) struct SideBySide<'t> {
     is_over: bool,
 }
 
-/// What comes next of all texts.
+/// The next piece of all texts.
 pub(crate) enum Next {
     /// They have these bytes in common, up to here in the first text.
     Same,
     /// A run that is not the same in all of them: one for each text.
     Different(Vec<Run>),
-    /// What stands between runs is not the same.
+    /// The delimiters between runs are not the same.
     Apart,
     End,
 }

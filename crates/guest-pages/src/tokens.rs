@@ -28,7 +28,7 @@ pub struct TokenPage {
     pub form: Arc<PageForm>,
 }
 
-/// Where a token is of.
+/// The page that a token is of.
 #[derive(Clone, Debug)]
 pub struct TokenPlace {
     pub page: Arc<TokenPage>,
@@ -62,7 +62,7 @@ impl ServerTokens {
         let tokens = known.form.tokens().iter().enumerate();
         tokens
             .map(|(number, token)| {
-                // Where the page has changed, its tokens have other numbers, and the same text before them.
+                // Once the page has changed, its tokens have other numbers, and the same text before them.
                 let nth = known.form.nth_of_context(number);
                 let text = self.token(page, token, nth);
                 let place = TokenPlace {
@@ -79,7 +79,7 @@ impl ServerTokens {
             .collect()
     }
 
-    /// The same one each time, for the same page: a visitor may have an older copy.
+    /// Makes a token, which is the same each time for one page: a visitor may have an older copy.
     fn token(&self, page: u64, token: &Token, nth: usize) -> Vec<u8> {
         let alphabet = match &token.kind {
             PlaceKind::Token { alphabet, .. } => alphabet.bytes(),

@@ -3,7 +3,7 @@
 use guest_pages::cookies::CookieMark;
 use page_evidence::PageName;
 
-/// What is known of a guest who asks for a page.
+/// The server's knowledge of a guest who asks for a page.
 #[derive(Clone, Debug)]
 pub struct GuestVisit {
     /// Their cookies.
@@ -14,7 +14,7 @@ pub struct GuestVisit {
     pub clean: Option<CleanTarget>,
 }
 
-/// What a request asks for, less the name of its session.
+/// The target of a request, less the name of its session.
 #[derive(Clone, Debug)]
 pub struct CleanTarget {
     pub target: Vec<u8>,

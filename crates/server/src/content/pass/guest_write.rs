@@ -2,7 +2,7 @@
 //! with the server's tokens. The application is asked for that page once, with the visitor's own fields; the session
 //! that it begins and its tokens go into the write, and the session goes on to the visitor.
 //!
-//! Only where the browser says that the write comes from a page of the same origin: the application's own check of tokens
+//! Only where the browser reports that the write comes from a page of the same origin: the application's own check of tokens
 //! is as strong as before. Otherwise the write is sent as it came, and the application refuses it.
 
 use std::sync::Arc;
@@ -111,7 +111,7 @@ pub async fn prepare(
         return None;
     }
     let answer = asking::ask_as_client(request, head_of_page(request, &page)).await?;
-    // A page that says that there is none may have a form, too.
+    // A page with status 403 or 404 may have a form, too.
     if answer.status >= 500 {
         return None;
     }
@@ -205,7 +205,7 @@ impl FoundTokens {
 fn is_whole(text: &[u8], range: &std::ops::Range<usize>) -> bool {
     let before = text.get(..range.start).unwrap_or_default();
     let after = text.get(range.end..).unwrap_or_default();
-    // What stands between words, and markup.
+    // The bytes between words, and markup.
     const PROSE: [&[u8]; 10] = [
         b" ", b"+", b"%20", b"%0A", b"%0D", b"%3C", b"%3E", b"<", b">", b"\t",
     ];
@@ -238,7 +238,7 @@ fn page_without_tokens(
     Some(known.at(&host, target)?.known().clone())
 }
 
-/// What follows the origin in a URL of this one.
+/// Returns the part behind the origin in a URL of this origin.
 fn own_target<'u>(url: &'u [u8], scheme: &str, host: &[u8]) -> Option<&'u [u8]> {
     let rest = url.strip_prefix(scheme.as_bytes())?.strip_prefix(b"://")?;
     let (named, target) = rest.split_at_checked(host.len())?;
@@ -252,7 +252,7 @@ fn is_of_same_origin(request: &Request) -> bool {
     let head = request.received.head();
     let (scheme, host) = (request.received.scheme(), guests::named_host(request));
     let is_own = |url: &[u8]| own_target(url, scheme, &host).is_some();
-    // A page can have its browser hide the origin; what the browser says by itself it cannot change.
+    // A page can have its browser hide the origin; it cannot change the fields that the browser sends by itself.
     match (head.field("sec-fetch-site"), head.field("origin")) {
         (Some(site), Some(origin)) if origin != b"null" => site == b"same-origin" && is_own(origin),
         (Some(site), _) => site == b"same-origin",

@@ -60,7 +60,7 @@ pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &Tr
         // It has changed meanwhile: the next guest's answer is compared.
         return seen.evidence.doubt_session(order.page, clock::now());
     };
-    // What guests are shown is an answer of a moment ago, with other tokens.
+    // Guests are shown an answer of a moment ago, with other tokens.
     if let Some(stored) = stored_body(trial.source) {
         let stored = WholeAnswer {
             status: neutral.first().map_or(0, |first| first.status),
@@ -353,7 +353,7 @@ impl GuestTrial<'_> {
         Ok(cookies_sent_back(&front))
     }
 
-    /// What is asked once a session is there. The page itself is asked for once more then, since numbers that rise are
+    /// Returns the requests to make once a session is there. The page itself is asked for once more then, since numbers that rise are
     /// known by their order.
     fn second_requests(&self, seen: &SeenPages) -> Vec<TrialRequest> {
         let mut wanted = vec![TrialRequest::Own(TraitSet::NONE, None)];
@@ -440,7 +440,7 @@ impl GuestTrial<'_> {
                 Comparison::More if neutral.answers.len() < MOST_NEUTRAL => {}
                 Comparison::More | Comparison::Unlike(_) => return Ok(false),
             }
-            // What is made of the time is another one a little later.
+            // A text that is made of the time is another one a little later.
             pause(neutral.answers.len()).await;
             let Some(more) = self.ask(of).await? else {
                 return Ok(false);
@@ -580,7 +580,7 @@ impl GuestTrial<'_> {
         if known.is_some_and(|known| known.form().find(&with.body).is_some()) {
             return Ok(Some(true));
         }
-        // What is known may be of another moment.
+        // The known form may be of another moment.
         let host = guests::named_host(self.source.request());
         let mut without = self.ask_for(&target, None).await?;
         if let Some(led) = same_site_target(&host, &without) {
@@ -757,7 +757,7 @@ fn cookies_sent_back(answer: &WholeAnswer) -> Option<Arc<[u8]>> {
     (!pairs.is_empty()).then(|| pairs.join(&b"; "[..]).into())
 }
 
-/// Where a redirect leads, if that is this site.
+/// Returns the target of a redirect within this site.
 fn same_site_target(host: &[u8], answer: &WholeAnswer) -> Option<Vec<u8>> {
     if !(300..400).contains(&answer.status) {
         return None;

@@ -81,7 +81,7 @@ fn remove_argument(text: &mut Vec<u8>, argument: &[u8]) -> bool {
     true
 }
 
-/// What a request asks for, less the name of its session.
+/// Returns the target of a request, less the name of its session.
 pub fn asked_target(request: &Request) -> &[u8] {
     let clean = request
         .cache
@@ -238,7 +238,7 @@ pub fn named_host(request: &Request) -> Vec<u8> {
     host
 }
 
-/// Where the page of a request is asked for once more, whose form is known.
+/// Returns the address at which the page of a request, whose form is known, is asked for once more.
 pub fn token_page(
     request: &Request,
     rules: &SharedRules,
@@ -260,7 +260,7 @@ pub fn sends_token(request: &Request) -> bool {
     !tokens.is_empty() && !tokens.find(request.received.target()).is_empty()
 }
 
-/// The same page with another form.
+/// Returns the page with another form.
 pub fn with_form(page: &TokenPage, form: guest_pages::PageForm) -> TokenPage {
     TokenPage {
         host: page.host.clone(),
