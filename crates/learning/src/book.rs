@@ -136,14 +136,25 @@ pub struct Book {
     lacks_scripts: bool,
 }
 
-/// What was known of a page when it was made again.
-#[derive(Default)]
+/// The facts known about a page when it was made again.
 struct PageBefore {
     /// How often it was the same, and another.
     same: u32,
     changed: u32,
     digest: Option<u64>,
+    /// Its data may have changed since: also if the page is not known.
     is_suspect: bool,
+}
+
+impl Default for PageBefore {
+    fn default() -> PageBefore {
+        PageBefore {
+            same: 0,
+            changed: 0,
+            digest: None,
+            is_suspect: true,
+        }
+    }
 }
 
 impl PageBefore {

@@ -775,8 +775,8 @@ fn a_page_is_kept_for_as_long_as_it_was_the_same_and_not_beyond_its_day() {
     assert_eq!(made(1, minutes(1)), minutes(1));
     assert_eq!(
         made(1, minutes(21)),
-        minutes(21),
-        "since the first one, which the book of the test has made"
+        minutes(20),
+        "since the first one after the first poll"
     );
     assert_eq!(
         made(1, minutes(500)),
@@ -788,6 +788,44 @@ fn a_page_is_kept_for_as_long_as_it_was_the_same_and_not_beyond_its_day() {
         minutes(1),
         "it is another, and nothing was written"
     );
+}
+
+/// A page that was right for nine minutes showed an offer, whose end was set a moment ago, for nine minutes more.
+#[test]
+fn the_time_for_which_a_page_is_kept_begins_anew_with_a_change_of_its_data() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+    let make = |book: &mut Book, after: Duration| {
+        let mut under_way = end(book, 1);
+        under_way.page.most = minutes(24 * 60);
+        book.learn(&under_way, Some(reads(&[SECOND_POST])), now + after)
+    };
+    let kept_for = |book: &mut Book, after: Duration| match make(book, after) {
+        LearnedEnd::Known(number, _) => book.kept_for(number, now + after),
+        learned => panic!("{learned:?}"),
+    };
+    assert_eq!(kept_for(&mut book, minutes(0)), minutes(1));
+    assert_eq!(kept_for(&mut book, minutes(9)), minutes(9));
+    book.written(&write("UPDATE post SET ends = 'soon' WHERE id = 2"));
+    assert_eq!(
+        kept_for(&mut book, minutes(10)),
+        minutes(1),
+        "the page looks as before"
+    );
+    assert_eq!(kept_for(&mut book, minutes(15)), minutes(5));
+    // Its data changes while no more is known of the page than why it was not learned.
+    let obstacle = RunRecord {
+        obstacle: Some(WhyNot::new(Reason::Elsewhere, "")),
+        ..RunRecord::default()
+    };
+    let under_way = end(&book, 1);
+    assert_eq!(
+        book.learn(&under_way, Some(obstacle), now + minutes(16)),
+        LearnedEnd::Free
+    );
+    book.written(&write("UPDATE post SET ends = 'later' WHERE id = 2"));
+    assert_eq!(kept_for(&mut book, minutes(20)), minutes(1));
 }
 
 #[test]
