@@ -141,7 +141,6 @@ struct PageBefore {
     /// How often it was the same, and another.
     same: u32,
     changed: u32,
-    digest: Option<u64>,
     /// Its data may have changed since: also if the page is not known.
     is_suspect: bool,
 }
@@ -151,7 +150,6 @@ impl Default for PageBefore {
         PageBefore {
             same: 0,
             changed: 0,
-            digest: None,
             is_suspect: true,
         }
     }
@@ -162,7 +160,6 @@ impl PageBefore {
         PageBefore {
             same: page.same,
             changed: page.changed,
-            digest: Some(page.digest),
             is_suspect: page.suspect.is_some(),
         }
     }
@@ -171,6 +168,8 @@ impl PageBefore {
 /// What a page was made of, before it is kept.
 #[derive(Default)]
 struct MadeOf {
+    /// Of the page itself.
+    digest: u64,
     database: Option<(usize, PageRecord)>,
     tables: Vec<String>,
     statements: u32,
@@ -575,6 +574,9 @@ impl Book {
         record: Option<RunRecord>,
         now: Instant,
     ) -> Result<MadeOf, WhyNot> {
+        // PHP reads less for a 304 than for the page.
+        let digest = end.page.digest;
+        let digest = digest.ok_or_else(|| WhyNot::new(Reason::NotModified, ""))?;
         let record = record.ok_or_else(|| WhyNot::new(Reason::NoRecord, ""))?;
         if let Some(obstacle) = record.obstacle {
             return Err(obstacle);
@@ -592,6 +594,7 @@ impl Book {
         let files = self.see_files(&record.files, end.begun.at, now)?;
         let statements = u32::try_from(record.statements.len()).unwrap_or(u32::MAX);
         let mut made_of = MadeOf {
+            digest,
             statements,
             files,
             sqlite: databases::seen_by_page(&record.sqlite, &end.begun.sqlite)?,
@@ -682,9 +685,7 @@ impl Book {
         if let Some(oldest) = self.pages.oldest_if_full() {
             self.remove(oldest);
         }
-        // A 304 stands by what is not known any more.
-        let digest = end.page.digest.or(before.digest);
-        let digest = digest.ok_or_else(|| WhyNot::new(Reason::NoRecord, "304"))?;
+        let digest = made_of.digest;
         let made = MadePage {
             digest,
             is_suspect: before.is_suspect,

@@ -829,6 +829,17 @@ fn the_time_for_which_a_page_is_kept_begins_anew_with_a_change_of_its_data() {
 }
 
 #[test]
+fn a_page_that_php_confirms_is_not_learned_by_what_it_read_for_that() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    let mut confirmed = end(&book, 1);
+    confirmed.page.digest = None;
+    let run = RunRecord::default();
+    assert_eq!(book.learn(&confirmed, Some(run), now), LearnedEnd::Free);
+    assert!(state(&mut book, now).unwrap().starts_with("not-modified"));
+}
+
+#[test]
 fn a_page_of_a_time_when_not_all_was_heard_is_no_sign_that_the_next_one_differs() {
     let now = Instant::now();
     let mut book = polled_book(now);

@@ -160,9 +160,10 @@ impl RunRecord {
 /// The reasons, each with its word for metrics and a sentence for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// The library in PHP said nothing of the run.
+    /// The library in PHP reported nothing of the run.
     NoRecord,
-    /// Of what was told, some did not arrive.
+    NotModified,
+    /// A part of the report did not arrive.
     Incomplete,
     TooLong,
     Unreadable,
@@ -187,8 +188,9 @@ pub enum Reason {
 
 impl Reason {
     /// In the order of the variants.
-    pub const ALL: [Reason; 21] = [
+    pub const ALL: [Reason; 22] = [
         Reason::NoRecord,
+        Reason::NotModified,
         Reason::Incomplete,
         Reason::TooLong,
         Reason::Unreadable,
@@ -214,6 +216,7 @@ impl Reason {
     pub const fn word(self) -> &'static str {
         match self {
             Reason::NoRecord => "no-record",
+            Reason::NotModified => "not-modified",
             Reason::Incomplete => "incomplete",
             Reason::TooLong => "too-long",
             Reason::Unreadable => "unreadable",
@@ -240,8 +243,9 @@ impl Reason {
     pub const fn sentence(self) -> &'static str {
         match self {
             Reason::NoRecord => {
-                "The library in PHP told nothing of this page: PHP did not load it."
+                "The library in PHP reported nothing of this page: PHP did not load it."
             }
+            Reason::NotModified => "PHP confirmed the page (304) and did not make it again.",
             Reason::Incomplete => "Some of what the library told did not arrive.",
             Reason::TooLong => "The page has more statements than are kept.",
             Reason::Unreadable => {

@@ -57,6 +57,7 @@ pub const TRIAL_RESULTS: &[&str] = &["found", "other"];
 /// The values of `reason` of pages that are not learned.
 pub const NOT_LEARNED: &[&str] = &[
     "no-record",
+    "not-modified",
     "incomplete",
     "too-long",
     "unreadable",

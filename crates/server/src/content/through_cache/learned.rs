@@ -44,7 +44,7 @@ impl LearnedFetch {
     ) -> Option<Box<LearnedFetch>> {
         let rules = plan.rules.learn.as_ref()?;
         let fetch = learned::begin(request, pass)?;
-        let keeps = keeps(plan, rules);
+        let keeps = may_keep(plan, rules);
         if keeps {
             leader.set_guard(Box::new(MarkedPage {
                 mark: fetch.mark().clone(),
@@ -154,14 +154,20 @@ fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
 
 /// Are pages kept by what is known of them? During an upgrade the PHP of the other process writes as well. Pages of one
 /// session are few.
-fn keeps(plan: &Plan<'_>, rules: &LearnRules) -> bool {
+fn may_keep(plan: &Plan<'_>, rules: &LearnRules) -> bool {
     rules.keeps && plan.zone.trusts_guards() && plan.audience.group().is_none()
 }
 
 /// Are pages read from disk that are kept by what is known of them?
 pub fn reads_from_disk(plan: &Plan<'_>) -> bool {
     let rules = plan.rules.learn.as_ref();
-    rules.is_some_and(|rules| rules.replays && keeps(plan, rules))
+    rules.is_some_and(|rules| rules.replays && may_keep(plan, rules))
+}
+
+/// Are pages of this pool kept by what is known of them?
+pub fn are_kept(request: &Request, pass: &Pass, plan: &Plan<'_>) -> bool {
+    let rules = plan.rules.learn.as_ref();
+    rules.is_some_and(|rules| may_keep(plan, rules)) && learned::pool(request, pass).is_some()
 }
 
 /// Stores a page again that was kept on disk, behind what decides whether it may be shown. `false`: it is of no use.
