@@ -127,6 +127,11 @@ impl PacketReader {
         self.length + u64::from(self.remaining.unwrap_or(0)) < bound && !self.last_is_full
     }
 
+    /// Whether the payload that was just read has no bytes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
     /// Whether the header that was just read continues a payload.
     pub(crate) fn is_continuation(&self) -> bool {
         self.length > 0
