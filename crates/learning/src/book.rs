@@ -841,13 +841,15 @@ fn not_learned(why: learned::NotLearned, statement: &[u8]) -> WhyNot {
         NotLearned::WrittenMeanwhile => Reason::WrittenMeanwhile,
         NotLearned::TooManyStatements | NotLearned::RecordTooLong => Reason::TooLong,
         NotLearned::TooManyPages => Reason::TooManyPages,
+        NotLearned::OwnWrite => Reason::OwnWrite,
         _ => Reason::Statement,
     };
     let begin = statement.get(..MOST_READ_BYTES).unwrap_or(statement);
     let statement = told::shown(&statement_text::without_values(begin));
-    let detail = match statement.is_empty() {
-        true => why.word().to_owned(),
-        false => format!("{}: {statement}", why.word()),
+    let detail = match (statement.is_empty(), reason) {
+        (true, _) => why.word().to_owned(),
+        (false, Reason::OwnWrite) => statement,
+        (false, _) => format!("{}: {statement}", why.word()),
     };
     WhyNot::new(reason, detail)
 }

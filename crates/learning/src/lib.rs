@@ -31,6 +31,7 @@ mod mark;
 mod nodes_wait;
 mod on_disk;
 mod other_nodes;
+mod own_files;
 mod pages;
 mod poll;
 mod pool_thread;

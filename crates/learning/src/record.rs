@@ -1,4 +1,4 @@
-//! What is told of one run of PHP, in the terms of `learned`.
+//! One run of PHP, in the terms of `learned`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -172,11 +172,13 @@ pub enum Reason {
     Extension,
     SharedMemory,
     FileOutside,
+    OwnFile,
     FileChanged,
     CodeChanged,
     NoSchema,
     SeveralServers,
     Statement,
+    OwnWrite,
     Transaction,
     WrittenMeanwhile,
     TooManyPages,
@@ -188,7 +190,7 @@ pub enum Reason {
 
 impl Reason {
     /// In the order of the variants.
-    pub const ALL: [Reason; 22] = [
+    pub const ALL: [Reason; 24] = [
         Reason::NoRecord,
         Reason::NotModified,
         Reason::Incomplete,
@@ -199,11 +201,13 @@ impl Reason {
         Reason::Extension,
         Reason::SharedMemory,
         Reason::FileOutside,
+        Reason::OwnFile,
         Reason::FileChanged,
         Reason::CodeChanged,
         Reason::NoSchema,
         Reason::SeveralServers,
         Reason::Statement,
+        Reason::OwnWrite,
         Reason::Transaction,
         Reason::WrittenMeanwhile,
         Reason::TooManyPages,
@@ -225,11 +229,13 @@ impl Reason {
             Reason::Extension => "extension",
             Reason::SharedMemory => "shared-memory",
             Reason::FileOutside => "file-outside",
+            Reason::OwnFile => "own-file",
             Reason::FileChanged => "file-changed",
             Reason::CodeChanged => "code-changed",
             Reason::NoSchema => "no-schema",
             Reason::SeveralServers => "several-servers",
             Reason::Statement => "statement",
+            Reason::OwnWrite => "own-write",
             Reason::Transaction => "transaction",
             Reason::WrittenMeanwhile => "written-meanwhile",
             Reason::TooManyPages => "too-many-pages",
@@ -258,7 +264,10 @@ impl Reason {
             Reason::Extension => "PHP has an extension loaded whose reads cannot be seen.",
             Reason::SharedMemory => "PHP read memory that its processes share, such as APCu.",
             Reason::FileOutside => {
-                "PHP read a file outside the site, or one that it had written itself."
+                "PHP read a file in a folder whose files come and go, such as /tmp: a site that lies there has to be moved."
+            }
+            Reason::OwnFile => {
+                "PHP changed a file that it also read, renamed or removed: a cache in the database can be followed instead."
             }
             Reason::FileChanged => "A file changed while the page was made.",
             Reason::CodeChanged => {
@@ -267,6 +276,9 @@ impl Reason {
             Reason::NoSchema => "The tables of the database are not known yet.",
             Reason::SeveralServers => "PHP asked several database servers.",
             Reason::Statement => "A statement is not understood, or depends on more than tables.",
+            Reason::OwnWrite => {
+                "The page itself writes to the database, such as a counter of views."
+            }
             Reason::Transaction => "A transaction was open when PHP began the page.",
             Reason::WrittenMeanwhile => "The database was written while the page was made.",
             Reason::TooManyPages => "More pages are learned than are kept.",

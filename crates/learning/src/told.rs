@@ -13,6 +13,7 @@ use learned::{Session, Value};
 
 use crate::address_databases::is_address_database;
 use crate::files::SeenPath;
+use crate::own_files::OwnFiles;
 use crate::record::{
     FileState, OpenDatabase, Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot,
 };
@@ -51,14 +52,18 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         }
     }
     let mut files = Vec::new();
-    for look in &record.files {
+    let own = OwnFiles::of(&record.files);
+    for (at, look) in record.files.iter().enumerate() {
         let mut paths = record.sqlite_files.iter().map(|it| it.path);
         if paths.any(|database| sqlite::is_part_of(database, look.path)) {
             // What PHP wrote there, and read, is in the state of the database.
             continue;
         }
-        if look.by == FileUse::Written {
-            note(Some(Reason::FileOutside), look.path);
+        if own.excuse(at) {
+            continue;
+        }
+        if is_change(look.by) {
+            note(Some(Reason::OwnFile), look.path);
             continue;
         }
         match SeenPath::of(look.path, look.by == FileUse::Looked) {
@@ -66,7 +71,10 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
             SeenPath::Untold => note(Some(Reason::FileOutside), look.path),
             SeenPath::File(path) => files.push(SeenFile {
                 path,
-                state: look.state.map(|state| file_state(record, look, state)),
+                state: look.state.map(|state| match own.are_in(look) {
+                    true => FileState::MERE_PRESENCE,
+                    false => file_state(record, look, state),
+                }),
             }),
         }
     }
@@ -107,6 +115,13 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         told: None,
         obstacle,
     }
+}
+
+const fn is_change(by: FileUse) -> bool {
+    matches!(
+        by,
+        FileUse::Written | FileUse::WrittenOnly | FileUse::Removed
+    )
 }
 
 /// The first database of addresses that was opened. To look whether one is there makes no page of one network.
@@ -447,6 +462,7 @@ mod tests {
         for (path, by, is_obstacle) in [
             (&b"/srv/site/part.html"[..], FileUse::Opened, false),
             (b"/srv/site/part.html", FileUse::Written, true),
+            (b"/srv/site/part.html", FileUse::Removed, true),
             (b"/proc/loadavg", FileUse::Opened, true),
             (b"/dev/urandom", FileUse::Opened, false),
         ] {
@@ -564,7 +580,7 @@ mod tests {
             ..record
         };
         let obstacle = run(&another, &|_| String::new()).obstacle;
-        assert_eq!(obstacle.map(|why| why.reason), Some(Reason::FileOutside));
+        assert_eq!(obstacle.map(|why| why.reason), Some(Reason::OwnFile));
         let unreachable = Record {
             sqlite_files: vec![SqliteFile {
                 path: b"/proc/self/fd/9",

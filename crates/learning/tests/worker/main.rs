@@ -32,7 +32,7 @@ fn a_page_without_statements_is_learned_from_its_files_and_suspect_when_one_chan
             state: None,
         });
     });
-    assert_eq!(why(report), Reason::FileOutside);
+    assert_eq!(why(report), Reason::OwnFile);
     let report = pool.make(&worker, |record| {
         record.file(&FileLook {
             path: b"/etc/passwd",
