@@ -131,6 +131,7 @@ mod tests {
                 name: name.as_bytes().into(),
                 address: String::new(),
                 digest: Some(1),
+                clients: Vec::new(),
                 most: Duration::from_secs(60),
                 keep: None,
                 withdraw: Box::new(|_| ()),

@@ -18,6 +18,7 @@ mod binary_log;
 mod book;
 mod channel;
 mod client;
+mod client_addresses;
 mod counts;
 mod differing;
 mod digest;
@@ -50,6 +51,7 @@ mod told;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -359,6 +361,9 @@ impl LearnedPool {
 
     /// A page was made, and this is what was told of it.
     fn learn(&self, end: PageEnd, mut record: Option<RunRecord>) {
+        if let Some(record) = &mut record {
+            record.note_client_addresses(&end.page.clients);
+        }
         let mut told = record.as_mut().and_then(|record| record.told.take());
         let address_database = record.as_ref().and_then(RunRecord::address_database);
         let address_database = address_database.map(str::to_owned);
@@ -486,6 +491,8 @@ pub struct StoredPage {
     pub address: String,
     /// `None`: it is the same as before.
     pub digest: Option<u64>,
+    /// The addresses that PHP may have seen as the visitor's.
+    pub clients: Vec<IpAddr>,
     /// How long it may count as known.
     pub most: Duration,
     /// Lets it be shown beyond its ordinary lifetime; `None`: it is only watched.

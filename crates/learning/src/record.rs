@@ -1,11 +1,14 @@
 //! One run of PHP, in the terms of `learned`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use learned::{Session, Value};
 
+use crate::client_addresses::ClientAddresses;
 use crate::replay::ReplaySession;
+use crate::{statement_text, told};
 
 /// A database server, as PHP reached it. Each pool has few.
 pub type ServerName = Arc<str>;
@@ -138,14 +141,27 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// The database of addresses that PHP opened: the page may be for one network.
+    /// The database of addresses that PHP opened, or the statement that looks up the visitor's: the page may be for one
+    /// network.
     pub fn address_database(&self) -> Option<&str> {
         let obstacle = self.obstacle.as_ref();
         let is_it = |why: &&WhyNot| why.reason == Reason::AddressDatabase;
         obstacle.filter(is_it).map(|why| &why.detail[..])
     }
 
-    /// About what it takes in memory.
+    /// The page is of one visitor if the database was asked by the visitor's address.
+    pub fn note_client_addresses(&mut self, clients: &[IpAddr]) {
+        if self.statements.is_empty() || clients.is_empty() || self.address_database().is_some() {
+            return;
+        }
+        let clients = ClientAddresses::of(clients.iter().copied());
+        if let Some(found) = clients.looked_up(&self.statements) {
+            let text = statement_text::without_values(&found.text);
+            self.obstacle = Some(WhyNot::new(Reason::AddressDatabase, told::shown(&text)));
+        }
+    }
+
+    /// About how much memory it takes.
     pub fn size_bytes(&self) -> usize {
         let statements = self.statements.iter();
         let statements = statements.map(|it| 256 + it.text.len() + 64 * it.parameters.len());
@@ -289,7 +305,7 @@ impl Reason {
                 "Changes of an SQLite database that PHP had open cannot be seen."
             }
             Reason::AddressDatabase => {
-                "The page was made with a database of addresses, so it may be for one network."
+                "The page depends on the visitor's address: by a database of addresses, or by a statement that looks it up."
             }
             Reason::Unpolled => {
                 "The writes of other programs to what it was made of cannot be seen."

@@ -1,6 +1,7 @@
 //! What a page is made of is learned beside its fetch (`cache_learn`): the fetch has a number, and what
 //! comes of it is told to the pool's [`learning::LearnedPool`].
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use http_cache::{
 };
 use http_semantics::same_name;
 use learning::{Digest, Fetch, KeepPage, PageMark, PageVerdict, StoredPage, WithdrawPage};
+use shared_request::left_out;
 use site::{Content, LearnRules, Pass};
 
 use super::store_plan::StorePlan;
@@ -33,6 +35,8 @@ pub struct LearnedFetch {
     keeps: bool,
     /// Its URL.
     address: String,
+    /// The visitor's address, and the one that a shared request has in its place.
+    clients: Vec<IpAddr>,
 }
 
 impl LearnedFetch {
@@ -60,6 +64,11 @@ impl LearnedFetch {
                 let mut url = tags::origin(&request.received);
                 url.extend_from_slice(request.received.target());
                 String::from_utf8_lossy(&url).into_owned()
+            },
+            clients: {
+                let neutral = plan.audience.class().map(|_| IpAddr::V4(left_out::DUMMY));
+                let visitor = request.received.client_ip();
+                visitor.into_iter().chain(neutral).collect()
             },
         }))
     }
@@ -98,6 +107,7 @@ impl LearnedFetch {
             name: page_name(&store.zone, store.key.as_ref().bytes(), vary).into(),
             address: self.address,
             digest,
+            clients: self.clients,
             most: self.most,
             keep: self.keeps.then(|| keep(store, stored)),
             withdraw: withdraw(store, stored),
