@@ -28,6 +28,7 @@ use crate::pages::{Cause, LearnedPage, Notes, PageReport, Pages};
 use crate::poll::PolledTables;
 use crate::record::{Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot};
 use crate::replay::ReplaySession;
+use crate::replay_time::ReplayTime;
 use crate::schema_reader::ReadSchema;
 use crate::server_identity::OtherServers;
 use crate::sqlite::SqliteSeen;
@@ -130,6 +131,7 @@ pub struct Book {
     audited: u32,
     /// Statements of suspect pages are run again.
     replays: bool,
+    replay_time: ReplayTime,
     /// Suspect pages for which visitors wait.
     awaited: BTreeSet<u32>,
     /// PHP may have read scripts that were told to another process.
@@ -718,6 +720,7 @@ impl Book {
             not_kept: not_kept.map(Box::new),
             same: before.same,
             changed: before.changed,
+            asked: end.mark.asked(),
         });
         let Some((at, record)) = database else {
             return Ok(number);
@@ -758,6 +761,7 @@ impl Book {
             self.ask_index(number, now);
         }
         let ago = |at: Instant| now.saturating_duration_since(at);
+        let replay_percent = self.replays.then(|| self.replay_time.percent(now));
         match self.pages.named(name).map(|(_, page)| page) {
             Some(page) if now < page.ends_at => Some(PageReport::Learned {
                 made_ago: ago(page.made_at),
@@ -773,6 +777,7 @@ impl Book {
                 files: self.shown_files(page),
                 log: self.log_of(page),
                 databases: shown_databases(page),
+                replay_percent: replay_percent.filter(|_| page.is_open(now)),
                 same: page.same,
                 changed: page.changed,
             }),

@@ -40,6 +40,7 @@ mod process;
 mod read_back;
 mod record;
 mod replay;
+mod replay_time;
 mod schema_reader;
 mod server_identity;
 mod sqlite;
@@ -78,6 +79,7 @@ pub use pages::PageReport;
 pub use read_back::PageToReadBack;
 use record::RunRecord;
 pub use record::{Reason, WhyNot};
+pub use replay_time::MOST_PERCENT as MOST_REPLAY_PERCENT;
 use sqlite_of_pool::KnownDatabases;
 
 /// The FastCGI parameter with the number of a fetch.

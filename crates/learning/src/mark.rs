@@ -12,7 +12,7 @@
 //! was found unchanged at this number is shown without a look into the book. A page of which nothing is
 //! known yet is shown at this very number alone, by which its fetch has begun.
 
-use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -166,6 +166,8 @@ pub struct PageMark {
     /// The SQLite databases that the page is made of, or may be.
     sqlite: Mutex<Arc<[SqliteSeen]>>,
     has_sqlite: AtomicBool,
+    /// A visitor has asked for the page since its statements were run again last.
+    asked: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for PageMark {
@@ -186,6 +188,7 @@ impl PageMark {
             number: AtomicU32::new(0),
             sqlite: Mutex::default(),
             has_sqlite: AtomicBool::new(false),
+            asked: Arc::new(AtomicBool::new(true)),
         };
         mark.begin();
         mark
@@ -218,6 +221,7 @@ impl PageMark {
             number: AtomicU32::new(0),
             sqlite: Mutex::default(),
             has_sqlite: AtomicBool::new(false),
+            asked: Arc::new(AtomicBool::new(true)),
         }
     }
 
@@ -256,6 +260,11 @@ impl PageMark {
         self.begun.lock().clone()
     }
 
+    /// Whether a visitor has asked for the page, as the book reads and forgets it.
+    pub(crate) fn asked(&self) -> Arc<AtomicBool> {
+        self.asked.clone()
+    }
+
     pub(crate) fn fetch(&self) -> u64 {
         self.fetch
     }
@@ -281,6 +290,10 @@ impl PageMark {
 
     /// May the page be shown to a request that came at `now`, by [`clock`]?
     pub fn verdict(&self, now: u64) -> PageVerdict {
+        // Most pages are asked for often: the value is written once, and read by all.
+        if !self.asked.load(Relaxed) {
+            self.asked.store(true, Relaxed);
+        }
         let verdict = self.verdict_by_book(now);
         let is_learned = match self.state.load(Acquire) {
             FREE => false,

@@ -156,6 +156,7 @@ async fn take(
         server: made_of.server,
         began: made_of.began,
         scripts: on_disk::scripts(&made_of)?,
+        asked: page.mark.asked(),
     };
     let run = run_of(pool, &record, made_of.seed);
     // Those that the pool knows as well: while it rests, none is looked at.

@@ -4,6 +4,7 @@
 use std::fs::Metadata;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::{Book, MadeOf, OLD_CODE_RUNS};
@@ -41,6 +42,8 @@ pub struct PageReadBack {
     /// When its first fetch began, in Unix nanoseconds.
     pub began: i64,
     pub scripts: Vec<SeenFile>,
+    /// Whether a visitor has asked for it, as its mark has it.
+    pub asked: Arc<AtomicBool>,
 }
 
 /// What has to be known before a page can be read back.
@@ -231,6 +234,7 @@ impl Book {
             not_kept: None,
             same: 0,
             changed: 0,
+            asked: page.asked.clone(),
         });
         let is_in = match database {
             None => true,
