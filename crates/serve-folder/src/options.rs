@@ -25,8 +25,8 @@ pub struct DatabaseLogin {
     pub user: String,
     /// `None`: it is left out of the configuration, which people see.
     pub password: Option<String>,
-    /// The file that says so.
-    pub settings: &'static str,
+    /// The file that names it.
+    pub settings: String,
 }
 
 impl fmt::Debug for DatabaseLogin {
