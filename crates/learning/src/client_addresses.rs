@@ -10,20 +10,33 @@ use aws_lc_rs::digest;
 use learned::Value;
 use md5::{Digest, Md5};
 
-use crate::record::SentStatement;
+use crate::record::{Reason, RunRecord, SentStatement, WhyNot};
+use crate::{statement_text, told};
 
 /// Smaller numbers stand for other things as well.
 const LEAST_NUMBER: u32 = 1 << 24;
 
+/// Notes in the record of a page that it is one visitor's, if the database was asked by one of these addresses.
+pub fn note_lookup(record: &mut RunRecord, clients: &[IpAddr]) {
+    if record.statements.is_empty() || clients.is_empty() || record.address_database().is_some() {
+        return;
+    }
+    let clients = ClientAddresses::of(clients.iter().copied());
+    if let Some(found) = clients.looked_up(&record.statements) {
+        let text = statement_text::without_values(&found.text);
+        record.obstacle = Some(WhyNot::new(Reason::AddressDatabase, told::shown(&text)));
+    }
+}
+
 /// The addresses that PHP may have seen for one request, in the forms in which a statement may have them.
 #[derive(Debug, Default)]
-pub struct ClientAddresses {
+struct ClientAddresses {
     texts: Vec<Vec<u8>>,
     numbers: Vec<i64>,
 }
 
 impl ClientAddresses {
-    pub fn of(addresses: impl IntoIterator<Item = IpAddr>) -> ClientAddresses {
+    fn of(addresses: impl IntoIterator<Item = IpAddr>) -> ClientAddresses {
         let mut all = ClientAddresses::default();
         for address in addresses {
             all.add(address.to_canonical());
@@ -62,7 +75,7 @@ impl ClientAddresses {
     }
 
     /// The first statement that reads by one of the addresses.
-    pub fn looked_up<'a>(&self, statements: &'a [SentStatement]) -> Option<&'a SentStatement> {
+    fn looked_up<'a>(&self, statements: &'a [SentStatement]) -> Option<&'a SentStatement> {
         let mut reading = statements.iter().filter(|it| reads(&it.text));
         reading.find(|statement| {
             let mut parameters = statement.parameters.iter();

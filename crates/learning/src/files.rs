@@ -134,6 +134,11 @@ const MOST_PATH_BYTES: usize = 4096;
 /// Folders in which times and sizes of files show no change, or files come and go with each request.
 const UNTOLD: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp"];
 
+/// Is this a folder in which times and sizes of files show no change, so that no page is learned there?
+pub fn has_untold_times(folder: &Path) -> bool {
+    UNTOLD.iter().any(|untold| folder.starts_with(untold))
+}
+
 /// Applications look whether they may write there. Its time changes with each program of the machine.
 const TEMPORARY_FOLDERS: [&str; 2] = ["/tmp", "/var/tmp"];
 

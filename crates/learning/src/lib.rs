@@ -68,6 +68,7 @@ use book::{Book, Confirmation, LearnedEnd, PageEnd, Showing};
 pub use client::DatabaseAccount;
 pub use counts::{Comparison, Counts, ReplayEnd};
 pub use digest::Digest;
+pub use files::has_untold_times;
 use join::End;
 pub use log_state::LogState;
 use mark::Marks;
@@ -364,7 +365,7 @@ impl LearnedPool {
     /// A page was made, and this is what was told of it.
     fn learn(&self, end: PageEnd, mut record: Option<RunRecord>) {
         if let Some(record) = &mut record {
-            record.note_client_addresses(&end.page.clients);
+            client_addresses::note_lookup(record, &end.page.clients);
         }
         let mut told = record.as_mut().and_then(|record| record.told.take());
         let address_database = record.as_ref().and_then(RunRecord::address_database);

@@ -1,14 +1,11 @@
 //! One run of PHP, in the terms of `learned`.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use learned::{Session, Value};
 
-use crate::client_addresses::ClientAddresses;
 use crate::replay::ReplaySession;
-use crate::{statement_text, told};
 
 /// A database server, as PHP reached it. Each pool has few.
 pub type ServerName = Arc<str>;
@@ -147,18 +144,6 @@ impl RunRecord {
         let obstacle = self.obstacle.as_ref();
         let is_it = |why: &&WhyNot| why.reason == Reason::AddressDatabase;
         obstacle.filter(is_it).map(|why| &why.detail[..])
-    }
-
-    /// The page is of one visitor if the database was asked by the visitor's address.
-    pub fn note_client_addresses(&mut self, clients: &[IpAddr]) {
-        if self.statements.is_empty() || clients.is_empty() || self.address_database().is_some() {
-            return;
-        }
-        let clients = ClientAddresses::of(clients.iter().copied());
-        if let Some(found) = clients.looked_up(&self.statements) {
-            let text = statement_text::without_values(&found.text);
-            self.obstacle = Some(WhyNot::new(Reason::AddressDatabase, told::shown(&text)));
-        }
     }
 
     /// About how much memory it takes.
