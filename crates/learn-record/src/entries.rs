@@ -317,7 +317,7 @@ impl ListEntry for &[u8] {
     const MOST: usize = MOST_SETTINGS;
 }
 impl ListEntry for Value<'_> {
-    /// As many as MySQL's protocol allows.
+    /// The bound of MySQL's protocol.
     const MOST: usize = 65_535;
 }
 impl ListEntry for Outcome {

@@ -1,4 +1,4 @@
-//! What the library that PHP loads and Mayfly say to each other about the making of a page.
+//! The messages between the library that PHP loads and Mayfly about the making of a page.
 //!
 //! ```text
 //! library ─► Mayfly   Hello                        once for each process, and again where something was not told

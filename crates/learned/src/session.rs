@@ -44,7 +44,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// As it begins, with the collation that the client named in the handshake.
+    /// A new session, with the collation that the client named in the handshake.
     pub fn new(database: Option<String>, collation: u8) -> Self {
         let characters = match collation {
             // utf8 and utf8mb4; the newer numbers are utf8mb4's. 255 is MySQL's own choice since 8.0.
@@ -71,7 +71,7 @@ impl Session {
         self.doubt(NotLearned::SessionMode, is_one_of(FOREIGN_MODES));
     }
 
-    /// The same number: the same settings, made in the same order.
+    /// Two sessions with one number have equal settings, made in one order.
     pub const fn settings(&self) -> u64 {
         self.settings
     }
@@ -174,7 +174,7 @@ impl Session {
             return self.doubt_all(settings);
         }
         self.hash(settings);
-        // What is computed may be any mode or name, and a text may have any words.
+        // A computed value may be any mode or name, and a text may have any words.
         let is_computed = settings.contains(['(', '@']);
         for (index, word) in words.iter().enumerate() {
             let value = match *word {
@@ -187,7 +187,7 @@ impl Session {
                 _ => continue,
             };
             let name = words.get(value).copied().unwrap_or_default();
-            // What the connection's texts are converted to must be readable; the client's decides alone.
+            // The characters of the connection must be readable; the client's decide alone.
             let is_of_connection =
                 matches!(*word, "character_set_connection" | "collation_connection");
             let characters = match name.split('_').next().unwrap_or_default() {

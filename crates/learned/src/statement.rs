@@ -18,7 +18,7 @@ use crate::tokens::{Token, is_too_deep, shape, tokens};
 use crate::value::Value;
 use crate::write::WriteContext;
 
-/// Of one site. With more, those that no page has and that were not used lately are let go; if there are
+/// Shapes of one site. With more, those that no page has and that were not used lately are let go; if there are
 /// none, the program makes its statements from something endless.
 pub const MOST_SHAPES: usize = 2_000;
 
@@ -105,7 +105,7 @@ impl Shapes {
         self.parsed.len()
     }
 
-    /// What a statement reads and writes. `parameters` are those of a prepared one.
+    /// The reads and writes of a statement. `parameters` are those of a prepared one.
     pub fn understand(
         &mut self,
         text: &[u8],
@@ -250,7 +250,7 @@ impl Shapes {
     }
 }
 
-/// What can be said by the first words alone. `None`: the statement is to be parsed.
+/// The meaning that the first words have alone. `None`: the statement is to be parsed.
 fn without_shape(text: &str, tokens: &[Token]) -> Option<StatementMeaning> {
     let word = |keyword: &str| tokens.first().is_some_and(|token| token.is_word(keyword));
     let any = |keywords: &[&str]| keywords.iter().any(|keyword| word(keyword));
@@ -351,7 +351,7 @@ fn take_share_lock(tokens: &mut Vec<Token>) -> bool {
     is_lock
 }
 
-/// Where the names of tables are looked up.
+/// The place where the names of tables are looked up.
 struct KnownNames<'a> {
     database: Option<&'a str>,
     schema: &'a Schema,

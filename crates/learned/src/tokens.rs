@@ -157,7 +157,7 @@ pub const STACK_BYTES: usize = 16 * 1024 * 1024;
 /// The longest chain (`1 + 1 + ...`) that is parsed. The parser has a bound for what stands in parentheses, and none for
 /// chains, and each link of them is a call within a call.
 const MOST_LINKS: usize = 1_000;
-/// What one JOIN counts for: it takes more of the stack. The server knows 61 tables in a join.
+/// The links that one JOIN counts for: it takes more of the stack. The server knows 61 tables in a join.
 const LINKS_OF_JOIN: usize = 7;
 
 /// Whether the tree of a statement may be deeper than what this thread has room for.
@@ -179,7 +179,7 @@ pub(crate) fn is_too_deep(tokens: &[Token]) -> bool {
     })
 }
 
-/// What follows in one chain, within one pair of parentheses.
+/// The length of one chain, within one pair of parentheses.
 #[derive(Debug, Clone, Copy, Default)]
 struct Links {
     of_expression: usize,

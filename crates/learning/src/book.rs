@@ -1,4 +1,4 @@
-//! What is known of the pages of one pool: what each was made of, and which of it has changed since.
+//! The pages of one pool: the inputs that each was made of, and their changes since.
 //!
 //! Pure: the time is passed in, and nothing here asks a database or a file. The indexes of `learned`
 //! hold what statements read, one for each server; a page of files alone is in none.
@@ -61,18 +61,18 @@ pub struct PageEnd {
     pub page: StoredPage,
     pub begun: FetchBeginning,
     pub mark: Arc<PageMark>,
-    /// Of the day in which the fetch began: it is not kept longer.
+    /// The rest of the day in which the fetch began: it is not kept longer.
     pub left_of_day: Duration,
 }
 
-/// What becomes of a page that was stored.
+/// The decision about a page that was stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LearnedEnd {
     /// It has this number, and is good while the pool has moved so often.
     Known(u32, u64),
     /// It is not learned, and counts as if nothing were.
     Free,
-    /// What it was made of has changed since, or it may be for one network.
+    /// Its inputs have changed since, or it may be for one network.
     Gone,
 }
 
@@ -83,7 +83,7 @@ pub enum Showing {
     Ordinary,
     /// For as long as may be.
     Kept,
-    /// The same, while the writes of others are seen.
+    /// Like `Kept`, while the writes of others are seen.
     KeptWhilePolled,
 }
 
@@ -101,7 +101,7 @@ struct Database {
     /// The last writes by their numbers, for people.
     texts: VecDeque<(u64, String)>,
     polled: PolledTables,
-    /// Those of which other machines tell.
+    /// The servers that other machines name.
     others: OtherServers,
     log: LogState,
     /// Why its log was not followed, as was said last; empty: it is.
@@ -167,10 +167,10 @@ impl PageBefore {
     }
 }
 
-/// What a page was made of, before it is kept.
+/// The inputs of a page, before it is kept.
 #[derive(Default)]
 struct MadeOf {
-    /// Of the page itself.
+    /// The digest of the page itself.
     digest: u64,
     database: Option<(usize, PageRecord)>,
     tables: Vec<String>,
@@ -231,13 +231,13 @@ impl Book {
         servers.collect()
     }
 
-    /// What a server gives to each session.
+    /// The modes that a server gives to each session.
     pub fn modes(&self, server: &str) -> String {
         let database = self.databases.iter().find(|it| *it.server == *server);
         database.map_or_else(String::new, |database| database.modes.clone())
     }
 
-    /// What tables a server has, as they were once it had seen so many definitions. Pages that were made
+    /// Takes the tables of a server, read once it had seen this many definitions. Pages that were made
     /// under another schema are suspect.
     pub fn set_schema(
         &mut self,
@@ -482,7 +482,7 @@ impl Book {
         })
     }
 
-    /// What is written by others has to be seen: in tables that tell. `Err`: nothing can be said of it at all.
+    /// The writes of others have to be seen. `Err`: the page cannot be known at all.
     fn why_not_kept(
         &mut self,
         made_of: &MadeOf,
@@ -507,14 +507,14 @@ impl Book {
         Ok(wanted.err().map(|why| WhyNot::new(Reason::Unpolled, why)))
     }
 
-    /// What was known of a page that was made again.
+    /// The facts known before about a page that was made again.
     fn compare(&mut self, end: &PageEnd, now: Instant) -> PageBefore {
         let page = &end.page;
         let Some((number, known)) = self.pages.named(&page.name) else {
             return PageBefore::default();
         };
         if known.fetch > end.mark.fetch() {
-            // What is known is of a fetch that began later, and may be newer.
+            // The known page is of a fetch that began later, and may be newer.
             return PageBefore::of(known);
         }
         self.ask_index(number, now);
@@ -569,7 +569,7 @@ impl Book {
         }
     }
 
-    /// What the page was made of, or why that is not known.
+    /// The inputs of the page, or the reason for which they are not known.
     fn understand(
         &mut self,
         end: &PageEnd,
@@ -754,7 +754,7 @@ impl Book {
         interned.collect()
     }
 
-    /// What is known of a page.
+    /// Reports a page to people.
     pub fn report(&mut self, name: &[u8], now: Instant) -> Option<PageReport> {
         let number = self.pages.named(name).map(|(number, _)| number);
         if let Some(number) = number {
@@ -827,7 +827,7 @@ fn shown_databases(page: &LearnedPage) -> Vec<String> {
     paths.map(|path| path.display().to_string()).collect()
 }
 
-/// What was written, and which statement of the page it concerns.
+/// The text of the write, and the statement of the page that it concerns.
 fn described(suspicion: &Suspicion, texts: &VecDeque<(u64, String)>) -> String {
     let written = texts.iter().find(|(number, _)| *number == suspicion.write);
     let written = written.map_or(suspicion.cause.word(), |(_, text)| text);
@@ -837,7 +837,7 @@ fn described(suspicion: &Suspicion, texts: &VecDeque<(u64, String)>) -> String {
     }
 }
 
-/// Of a statement that is shown, so much is read.
+/// The bytes of a statement that are read to be shown.
 const MOST_READ_BYTES: usize = 4096;
 
 fn not_learned(why: learned::NotLearned, statement: &[u8]) -> WhyNot {

@@ -18,7 +18,7 @@ const RECORD_WITHIN: Duration = Duration::from_secs(5);
 /// A page may be sent to slow clients while it is stored.
 const END_WITHIN: Duration = Duration::from_secs(30);
 
-/// What became of a fetch.
+/// The end of a fetch.
 pub enum End {
     Stored(u64, PageEnd),
     /// Its page is not stored.

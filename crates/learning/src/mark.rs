@@ -50,7 +50,7 @@ const READ_BACK: u8 = 5;
 /// It is not in the book.
 const NO_NUMBER: u32 = u32::MAX;
 
-/// What hits read of a pool.
+/// The state of a pool that hits read.
 pub struct Marks {
     /// How often something happened that may alter pages.
     moves: AtomicU64,
@@ -130,7 +130,7 @@ impl Marks {
     }
 }
 
-/// What held when a fetch was sent.
+/// The state at the moment when a fetch was sent.
 #[derive(Clone, Default)]
 pub struct FetchBeginning {
     /// How many writes each server had seen.
@@ -194,7 +194,7 @@ impl PageMark {
         mark
     }
 
-    /// Of a page that is read from disk.
+    /// The mark of a page that is read from disk.
     pub(crate) fn of_disk(pool: &Arc<LearnedPool>, fetch: u64) -> PageMark {
         let mark = PageMark::new(pool, fetch);
         mark.guard_sqlite(Arc::default());
@@ -252,7 +252,7 @@ impl PageMark {
         *self.sqlite.lock() = sqlite;
     }
 
-    /// What held when the fetch began; asked once it is over.
+    /// The state when the fetch began; asked once it is over.
     pub(crate) fn begun(&self) -> FetchBeginning {
         if is_late() {
             self.begin();
@@ -344,8 +344,8 @@ impl PageMark {
         }
     }
 
-    /// Where statements of the page are run again to find out whether it may be shown: returns once that is known; `false`
-    /// where it may not, or is not known within [`DECIDED_WITHIN`].
+    /// Waits for replays that decide whether the page may be shown. Returns `false`
+    /// if it may not, or is not known within [`DECIDED_WITHIN`].
     pub async fn decided(&self) -> bool {
         let state = self.state.load(Acquire);
         let pool = self.pool.upgrade();

@@ -213,7 +213,7 @@ pub enum PageReport {
         log: LogState,
         /// Paths of SQLite databases.
         databases: Vec<String>,
-        /// Where its statements are run again: how much of the time replays of the pool took lately.
+        /// How much of the time replays of the pool took lately, if its statements are run again.
         replay_percent: Option<u32>,
         same: u32,
         changed: u32,

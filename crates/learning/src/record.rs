@@ -23,7 +23,7 @@ pub struct SentStatement {
     pub result: u64,
     /// It was prepared, and not sent as text.
     pub is_prepared: bool,
-    /// Where it can be run again.
+    /// The session in which it can be run again.
     pub again_in: Option<Arc<ReplaySession>>,
 }
 
@@ -40,7 +40,7 @@ pub struct SentWrite {
     pub parameters: Vec<Value>,
     /// Text and parameters are all of it.
     pub is_complete: bool,
-    /// Of the binary log: any rows of this table, by its database and name. The text is for people.
+    /// From the binary log: any rows of this table, by its database and name. The text is for people.
     pub rows_of: Option<(Arc<str>, Arc<str>)>,
 }
 
@@ -101,7 +101,7 @@ impl FileState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenDatabase {
     pub path: PathBuf,
-    /// Of the file that PHP reads.
+    /// The device of the file that PHP reads.
     pub device: u64,
     pub inode: u64,
     /// An earlier page opened it, and may have left a transaction open.
@@ -131,9 +131,9 @@ pub struct RunRecord {
     pub statements: Vec<SentStatement>,
     pub files: Vec<SeenFile>,
     pub sqlite: Vec<OpenDatabase>,
-    /// As the library told it, where pages are written to disk.
+    /// The record of the library, if pages are written to disk.
     pub told: Option<Box<[u8]>>,
-    /// What was seen that cannot be learned.
+    /// The first input that cannot be learned.
     pub obstacle: Option<WhyNot>,
 }
 

@@ -26,7 +26,7 @@ pub const WITHIN_TRANSACTION: u16 = 1;
 /// A session of which this is said is not read.
 const UNKNOWN_COLLATION: u8 = 0;
 
-/// Of a text for people.
+/// The bytes of a text for people.
 const MOST_SHOWN_BYTES: usize = 200;
 
 /// One run of PHP, as its record has it. `modes` knows what servers give to each session.
@@ -56,7 +56,7 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
     for (at, look) in record.files.iter().enumerate() {
         let mut paths = record.sqlite_files.iter().map(|it| it.path);
         if paths.any(|database| sqlite::is_part_of(database, look.path)) {
-            // What PHP wrote there, and read, is in the state of the database.
+            // The state of the database covers all that PHP wrote and read there.
             continue;
         }
         if own.excuse(at) {

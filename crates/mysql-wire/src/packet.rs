@@ -21,7 +21,7 @@ pub(crate) enum Piece<'a> {
 pub(crate) struct PacketReader {
     header: [u8; 4],
     header_bytes: usize,
-    /// Of the packet whose header was read: bytes that are still to come.
+    /// Bytes of the packet whose header was read that are still to come.
     remaining: Option<u32>,
     last_is_full: bool,
     /// Whether the last call returned `End`: the next byte begins a payload.

@@ -24,7 +24,7 @@ pub struct PageToWrite {
     pub address: Box<str>,
     /// From now on.
     pub lasts: Duration,
-    /// Of the server; 0: the page asked none.
+    /// The digest of the server; 0: the page asked none.
     pub server: u64,
     /// How many texts of statements decide about it.
     pub texts: usize,
@@ -46,7 +46,7 @@ pub struct PageReadBack {
     pub asked: Arc<AtomicBool>,
 }
 
-/// What has to be known before a page can be read back.
+/// The facts that have to be known before a page can be read back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// The tables of its server.

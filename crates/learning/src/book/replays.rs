@@ -43,7 +43,7 @@ pub struct ReplayRound {
     awaited: BTreeSet<u32>,
 }
 
-/// Where a statement can be run again, with the number of its session among those that are known.
+/// The session in which a statement can be run again, with the number of its session among those that are known.
 pub fn run_in(statement: &SentStatement, known: &mut Vec<Arc<ReplaySession>>) -> Option<RunIn> {
     let session = statement.again_in.as_ref()?;
     let at = known.iter().position(|it| it == session);
@@ -112,7 +112,7 @@ impl Book {
         let mut statements: Vec<(StatementToRun, Arc<ReplaySession>)> = Vec::new();
         for statement in open.iter().flat_map(|number| index.to_run(*number)) {
             let is_known = statements.iter().any(|(it, _)| it.is(&statement));
-            // Where a write is under way, it waits until that is over.
+            // It waits for a write that is under way.
             let may_change = || under_way.iter().any(|it| index.concerns(&statement, it));
             if is_known || may_change() {
                 continue;
