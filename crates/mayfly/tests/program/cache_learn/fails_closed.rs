@@ -277,7 +277,7 @@ const NOT_KEPT: [(&str, &str, (&str, &str)); 17] = [
     (
         "made",
         "$made = '/tmp/made-' . getmypid(); file_put_contents($made, 'x'); file_get_contents($made); unlink($made);",
-        ("own-file", "/tmp/made-"),
+        ("file-outside", "/tmp/made-"),
     ),
     (
         "chance",
