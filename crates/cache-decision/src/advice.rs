@@ -237,8 +237,8 @@ pub fn on(why: Reason) -> &'static str {
              the response is stored as it comes."
         }
         Reason::AddressDatabase => {
-            "What cache_learn knows of the page names the file. If no page depends on it, have the application open it only \
-             where it is needed: a day later the page is stored again."
+            "The report of cache_learn names the file or the statement. If no page depends on it, have the application use it \
+             only where it is needed: a day later the page is stored again."
         }
         Reason::Purged => "It is stored with the next request.",
     }

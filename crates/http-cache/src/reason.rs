@@ -95,7 +95,7 @@ reasons! {
     NoRoom, Body, "no-room", "The memory budget has no room for the response.";
     Truncated, Body, "truncated", "The response ended before it was complete.";
     ExcessData, Body, "excess-data", "The upstream sent more than the response says.";
-    AddressDatabase, Body, "address-database", "The page was made with a database of addresses, so it may be for one network.";
+    AddressDatabase, Body, "address-database", "The page depends on the visitor's address: by a database of addresses, or by a statement that looks it up.";
     Purged, Body, "purged", "The response was purged while it was fetched.";
 }
 

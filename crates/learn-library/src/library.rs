@@ -1,4 +1,4 @@
-//! What the library knows of this process: which descriptors it follows, and the request that runs.
+//! The library's state of this process: the descriptors that it follows, and the request that runs.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -23,7 +23,7 @@ enum Role {
     FastCgi(FastCgi),
     Connection(Box<Connection>),
     File(OpenFile),
-    /// Opened before a fork: what its other owner says on it is not seen.
+    /// Opened before a fork: the bytes of its other owner are not seen.
     Inherited,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Library {
     /// Room for the next one.
     path_room: Vec<u8>,
     connections: u32,
-    /// Of the hashes of results.
+    /// The seed of the hashes of results.
     seed: u64,
     has_request: bool,
     /// Requests so far.
@@ -144,7 +144,7 @@ impl Library {
         }
     }
 
-    /// A file was opened by that descriptor, or was not, where it is negative; then `look` says what there is. What PHP may
+    /// A file was opened by that descriptor, or was not, where it is negative; then `look` has its state. A file that PHP may
     /// write is followed, for it may become a database.
     pub(crate) fn opened(
         &mut self,
@@ -170,7 +170,7 @@ impl Library {
         }
     }
 
-    /// What was opened last is known, or is asked for.
+    /// The file that was opened last is known, or is asked for.
     pub(crate) fn opening_is(&mut self, file: impl FnOnce(i32) -> Option<OpenedFile>) {
         let Some(Opening { fd, path }) = self.opening.take() else {
             return;
@@ -193,7 +193,8 @@ impl Library {
     fn has_opened(&mut self, fd: i32, path: &[u8], by: FileUse, file: &OpenedFile) {
         self.reporter.add_file(path, by, Some(file.state));
         let is_one = file.is_regular && !self.is_command;
-        if is_one && (by == FileUse::Written || file.state.size == 0 || self.is_sqlite(fd, file)) {
+        let is_written = matches!(by, FileUse::Written | FileUse::WrittenOnly);
+        if is_one && (is_written || file.state.size == 0 || self.is_sqlite(fd, file)) {
             let (path, request) = (path.into(), self.requests);
             self.follow(fd, Role::File(OpenFile { path, request }));
         }
@@ -280,7 +281,7 @@ impl Library {
         self.reporter.end();
     }
 
-    /// What waits belongs to the request that it was said in.
+    /// Bytes that wait belong to the request in which they were sent.
     fn catch_up(&mut self) {
         for (_, role) in &mut self.followed {
             if let Role::Connection(connection) = role {
@@ -289,7 +290,7 @@ impl Library {
         }
     }
 
-    /// Of `bytes`, so many were taken by the kernel.
+    /// The kernel took the first `count` of `bytes`.
     pub(crate) fn has_sent(&mut self, fd: i32, bytes: &[u8], count: usize) {
         match self.role(fd) {
             (Some(Role::Connection(connection)), _) => connection.has_sent(count),

@@ -1,4 +1,4 @@
-//! What a record is made of: sessions, statements, other inputs, files.
+//! The entries of a record: sessions, statements, other inputs, files.
 
 use crate::encoding::{Decode, Encode, ListEntry, MalformedMessage, Reader, fields, numbered};
 use crate::limits::{
@@ -17,7 +17,7 @@ pub struct Session<'a> {
     /// The server's number of the connection.
     pub identifier: u32,
     pub account: &'a [u8],
-    /// What the client named in the handshake.
+    /// The collation that the client named in the handshake.
     pub collation: u8,
     /// `None` where there is none or it is not known.
     pub database: Option<&'a [u8]>,
@@ -59,7 +59,7 @@ pub enum StatementKind {
     Prepared,
     /// A statement that could not be prepared: the outcome is the error.
     Unprepared,
-    /// A command that is no statement and reads or changes data; the text says what it names.
+    /// A command that is no statement and reads or changes data; the text is the name of its object.
     Command,
 }
 numbered!(StatementKind { Text = 1, Prepared = 2, Unprepared = 3, Command = 4 });
@@ -116,7 +116,7 @@ impl<'a> Decode<'a> for Value<'a> {
     }
 }
 
-/// What a statement ended with; a text of several statements has several.
+/// The end of a statement; a text of several statements has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The hash is of the definitions of the columns and of the rows in order.
@@ -242,12 +242,18 @@ pub enum FileUse {
     Opened,
     /// A folder was listed.
     Listed,
-    /// Opened to be written, made, renamed or removed.
+    /// Opened to be read and written, made, or renamed.
     Written,
+    /// Opened to be written, so that nothing is read of it.
+    WrittenOnly,
+    /// The state is that of before.
+    Removed,
 }
-numbered!(FileUse { Looked = 1, Opened = 2, Listed = 3, Written = 4 });
+numbered!(FileUse {
+    Looked = 1, Opened = 2, Listed = 3, Written = 4, WrittenOnly = 5, Removed = 6
+});
 
-/// With 0 as its inode, only whether the file is there was asked, and the rest says nothing.
+/// With 0 as its inode, PHP asked only whether the file is there, and the rest means nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileState {
     pub is_folder: bool,
@@ -262,13 +268,13 @@ fields!(FileState {
     inode
 });
 
-/// An SQLite database that was open while the request ran, also where an earlier one opened it. What was
-/// read of it is not known. Each is named once in a record, beside its [`FileLook`].
+/// An SQLite database that was open while the request ran, also where an earlier one opened it. The rows that were read
+/// are not known. Each is named once in a record, beside its [`FileLook`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SqliteFile<'a> {
     /// Absolute, as it was opened.
     pub path: &'a [u8],
-    /// Of the file that is open: another one may have its path by now.
+    /// The device of the file that is open: another one may have its path by now.
     pub device: u64,
     pub inode: u64,
     /// An earlier request opened it, and may have left a transaction open.
@@ -281,7 +287,7 @@ fields!(SqliteFile<'a> {
     is_from_before
 });
 
-/// Why a record says less than what happened.
+/// The reason for which a record has less than what happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Incomplete {
     /// More than the limits allow.
@@ -311,7 +317,7 @@ impl ListEntry for &[u8] {
     const MOST: usize = MOST_SETTINGS;
 }
 impl ListEntry for Value<'_> {
-    /// As many as MySQL's protocol allows.
+    /// The bound of MySQL's protocol.
     const MOST: usize = 65_535;
 }
 impl ListEntry for Outcome {

@@ -1,4 +1,4 @@
-//! What the library that PHP loads and Mayfly say to each other about the making of a page.
+//! The messages between the library that PHP loads and Mayfly about the making of a page.
 //!
 //! ```text
 //! library ─► Mayfly   Hello                        once for each process, and again where something was not told
@@ -39,7 +39,7 @@ pub use message::{
 pub use writer::RecordWriter;
 
 /// The library's version of these messages; another one is not understood.
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 7;
 
 /// Holds the path of the socket. The library removes it from the environment of the process.
 pub const CHANNEL_VARIABLE: &str = "MAYFLY_LEARN";

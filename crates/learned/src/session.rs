@@ -1,4 +1,4 @@
-//! What of a session decides how the text of a statement is read, and what it returns.
+//! The settings of a session that decide how the text of a statement is read, and what it returns.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -15,41 +15,40 @@ enum Characters {
     Foreign,
 }
 
-/// Modes that change how a statement is read. Others change what is stored, which the rules for
-/// written values leave open.
-const READING_MODES: &[&str] = &[
-    "ansi",
-    "ansi_quotes",
+/// Modes under which a statement is not read. Others change what is stored, which the rules for written values leave
+/// open, or the meaning of texts that are not read in any mode: `||`, and a blank before a parenthesis.
+const FOREIGN_MODES: &[&str] = &[
     "oracle",
     "mssql",
     "db2",
     "maxdb",
     "postgresql",
+    "mysql323",
+    "mysql40",
     "no_backslash_escapes",
     "high_not_precedence",
-    "ignore_space",
-    "pipes_as_concat",
 ];
 
-const NO_BACKSLASH_ESCAPES_FLAG: u16 = 0x0200;
-/// MariaDB alone says this.
-const ANSI_QUOTES_FLAG: u16 = 0x8000;
+/// Modes under which `"a"` is a name. Drupal sets one of them in each session.
+const NAME_MODES: &[&str] = &["ansi", "ansi_quotes"];
 
 /// A session as its statements leave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     pub database: Option<String>,
     characters: Characters,
+    /// `"a"` is a name.
+    has_ansi_quotes: bool,
     doubts: Vec<NotLearned>,
     settings: u64,
 }
 
 impl Session {
-    /// As it begins, with the collation that the client named in the handshake.
+    /// A new session, with the collation that the client named in the handshake.
     pub fn new(database: Option<String>, collation: u8) -> Self {
         let characters = match collation {
-            // utf8 and utf8mb4; the newer numbers are utf8mb4's.
-            33 | 45 | 46 | 76 | 83 | 192..=247 => Characters::Utf8,
+            // utf8 and utf8mb4; the newer numbers are utf8mb4's. 255 is MySQL's own choice since 8.0.
+            33 | 45 | 46 | 76 | 83 | 192..=247 | 255 => Characters::Utf8,
             // latin1 and ascii.
             5 | 8 | 11 | 15 | 31 | 47..=49 | 65 | 94 => Characters::SingleBytes,
             63 => Characters::Bytes,
@@ -58,6 +57,7 @@ impl Session {
         Self {
             database,
             characters,
+            has_ansi_quotes: false,
             doubts: Vec::new(),
             settings: u64::from(collation),
         }
@@ -65,20 +65,13 @@ impl Session {
 
     /// Modes that the server has for each new session (`@@global.sql_mode`).
     pub fn set_modes(&mut self, modes: &str) {
-        let has_reading_mode = modes
-            .split(',')
-            .any(|mode| READING_MODES.contains(&&mode.trim().to_ascii_lowercase()[..]));
-        self.doubt(NotLearned::SessionMode, has_reading_mode);
+        let modes = modes.to_ascii_lowercase();
+        let is_one_of = |some: &[&str]| modes.split(',').any(|mode| some.contains(&mode.trim()));
+        self.has_ansi_quotes = is_one_of(NAME_MODES);
+        self.doubt(NotLearned::SessionMode, is_one_of(FOREIGN_MODES));
     }
 
-    /// The flags that a server sends with each answer.
-    pub fn follow_status(&mut self, flags: u16) {
-        if flags & (NO_BACKSLASH_ESCAPES_FLAG | ANSI_QUOTES_FLAG) != 0 {
-            self.doubt(NotLearned::SessionMode, true);
-        }
-    }
-
-    /// The same number: the same settings, made in the same order.
+    /// Two sessions with one number have equal settings, made in one order.
     pub const fn settings(&self) -> u64 {
         self.settings
     }
@@ -107,6 +100,10 @@ impl Session {
         self.characters == Characters::Utf8
     }
 
+    pub(crate) fn has_ansi_quotes(&self) -> bool {
+        self.has_ansi_quotes
+    }
+
     fn doubt(&mut self, reason: NotLearned, is_doubtful: bool) {
         self.doubts.retain(|it| *it != reason);
         if is_doubtful {
@@ -117,7 +114,8 @@ impl Session {
     /// Follows a statement that the server has executed, of any kind.
     pub fn follow(&mut self, statement: &[u8]) {
         let text = String::from_utf8_lossy(statement);
-        let Some(PlainText { text, has_several }) = PlainText::of(&text) else {
+        let plain = PlainText::of(&text, self.has_ansi_quotes);
+        let Some(PlainText { text, has_several }) = plain else {
             return self.follow_hidden(&text);
         };
         let text = text.trim().trim_end_matches(';').trim_end();
@@ -126,7 +124,7 @@ impl Session {
             .unwrap_or(text.len());
         let (keyword, rest) = text.split_at(end);
         match &keyword.to_ascii_lowercase()[..] {
-            "use" => self.database = Some(rest.trim().trim_matches('`').replace("``", "`")),
+            "use" => self.database = Some(unquoted(rest.trim(), self.has_ansi_quotes)),
             "set" if !has_several => self.follow_settings(&rest.to_ascii_lowercase()),
             "create" if has_word(rest, "temporary") => self.doubt(NotLearned::TemporaryTable, true),
             // They change nothing of a session, whatever they do.
@@ -140,8 +138,7 @@ impl Session {
             // Procedures and prepared statements may set anything.
             _ => self.doubt_all(text),
         }
-        // A function may set variables of the session as well; what it returns is not learned, and the
-        // modes that matter most are told by the flags of the answer.
+        // A function may set variables of the session as well; what it returns is not learned.
     }
 
     /// A statement with comments that are executed, or that is not understood: it is followed as if all in
@@ -177,7 +174,7 @@ impl Session {
             return self.doubt_all(settings);
         }
         self.hash(settings);
-        // What is computed may be any mode or name, and a text may have any words.
+        // A computed value may be any mode or name, and a text may have any words.
         let is_computed = settings.contains(['(', '@']);
         for (index, word) in words.iter().enumerate() {
             let value = match *word {
@@ -190,7 +187,7 @@ impl Session {
                 _ => continue,
             };
             let name = words.get(value).copied().unwrap_or_default();
-            // What the connection's texts are converted to must be readable; the client's decides alone.
+            // The characters of the connection must be readable; the client's decide alone.
             let is_of_connection =
                 matches!(*word, "character_set_connection" | "collation_connection");
             let characters = match name.split('_').next().unwrap_or_default() {
@@ -213,8 +210,10 @@ impl Session {
             self.doubt(NotLearned::SessionMode, true);
         }
         if words.contains(&"sql_mode") {
-            let has_mode = words.iter().any(|word| READING_MODES.contains(word));
-            self.doubt(NotLearned::SessionMode, is_computed || has_mode);
+            match modes_that_are_set(settings) {
+                Some(modes) => self.set_modes(modes),
+                None => self.doubt(NotLearned::SessionMode, true),
+            }
         }
         let reads_uncommitted =
             words.contains(&"uncommitted") || (is_computed && settings.contains("isolation"));
@@ -222,6 +221,23 @@ impl Session {
             self.doubt(NotLearned::Isolation, reads_uncommitted);
         }
     }
+}
+
+/// The list that is assigned to `sql_mode`. `None`: it is computed, the server's own, a number, or assigned twice.
+fn modes_that_are_set(settings: &str) -> Option<&str> {
+    let (before, value) = settings.split_once("sql_mode")?;
+    let is_plain = !before.contains(['\'', '"']) && !value.contains("sql_mode");
+    let value = value.trim_start_matches('`').trim_start();
+    let value = value.strip_prefix(":=").or(value.strip_prefix('='))?;
+    let value = value.trim_start();
+    let quoted = ['\'', '"'].iter().find_map(|quote| {
+        let (modes, _) = value.strip_prefix(*quote)?.split_once(*quote)?;
+        Some(modes)
+    });
+    let end = value.find(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+    let word = &value[..end.unwrap_or(value.len())];
+    let is_mode = word.starts_with(|it: char| it.is_ascii_alphabetic()) && word != "default";
+    quoted.or(is_mode.then_some(word)).filter(|_| is_plain)
 }
 
 /// A statement without its comments.
@@ -233,7 +249,7 @@ struct PlainText {
 
 impl PlainText {
     /// `None`: it has a comment that is executed, or something is not closed.
-    fn of(statement: &str) -> Option<Self> {
+    fn of(statement: &str, has_ansi_quotes: bool) -> Option<Self> {
         let mut text = String::new();
         let mut rest = statement;
         let (mut has_ended, mut has_several) = (false, false);
@@ -251,7 +267,8 @@ impl PlainText {
                     line_length(rest)
                 }
                 '\'' | '"' | '`' => {
-                    let length = quoted_length(rest, first)?;
+                    let is_name = first == '`' || first == '"' && has_ansi_quotes;
+                    let length = quoted_length(rest, first, is_name)?;
                     text.push_str(&rest[..length]);
                     has_several |= has_ended;
                     length
@@ -269,16 +286,30 @@ impl PlainText {
     }
 }
 
+/// A name without the quotes that it may have.
+fn unquoted(name: &str, has_ansi_quotes: bool) -> String {
+    let quote = match name.chars().next() {
+        Some('"') if has_ansi_quotes => "\"",
+        _ => "`",
+    };
+    let inner = name.strip_prefix(quote);
+    let inner = inner.and_then(|inner| inner.strip_suffix(quote));
+    inner.map_or_else(
+        || name.to_owned(),
+        |inner| inner.replace(&quote.repeat(2), quote),
+    )
+}
+
 fn line_length(text: &str) -> usize {
     text.find('\n').map_or(text.len(), |end| end + 1)
 }
 
-fn quoted_length(text: &str, quote: char) -> Option<usize> {
+fn quoted_length(text: &str, quote: char, is_name: bool) -> Option<usize> {
     let mut is_escaped = false;
     for (at, character) in text.char_indices().skip(1) {
         match character {
             _ if is_escaped => is_escaped = false,
-            '\\' if quote != '`' => is_escaped = true,
+            '\\' if !is_name => is_escaped = true,
             // Two of them are one within the text: the next text begins at once.
             _ if character == quote => return Some(at + 1),
             _ => {}
@@ -347,11 +378,19 @@ mod tests {
                 None,
             ),
             ("set character set latin1", "blog", None),
+            ("SET SESSION sql_mode='ANSI_QUOTES'", "blog", None),
+            ("SET @@SESSION.sql_mode = 'STRICT_ALL_TABLES'", "blog", None),
+            ("SET sql_mode = ANSI", "blog", None),
+            ("SET sql_mode = 'ANSI,ORACLE'", "blog", Some(SessionMode)),
+            ("SET sql_mode = DEFAULT", "blog", Some(SessionMode)),
+            ("SET sql_mode = 4", "blog", Some(SessionMode)),
+            ("SET sql_mode = ''", "blog", None),
             (
-                "SET SESSION sql_mode='ANSI_QUOTES'",
+                "SET sql_mode = '', sql_mode = 'ORACLE'",
                 "blog",
                 Some(SessionMode),
             ),
+            ("SET time_zone = 'sql_mode=\"\"'", "blog", Some(SessionMode)),
             (
                 "SET sql_mode='HIGH_NOT_PRECEDENCE'",
                 "blog",
@@ -426,17 +465,22 @@ mod tests {
         }
     }
 
+    fn doubt(session: &Session) -> Option<NotLearned> {
+        session.doubts()
+    }
+
     #[test]
-    fn sessions_begin_with_what_the_client_and_the_server_say() {
-        let doubt = |session: &Session| session.doubts();
+    fn sessions_begin_with_the_settings_of_client_and_server() {
         assert_eq!(doubt(&Session::new(None, 28)), Some(SessionMode), "GBK");
+        assert_eq!(doubt(&Session::new(None, 255)), None, "of MySQL 8");
         assert_eq!(doubt(&Session::new(None, 63)), None, "binary");
         assert!(Session::new(None, 63).compares_bytes());
         assert_eq!(doubt(&Session::new(None, 8)), None, "latin1");
         for (modes, expected) in [
             ("STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION", None),
+            ("REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES", None),
             (
-                "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES",
+                "STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES",
                 Some(SessionMode),
             ),
         ] {
@@ -444,15 +488,30 @@ mod tests {
             session.set_modes(modes);
             assert_eq!(doubt(&session), expected, "{modes}");
         }
-        for (flags, expected) in [
-            (0x0002, None),
-            (0x0202, Some(SessionMode)),
-            (0x8002, Some(SessionMode)),
+    }
+
+    #[test]
+    fn session_with_ansi_quotes_is_read_in_its_own_quoting() {
+        let mut session = Session::new(None, 45);
+        assert!(!session.has_ansi_quotes());
+        for statement in [
+            "SET sql_mode = 'ANSI,TRADITIONAL'",
+            // With backslashes that escape, the text would not be closed.
+            "SELECT 1 AS \"a\\\"",
+            "USE \"my \"\"shop\"\"\"",
         ] {
-            let mut session = Session::new(None, 45);
-            session.follow_status(flags);
-            assert_eq!(doubt(&session), expected, "{flags}");
+            session.follow(statement.as_bytes());
         }
+        assert_eq!(doubt(&session), None);
+        assert!(session.has_ansi_quotes());
+        assert_eq!(session.database.as_deref(), Some("my \"shop\""));
+        session.follow(b"SELECT 1 AS \"a\\\"; SET NAMES gbk; -- \"");
+        assert_eq!(doubt(&session), Some(SessionMode));
+        let mut session = Session::new(None, 45);
+        session.set_modes("ANSI_QUOTES");
+        assert!(session.has_ansi_quotes());
+        session.follow(b"SET sql_mode = ''");
+        assert!(!session.has_ansi_quotes());
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::tokens::{Token, is_too_deep, shape, tokens};
 use crate::value::Value;
 use crate::write::WriteContext;
 
-/// Of one site. With more, those that no page has and that were not used lately are let go; if there are
+/// Shapes of one site. With more, those that no page has and that were not used lately are let go; if there are
 /// none, the program makes its statements from something endless.
 pub const MOST_SHAPES: usize = 2_000;
 
@@ -105,7 +105,7 @@ impl Shapes {
         self.parsed.len()
     }
 
-    /// What a statement reads and writes. `parameters` are those of a prepared one.
+    /// The reads and writes of a statement. `parameters` are those of a prepared one.
     pub fn understand(
         &mut self,
         text: &[u8],
@@ -136,7 +136,7 @@ impl Shapes {
         if is_known_variable(text) {
             return StatementMeaning::neither();
         }
-        let mut tokens = match tokens(text, parameters) {
+        let mut tokens = match tokens(text, parameters, session.has_ansi_quotes()) {
             Ok(tokens) => tokens,
             // SET names variables of either kind, and changes nothing but the session.
             Err(NotLearned::UserVariable | NotLearned::SystemVariable)
@@ -149,14 +149,22 @@ impl Shapes {
         if !session.has_utf8_names() && tokens.iter().any(Token::is_name_beyond_ascii) {
             return StatementMeaning::everything(NotLearned::SessionMode);
         }
-        if let Some(meaning) = without_shape(text, &tokens) {
-            return meaning;
-        }
-        let takes_lock = take_share_lock(&mut tokens);
         let names = KnownNames {
             database: session.database.as_deref(),
             schema: &self.schema,
         };
+        if let Some(made_of) = temporary_table(&tokens) {
+            // Only this session sees it, and other doubts are those of the session.
+            return match made_of.is_empty() || is_harmless_by_words(made_of, &names) {
+                true => StatementMeaning::harmless(NotLearned::TemporaryTable),
+                false => StatementMeaning::everything(NotLearned::TemporaryTable),
+            };
+        }
+        write_table_as_select(&mut tokens);
+        if let Some(meaning) = without_shape(text, &tokens) {
+            return meaning;
+        }
+        let takes_lock = take_share_lock(&mut tokens);
         let is_harmless = is_harmless_by_words(&tokens, &names);
         let is_too_deep = is_too_deep(&tokens);
         let (text, arguments) = shape(tokens);
@@ -242,7 +250,7 @@ impl Shapes {
     }
 }
 
-/// What can be said by the first words alone. `None`: the statement is to be parsed.
+/// The meaning that the first words have alone. `None`: the statement is to be parsed.
 fn without_shape(text: &str, tokens: &[Token]) -> Option<StatementMeaning> {
     let word = |keyword: &str| tokens.first().is_some_and(|token| token.is_word(keyword));
     let any = |keywords: &[&str]| keywords.iter().any(|keyword| word(keyword));
@@ -287,6 +295,32 @@ fn without_shape(text: &str, tokens: &[Token]) -> Option<StatementMeaning> {
     })
 }
 
+/// The query that a temporary table is made of, if the statement makes or drops one: no tokens without a query.
+fn temporary_table(tokens: &[Token]) -> Option<&[Token]> {
+    let (first, rest) = tokens.split_first()?;
+    let rest = match rest {
+        [or, replace, rest @ ..] if or.is_word("or") && replace.is_word("replace") => rest,
+        rest => rest,
+    };
+    let (second, rest) = rest.split_first()?;
+    let is_it = (first.is_word("create") || first.is_word("drop")) && second.is_word("temporary");
+    let begins = ["select", "with", "values", "table"];
+    // Behind the word TABLE or SEQUENCE itself.
+    let rest = rest.get(1..).unwrap_or_default();
+    let is_query = |token: &Token| begins.iter().any(|word| token.is_word(word));
+    let query = rest.iter().position(is_query).unwrap_or(rest.len());
+    is_it.then(|| rest.get(query..).unwrap_or_default())
+}
+
+/// MySQL's `TABLE t` is `SELECT * FROM t`.
+fn write_table_as_select(tokens: &mut Vec<Token>) {
+    if tokens.first().is_some_and(|token| token.is_word("table")) {
+        let word = |word: &str| Token::Word(word.to_owned());
+        let select = [word("SELECT"), Token::Sign('*'), word("FROM")];
+        tokens.splice(..1, select);
+    }
+}
+
 /// `SELECT FOUND_ROWS()`, with an alias or without.
 fn is_found_rows(tokens: &[Token]) -> bool {
     let [select, name, Token::Sign('('), Token::Sign(')'), alias @ ..] = tokens else {
@@ -317,7 +351,7 @@ fn take_share_lock(tokens: &mut Vec<Token>) -> bool {
     is_lock
 }
 
-/// Where the names of tables are looked up.
+/// The place where the names of tables are looked up.
 struct KnownNames<'a> {
     database: Option<&'a str>,
     schema: &'a Schema,
@@ -354,8 +388,9 @@ impl KnownNames<'_> {
     }
 }
 
-/// Whether a query that the parser does not know writes nothing for sure: it calls no function that is
-/// not the server's own, reads tables that are known, and has no word of those that write.
+/// Whether a query that the parser does not know writes nothing for sure: it calls no function that is not the server's own,
+/// reads tables that are known, and has no word of those that write. The next value of a sequence is written, but no page
+/// that reads a sequence is learned.
 fn is_harmless_by_words(tokens: &[Token], names: &KnownNames<'_>) -> bool {
     use NotLearned as N;
     let begins = tokens
@@ -363,18 +398,9 @@ fn is_harmless_by_words(tokens: &[Token], names: &KnownNames<'_>) -> bool {
         .find(|token| **token != Token::Sign('('))
         .is_some_and(|token| token.is_word("select"));
     let writes = |token: &Token| {
-        [
-            "into",
-            "procedure",
-            "next",
-            "previous",
-            "update",
-            "insert",
-            "delete",
-            "table",
-        ]
-        .iter()
-        .any(|it| token.is_word(it))
+        ["into", "procedure", "update", "insert", "delete", "table"]
+            .iter()
+            .any(|it| token.is_word(it))
     };
     let is_harmless = |at: usize, token: &Token| {
         let rest = tokens.get(at + 1..).unwrap_or_default();

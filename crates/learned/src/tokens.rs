@@ -16,7 +16,7 @@ const ORDER_OF_TABLES: &[u8] = b"/*! STRAIGHT_JOIN */";
 pub(crate) enum Token {
     /// A keyword, or a name without quotes.
     Word(String),
-    /// A name in backticks, with them.
+    /// A name in quotes, with backticks around it.
     Name(String),
     Value(Value),
     Sign(char),
@@ -33,7 +33,11 @@ impl Token {
 }
 
 /// Cuts a statement into tokens. `parameters` stand for its `?` in order.
-pub(crate) fn tokens(statement: &str, parameters: &[Value]) -> Result<Vec<Token>, NotLearned> {
+pub(crate) fn tokens(
+    statement: &str,
+    parameters: &[Value],
+    has_ansi_quotes: bool,
+) -> Result<Vec<Token>, NotLearned> {
     let bytes = statement.as_bytes();
     let mut tokens = Vec::new();
     let mut parameters = parameters.iter();
@@ -61,6 +65,13 @@ pub(crate) fn tokens(statement: &str, parameters: &[Value]) -> Result<Vec<Token>
             b'-' if rest.starts_with(b"--") && rest.get(2).is_none_or(u8::is_ascii_whitespace) => {
                 line_length(rest)
             }
+            b'"' if has_ansi_quotes => {
+                let length = name_length(rest, b'"')?;
+                let name = &statement[at + 1..at + length - 1];
+                let name = name.replace("\"\"", "\"").replace('`', "``");
+                tokens.push(Token::Name(format!("`{name}`")));
+                length
+            }
             b'\'' | b'"' => {
                 let (text, length) = quoted(rest)?;
                 // Texts that follow each other are one text, unless one of them is an alias.
@@ -71,7 +82,7 @@ pub(crate) fn tokens(statement: &str, parameters: &[Value]) -> Result<Vec<Token>
                 length
             }
             b'`' => {
-                let length = name_length(rest)?;
+                let length = name_length(rest, b'`')?;
                 tokens.push(Token::Name(statement[at..at + length].to_owned()));
                 length
             }
@@ -146,7 +157,7 @@ pub const STACK_BYTES: usize = 16 * 1024 * 1024;
 /// The longest chain (`1 + 1 + ...`) that is parsed. The parser has a bound for what stands in parentheses, and none for
 /// chains, and each link of them is a call within a call.
 const MOST_LINKS: usize = 1_000;
-/// What one JOIN counts for: it takes more of the stack. The server knows 61 tables in a join.
+/// The links that one JOIN counts for: it takes more of the stack. The server knows 61 tables in a join.
 const LINKS_OF_JOIN: usize = 7;
 
 /// Whether the tree of a statement may be deeper than what this thread has room for.
@@ -168,7 +179,7 @@ pub(crate) fn is_too_deep(tokens: &[Token]) -> bool {
     })
 }
 
-/// What follows in one chain, within one pair of parentheses.
+/// The length of one chain, within one pair of parentheses.
 #[derive(Debug, Clone, Copy, Default)]
 struct Links {
     of_expression: usize,
@@ -232,12 +243,12 @@ fn quoted(bytes: &[u8]) -> Result<(Vec<u8>, usize), NotLearned> {
     }
 }
 
-fn name_length(bytes: &[u8]) -> Result<usize, NotLearned> {
+fn name_length(bytes: &[u8], quote: u8) -> Result<usize, NotLearned> {
     let mut at = 1;
     loop {
         match (bytes.get(at), bytes.get(at + 1)) {
-            (Some(b'`'), Some(b'`')) => at += 2,
-            (Some(b'`'), _) => return Ok(at + 1),
+            (Some(byte), Some(next)) if *byte == quote && *next == quote => at += 2,
+            (Some(byte), _) if *byte == quote => return Ok(at + 1),
             (Some(_), _) => at += 1,
             (None, _) => return Err(NotLearned::Syntax),
         }
@@ -350,7 +361,7 @@ mod tests {
     use super::*;
 
     fn shape_of(statement: &str) -> (String, Vec<Argument>) {
-        shape(tokens(statement, &[Value::Integer(7)]).unwrap())
+        shape(tokens(statement, &[Value::Integer(7)], false).unwrap())
     }
 
     fn one(text: &str) -> Argument {
@@ -426,10 +437,23 @@ mod tests {
             ("SELECT ?, ?", NotLearned::Syntax),
         ] {
             assert_eq!(
-                tokens(statement, &[Value::Null]),
+                tokens(statement, &[Value::Null], false),
                 Err(reason),
                 "{statement}"
             );
         }
+    }
+
+    #[test]
+    fn double_quotes_are_those_of_a_name_with_ansi_quotes() {
+        let shape_of = |statement| shape(tokens(statement, &[], true).unwrap());
+        assert_eq!(
+            shape_of(r#"SELECT "a""b`\" FROM "t" WHERE "t"."c" = 'd"e'"#),
+            (
+                r#" SELECT `a"b``\` FROM `t` WHERE `t`.`c` = ?0"#.to_owned(),
+                vec![one("d\"e")]
+            )
+        );
+        assert_eq!(tokens(r#"SELECT "a"#, &[], true), Err(NotLearned::Syntax));
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of the pages of one pool: what each was made of, and which of it has changed since.
+//! The pages of one pool: the inputs that each was made of, and their changes since.
 //!
 //! Pure: the time is passed in, and nothing here asks a database or a file. The indexes of `learned`
 //! hold what statements read, one for each server; a page of files alone is in none.
@@ -28,6 +28,7 @@ use crate::pages::{Cause, LearnedPage, Notes, PageReport, Pages};
 use crate::poll::PolledTables;
 use crate::record::{Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot};
 use crate::replay::ReplaySession;
+use crate::replay_time::ReplayTime;
 use crate::schema_reader::ReadSchema;
 use crate::server_identity::OtherServers;
 use crate::sqlite::SqliteSeen;
@@ -60,18 +61,18 @@ pub struct PageEnd {
     pub page: StoredPage,
     pub begun: FetchBeginning,
     pub mark: Arc<PageMark>,
-    /// Of the day in which the fetch began: it is not kept longer.
+    /// The rest of the day in which the fetch began: it is not kept longer.
     pub left_of_day: Duration,
 }
 
-/// What becomes of a page that was stored.
+/// The decision about a page that was stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LearnedEnd {
     /// It has this number, and is good while the pool has moved so often.
     Known(u32, u64),
     /// It is not learned, and counts as if nothing were.
     Free,
-    /// What it was made of has changed since, or it may be for one network.
+    /// Its inputs have changed since, or it may be for one network.
     Gone,
 }
 
@@ -82,7 +83,7 @@ pub enum Showing {
     Ordinary,
     /// For as long as may be.
     Kept,
-    /// The same, while the writes of others are seen.
+    /// Like `Kept`, while the writes of others are seen.
     KeptWhilePolled,
 }
 
@@ -100,7 +101,7 @@ struct Database {
     /// The last writes by their numbers, for people.
     texts: VecDeque<(u64, String)>,
     polled: PolledTables,
-    /// Those of which other machines tell.
+    /// The servers that other machines name.
     others: OtherServers,
     log: LogState,
     /// Why its log was not followed, as was said last; empty: it is.
@@ -130,20 +131,30 @@ pub struct Book {
     audited: u32,
     /// Statements of suspect pages are run again.
     replays: bool,
+    replay_time: ReplayTime,
     /// Suspect pages for which visitors wait.
     awaited: BTreeSet<u32>,
     /// PHP may have read scripts that were told to another process.
     lacks_scripts: bool,
 }
 
-/// What was known of a page when it was made again.
-#[derive(Default)]
+/// The facts known about a page when it was made again.
 struct PageBefore {
     /// How often it was the same, and another.
     same: u32,
     changed: u32,
-    digest: Option<u64>,
+    /// Its data may have changed since: also if the page is not known.
     is_suspect: bool,
+}
+
+impl Default for PageBefore {
+    fn default() -> PageBefore {
+        PageBefore {
+            same: 0,
+            changed: 0,
+            is_suspect: true,
+        }
+    }
 }
 
 impl PageBefore {
@@ -151,15 +162,16 @@ impl PageBefore {
         PageBefore {
             same: page.same,
             changed: page.changed,
-            digest: Some(page.digest),
             is_suspect: page.suspect.is_some(),
         }
     }
 }
 
-/// What a page was made of, before it is kept.
+/// The inputs of a page, before it is kept.
 #[derive(Default)]
 struct MadeOf {
+    /// The digest of the page itself.
+    digest: u64,
     database: Option<(usize, PageRecord)>,
     tables: Vec<String>,
     statements: u32,
@@ -219,13 +231,13 @@ impl Book {
         servers.collect()
     }
 
-    /// What a server gives to each session.
+    /// The modes that a server gives to each session.
     pub fn modes(&self, server: &str) -> String {
         let database = self.databases.iter().find(|it| *it.server == *server);
         database.map_or_else(String::new, |database| database.modes.clone())
     }
 
-    /// What tables a server has, as they were once it had seen so many definitions. Pages that were made
+    /// Takes the tables of a server, read once it had seen this many definitions. Pages that were made
     /// under another schema are suspect.
     pub fn set_schema(
         &mut self,
@@ -470,7 +482,7 @@ impl Book {
         })
     }
 
-    /// What is written by others has to be seen: in tables that tell. `Err`: nothing can be said of it at all.
+    /// The writes of others have to be seen. `Err`: the page cannot be known at all.
     fn why_not_kept(
         &mut self,
         made_of: &MadeOf,
@@ -495,14 +507,14 @@ impl Book {
         Ok(wanted.err().map(|why| WhyNot::new(Reason::Unpolled, why)))
     }
 
-    /// What was known of a page that was made again.
+    /// The facts known before about a page that was made again.
     fn compare(&mut self, end: &PageEnd, now: Instant) -> PageBefore {
         let page = &end.page;
         let Some((number, known)) = self.pages.named(&page.name) else {
             return PageBefore::default();
         };
         if known.fetch > end.mark.fetch() {
-            // What is known is of a fetch that began later, and may be newer.
+            // The known page is of a fetch that began later, and may be newer.
             return PageBefore::of(known);
         }
         self.ask_index(number, now);
@@ -557,13 +569,16 @@ impl Book {
         }
     }
 
-    /// What the page was made of, or why that is not known.
+    /// The inputs of the page, or the reason for which they are not known.
     fn understand(
         &mut self,
         end: &PageEnd,
         record: Option<RunRecord>,
         now: Instant,
     ) -> Result<MadeOf, WhyNot> {
+        // PHP reads less for a 304 than for the page.
+        let digest = end.page.digest;
+        let digest = digest.ok_or_else(|| WhyNot::new(Reason::NotModified, ""))?;
         let record = record.ok_or_else(|| WhyNot::new(Reason::NoRecord, ""))?;
         if let Some(obstacle) = record.obstacle {
             return Err(obstacle);
@@ -581,6 +596,7 @@ impl Book {
         let files = self.see_files(&record.files, end.begun.at, now)?;
         let statements = u32::try_from(record.statements.len()).unwrap_or(u32::MAX);
         let mut made_of = MadeOf {
+            digest,
             statements,
             files,
             sqlite: databases::seen_by_page(&record.sqlite, &end.begun.sqlite)?,
@@ -671,9 +687,7 @@ impl Book {
         if let Some(oldest) = self.pages.oldest_if_full() {
             self.remove(oldest);
         }
-        // A 304 stands by what is not known any more.
-        let digest = end.page.digest.or(before.digest);
-        let digest = digest.ok_or_else(|| WhyNot::new(Reason::NoRecord, "304"))?;
+        let digest = made_of.digest;
         let made = MadePage {
             digest,
             is_suspect: before.is_suspect,
@@ -706,6 +720,7 @@ impl Book {
             not_kept: not_kept.map(Box::new),
             same: before.same,
             changed: before.changed,
+            asked: end.mark.asked(),
         });
         let Some((at, record)) = database else {
             return Ok(number);
@@ -739,13 +754,14 @@ impl Book {
         interned.collect()
     }
 
-    /// What is known of a page.
+    /// Reports a page to people.
     pub fn report(&mut self, name: &[u8], now: Instant) -> Option<PageReport> {
         let number = self.pages.named(name).map(|(number, _)| number);
         if let Some(number) = number {
             self.ask_index(number, now);
         }
         let ago = |at: Instant| now.saturating_duration_since(at);
+        let replay_percent = self.replays.then(|| self.replay_time.percent(now));
         match self.pages.named(name).map(|(_, page)| page) {
             Some(page) if now < page.ends_at => Some(PageReport::Learned {
                 made_ago: ago(page.made_at),
@@ -761,6 +777,7 @@ impl Book {
                 files: self.shown_files(page),
                 log: self.log_of(page),
                 databases: shown_databases(page),
+                replay_percent: replay_percent.filter(|_| page.is_open(now)),
                 same: page.same,
                 changed: page.changed,
             }),
@@ -810,7 +827,7 @@ fn shown_databases(page: &LearnedPage) -> Vec<String> {
     paths.map(|path| path.display().to_string()).collect()
 }
 
-/// What was written, and which statement of the page it concerns.
+/// The text of the write, and the statement of the page that it concerns.
 fn described(suspicion: &Suspicion, texts: &VecDeque<(u64, String)>) -> String {
     let written = texts.iter().find(|(number, _)| *number == suspicion.write);
     let written = written.map_or(suspicion.cause.word(), |(_, text)| text);
@@ -820,7 +837,7 @@ fn described(suspicion: &Suspicion, texts: &VecDeque<(u64, String)>) -> String {
     }
 }
 
-/// Of a statement that is shown, so much is read.
+/// The bytes of a statement that are read to be shown.
 const MOST_READ_BYTES: usize = 4096;
 
 fn not_learned(why: learned::NotLearned, statement: &[u8]) -> WhyNot {
@@ -829,13 +846,15 @@ fn not_learned(why: learned::NotLearned, statement: &[u8]) -> WhyNot {
         NotLearned::WrittenMeanwhile => Reason::WrittenMeanwhile,
         NotLearned::TooManyStatements | NotLearned::RecordTooLong => Reason::TooLong,
         NotLearned::TooManyPages => Reason::TooManyPages,
+        NotLearned::OwnWrite => Reason::OwnWrite,
         _ => Reason::Statement,
     };
     let begin = statement.get(..MOST_READ_BYTES).unwrap_or(statement);
     let statement = told::shown(&statement_text::without_values(begin));
-    let detail = match statement.is_empty() {
-        true => why.word().to_owned(),
-        false => format!("{}: {statement}", why.word()),
+    let detail = match (statement.is_empty(), reason) {
+        (true, _) => why.word().to_owned(),
+        (false, Reason::OwnWrite) => statement,
+        (false, _) => format!("{}: {statement}", why.word()),
     };
     WhyNot::new(reason, detail)
 }

@@ -115,6 +115,7 @@ pub fn end(book: &Book, digest: u64) -> PageEnd {
             name: b"pages\0/".as_slice().into(),
             address: "http://a/".to_owned(),
             digest: Some(digest),
+            clients: Vec::new(),
             most: Duration::from_secs(60),
             keep: None,
             withdraw: Box::new(|_| ()),
@@ -563,6 +564,7 @@ pub fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instan
         name: under_way.page.name.clone(),
         address: String::new(),
         digest: Some(1),
+        clients: Vec::new(),
         most: Duration::from_secs(60),
         keep: Some(keep),
         withdraw: Box::new(|_| ()),
@@ -775,8 +777,8 @@ fn a_page_is_kept_for_as_long_as_it_was_the_same_and_not_beyond_its_day() {
     assert_eq!(made(1, minutes(1)), minutes(1));
     assert_eq!(
         made(1, minutes(21)),
-        minutes(21),
-        "since the first one, which the book of the test has made"
+        minutes(20),
+        "since the first one after the first poll"
     );
     assert_eq!(
         made(1, minutes(500)),
@@ -788,6 +790,55 @@ fn a_page_is_kept_for_as_long_as_it_was_the_same_and_not_beyond_its_day() {
         minutes(1),
         "it is another, and nothing was written"
     );
+}
+
+/// A page that was right for nine minutes showed an offer, whose end was set a moment ago, for nine minutes more.
+#[test]
+fn the_time_for_which_a_page_is_kept_begins_anew_with_a_change_of_its_data() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+    let make = |book: &mut Book, after: Duration| {
+        let mut under_way = end(book, 1);
+        under_way.page.most = minutes(24 * 60);
+        book.learn(&under_way, Some(reads(&[SECOND_POST])), now + after)
+    };
+    let kept_for = |book: &mut Book, after: Duration| match make(book, after) {
+        LearnedEnd::Known(number, _) => book.kept_for(number, now + after),
+        learned => panic!("{learned:?}"),
+    };
+    assert_eq!(kept_for(&mut book, minutes(0)), minutes(1));
+    assert_eq!(kept_for(&mut book, minutes(9)), minutes(9));
+    book.written(&write("UPDATE post SET ends = 'soon' WHERE id = 2"));
+    assert_eq!(
+        kept_for(&mut book, minutes(10)),
+        minutes(1),
+        "the page looks as before"
+    );
+    assert_eq!(kept_for(&mut book, minutes(15)), minutes(5));
+    // Its data changes while no more is known of the page than why it was not learned.
+    let obstacle = RunRecord {
+        obstacle: Some(WhyNot::new(Reason::Elsewhere, "")),
+        ..RunRecord::default()
+    };
+    let under_way = end(&book, 1);
+    assert_eq!(
+        book.learn(&under_way, Some(obstacle), now + minutes(16)),
+        LearnedEnd::Free
+    );
+    book.written(&write("UPDATE post SET ends = 'later' WHERE id = 2"));
+    assert_eq!(kept_for(&mut book, minutes(20)), minutes(1));
+}
+
+#[test]
+fn a_page_that_php_confirms_is_not_learned_by_what_it_read_for_that() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    let mut confirmed = end(&book, 1);
+    confirmed.page.digest = None;
+    let run = RunRecord::default();
+    assert_eq!(book.learn(&confirmed, Some(run), now), LearnedEnd::Free);
+    assert!(state(&mut book, now).unwrap().starts_with("not-modified"));
 }
 
 #[test]

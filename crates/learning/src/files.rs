@@ -1,4 +1,4 @@
-//! Files that pages were made of, as PHP saw them, and what has become of them since.
+//! Files that pages were made of, as PHP saw them, and their changes since.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::record::{FileState, SeenFile};
 
-/// Of one pool. A site of WordPress has some 2,000.
+/// Files of one pool. A site of WordPress has some 2,000.
 pub const MOST_FILES: usize = 20_000;
 
 struct KnownFile {
@@ -32,7 +32,7 @@ pub struct FileToCheck {
     pub state: Option<FileState>,
 }
 
-/// What was found of it.
+/// The state of a file that was looked at again.
 pub struct ChangedFile {
     pub number: u32,
     pub state: Option<FileState>,
@@ -54,7 +54,7 @@ impl Files {
         if let Some(number) = self.by_path.get(&*seen.path) {
             let known = self.files.get_mut(*number as usize)?;
             let has_changed = !FileState::is_same(known.state, seen.state);
-            // What is known of it in more detail stays.
+            // A state that is known in more detail stays.
             if has_changed || seen.state.is_some_and(|state| state.inode != 0) {
                 known.state = seen.state;
             }
@@ -131,8 +131,13 @@ pub fn state_of(path: &Path) -> Option<FileState> {
 /// The system takes no longer ones.
 const MOST_PATH_BYTES: usize = 4096;
 
-/// Where times and sizes of files do not tell a change, or files come and go with each request.
+/// Folders in which times and sizes of files show no change, or files come and go with each request.
 const UNTOLD: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp"];
+
+/// Is this a folder in which times and sizes of files show no change, so that no page is learned there?
+pub fn has_untold_times(folder: &Path) -> bool {
+    UNTOLD.iter().any(|untold| folder.starts_with(untold))
+}
 
 /// Applications look whether they may write there. Its time changes with each program of the machine.
 const TEMPORARY_FOLDERS: [&str; 2] = ["/tmp", "/var/tmp"];
@@ -140,14 +145,14 @@ const TEMPORARY_FOLDERS: [&str; 2] = ["/tmp", "/var/tmp"];
 /// Random bytes, and nothing.
 const DEVICES: [&str; 3] = ["/dev/urandom", "/dev/random", "/dev/null"];
 
-/// What a path of a record is to a page.
+/// The meaning of a path of a record for a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeenPath {
-    /// A change can be told by its time and size.
+    /// Its time and size show a change.
     File(PathBuf),
-    /// It says nothing of the page.
+    /// It means nothing for the page.
     Nothing,
-    /// A change cannot be told.
+    /// Its time and size do not show a change.
     Untold,
 }
 
@@ -164,14 +169,14 @@ impl SeenPath {
         let is_untold = |folder: &&str| path.starts_with(folder) || plain.starts_with(folder);
         match is_odd || UNTOLD.iter().any(is_untold) {
             true => SeenPath::Untold,
-            // As PHP wrote it: `..` after a symbolic link is the folder above the link's target.
+            // The path of PHP itself: `..` after a symbolic link is the folder above the link's target.
             false => SeenPath::File(path.to_owned()),
         }
     }
 }
 
 /// The path as it would be without symbolic links.
-fn without_parents(path: &Path) -> PathBuf {
+pub fn without_parents(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut plain, part| {
         match part {
             Component::ParentDir => {

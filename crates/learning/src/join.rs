@@ -18,7 +18,7 @@ const RECORD_WITHIN: Duration = Duration::from_secs(5);
 /// A page may be sent to slow clients while it is stored.
 const END_WITHIN: Duration = Duration::from_secs(30);
 
-/// What became of a fetch.
+/// The end of a fetch.
 pub enum End {
     Stored(u64, PageEnd),
     /// Its page is not stored.
@@ -131,6 +131,7 @@ mod tests {
                 name: name.as_bytes().into(),
                 address: String::new(),
                 digest: Some(1),
+                clients: Vec::new(),
                 most: Duration::from_secs(60),
                 keep: None,
                 withdraw: Box::new(|_| ()),

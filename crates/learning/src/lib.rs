@@ -18,6 +18,7 @@ mod binary_log;
 mod book;
 mod channel;
 mod client;
+mod client_addresses;
 mod counts;
 mod differing;
 mod digest;
@@ -31,6 +32,7 @@ mod mark;
 mod nodes_wait;
 mod on_disk;
 mod other_nodes;
+mod own_files;
 mod pages;
 mod poll;
 mod pool_thread;
@@ -38,6 +40,7 @@ mod process;
 mod read_back;
 mod record;
 mod replay;
+mod replay_time;
 mod schema_reader;
 mod server_identity;
 mod sqlite;
@@ -49,6 +52,7 @@ mod told;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -64,6 +68,7 @@ use book::{Book, Confirmation, LearnedEnd, PageEnd, Showing};
 pub use client::DatabaseAccount;
 pub use counts::{Comparison, Counts, ReplayEnd};
 pub use digest::Digest;
+pub use files::has_untold_times;
 use join::End;
 pub use log_state::LogState;
 use mark::Marks;
@@ -75,6 +80,7 @@ pub use pages::PageReport;
 pub use read_back::PageToReadBack;
 use record::RunRecord;
 pub use record::{Reason, WhyNot};
+pub use replay_time::MOST_PERCENT as MOST_REPLAY_PERCENT;
 use sqlite_of_pool::KnownDatabases;
 
 /// The FastCGI parameter with the number of a fetch.
@@ -358,6 +364,9 @@ impl LearnedPool {
 
     /// A page was made, and this is what was told of it.
     fn learn(&self, end: PageEnd, mut record: Option<RunRecord>) {
+        if let Some(record) = &mut record {
+            client_addresses::note_lookup(record, &end.page.clients);
+        }
         let mut told = record.as_mut().and_then(|record| record.told.take());
         let address_database = record.as_ref().and_then(RunRecord::address_database);
         let address_database = address_database.map(str::to_owned);
@@ -485,6 +494,8 @@ pub struct StoredPage {
     pub address: String,
     /// `None`: it is the same as before.
     pub digest: Option<u64>,
+    /// The addresses that PHP may have seen as the visitor's.
+    pub clients: Vec<IpAddr>,
     /// How long it may count as known.
     pub most: Duration,
     /// Lets it be shown beyond its ordinary lifetime; `None`: it is only watched.

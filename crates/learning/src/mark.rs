@@ -12,7 +12,7 @@
 //! was found unchanged at this number is shown without a look into the book. A page of which nothing is
 //! known yet is shown at this very number alone, by which its fetch has begun.
 
-use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -50,7 +50,7 @@ const READ_BACK: u8 = 5;
 /// It is not in the book.
 const NO_NUMBER: u32 = u32::MAX;
 
-/// What hits read of a pool.
+/// The state of a pool that hits read.
 pub struct Marks {
     /// How often something happened that may alter pages.
     moves: AtomicU64,
@@ -130,7 +130,7 @@ impl Marks {
     }
 }
 
-/// What held when a fetch was sent.
+/// The state at the moment when a fetch was sent.
 #[derive(Clone, Default)]
 pub struct FetchBeginning {
     /// How many writes each server had seen.
@@ -166,6 +166,8 @@ pub struct PageMark {
     /// The SQLite databases that the page is made of, or may be.
     sqlite: Mutex<Arc<[SqliteSeen]>>,
     has_sqlite: AtomicBool,
+    /// A visitor has asked for the page since its statements were run again last.
+    asked: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for PageMark {
@@ -186,12 +188,13 @@ impl PageMark {
             number: AtomicU32::new(0),
             sqlite: Mutex::default(),
             has_sqlite: AtomicBool::new(false),
+            asked: Arc::new(AtomicBool::new(true)),
         };
         mark.begin();
         mark
     }
 
-    /// Of a page that is read from disk.
+    /// The mark of a page that is read from disk.
     pub(crate) fn of_disk(pool: &Arc<LearnedPool>, fetch: u64) -> PageMark {
         let mark = PageMark::new(pool, fetch);
         mark.guard_sqlite(Arc::default());
@@ -218,6 +221,7 @@ impl PageMark {
             number: AtomicU32::new(0),
             sqlite: Mutex::default(),
             has_sqlite: AtomicBool::new(false),
+            asked: Arc::new(AtomicBool::new(true)),
         }
     }
 
@@ -248,12 +252,17 @@ impl PageMark {
         *self.sqlite.lock() = sqlite;
     }
 
-    /// What held when the fetch began; asked once it is over.
+    /// The state when the fetch began; asked once it is over.
     pub(crate) fn begun(&self) -> FetchBeginning {
         if is_late() {
             self.begin();
         }
         self.begun.lock().clone()
+    }
+
+    /// Whether a visitor has asked for the page, as the book reads and forgets it.
+    pub(crate) fn asked(&self) -> Arc<AtomicBool> {
+        self.asked.clone()
     }
 
     pub(crate) fn fetch(&self) -> u64 {
@@ -281,6 +290,10 @@ impl PageMark {
 
     /// May the page be shown to a request that came at `now`, by [`clock`]?
     pub fn verdict(&self, now: u64) -> PageVerdict {
+        // Most pages are asked for often: the value is written once, and read by all.
+        if !self.asked.load(Relaxed) {
+            self.asked.store(true, Relaxed);
+        }
         let verdict = self.verdict_by_book(now);
         let is_learned = match self.state.load(Acquire) {
             FREE => false,
@@ -331,8 +344,8 @@ impl PageMark {
         }
     }
 
-    /// Where statements of the page are run again to find out whether it may be shown: returns once that is known; `false`
-    /// where it may not, or is not known within [`DECIDED_WITHIN`].
+    /// Waits for replays that decide whether the page may be shown. Returns `false`
+    /// if it may not, or is not known within [`DECIDED_WITHIN`].
     pub async fn decided(&self) -> bool {
         let state = self.state.load(Acquire);
         let pool = self.pool.upgrade();

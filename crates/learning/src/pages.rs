@@ -1,23 +1,24 @@
-//! The pages that are known, and those of which it is known why not. Bounded: the oldest go first.
+//! The pages that are known, and the reasons for which others are not. Bounded: the oldest go first.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::log_state::LogState;
 use crate::record::{ServerName, WhyNot};
 use crate::sqlite::SqliteSeen;
 
-/// Of one pool. At 2 KB each, which is about what a learned page takes.
+/// Pages of one pool. At 2 KB each, which is about what a learned page takes.
 pub const MOST_PAGES: usize = 100_000;
 
-/// Pages of which it is kept why they are not learned.
+/// Pages whose reason for not being learned is kept.
 pub const MOST_NOTES: usize = 10_000;
 
-/// What a page is found by: its zone, its key, and its variant.
+/// The name of a page: its zone, its key, and its variant.
 pub type PageName = Arc<[u8]>;
 
-/// What may have altered a page.
+/// The change that may have altered a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
     /// The statement or the file.
@@ -42,7 +43,7 @@ pub struct LearnedPage {
     pub tables: Box<[Arc<str>]>,
     /// Numbers of the table of files.
     pub files: Box<[u32]>,
-    /// As they were before the page was made.
+    /// The states of before the page was made.
     pub sqlite: Box<[SqliteSeen]>,
     pub suspect: Option<Arc<Cause>>,
     /// Suspect for good: no statement that is run again makes it fresh.
@@ -58,6 +59,8 @@ pub struct LearnedPage {
     /// How often it was the same, and another, when it was made again while it counted as fresh.
     pub same: u32,
     pub changed: u32,
+    /// A visitor has asked for it since its statements were run again last.
+    pub asked: Arc<AtomicBool>,
 }
 
 impl LearnedPage {
@@ -68,6 +71,11 @@ impl LearnedPage {
     /// It is suspect, and its statements are run again.
     pub fn is_open(&self, now: Instant) -> bool {
         self.suspect.is_some() && !self.is_outdated && now < self.ends_at
+    }
+
+    /// It is open, and visitors ask for it.
+    pub fn is_wanted(&self, now: Instant) -> bool {
+        self.is_open(now) && self.asked.load(Ordering::Relaxed)
     }
 }
 
@@ -181,7 +189,7 @@ impl Notes {
     }
 }
 
-/// What is told of a page.
+/// The facts that people are shown about a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PageReport {
     NotLearned {
@@ -205,6 +213,8 @@ pub enum PageReport {
         log: LogState,
         /// Paths of SQLite databases.
         databases: Vec<String>,
+        /// How much of the time replays of the pool took lately, if its statements are run again.
+        replay_percent: Option<u32>,
         same: u32,
         changed: u32,
     },
@@ -236,6 +246,7 @@ mod tests {
             not_kept: None,
             same: 0,
             changed: 0,
+            asked: Arc::default(),
         }
     }
 

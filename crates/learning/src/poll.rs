@@ -1,10 +1,15 @@
-//! Other programs' writes: what a server says of its tables each second, and what has changed since the
-//! last time. Pure, but for [`ask`].
+//! Other programs' writes: asks a server for the state of its tables each second, and compares the state with the one
+//! before. Pure, but for [`ask`].
 //!
 //! `update_time` has whole seconds and is the time of the transaction's start, shown from COMMIT on. So a
 //! table counts as written if its time differs, is NULL, or lies within the last minute: two
 //! transactions may have begun in one second. The last two do not count while InnoDB has given no
-//! number to a transaction, which is known of InnoDB alone. TRUNCATE changes no time, but empties the table.
+//! number to a transaction, which is known of InnoDB alone.
+//!
+//! Some statements replace rows and leave the time as it is. TRUNCATE changes the number of rows. ALTER TABLE
+//! exchanges, truncates and imports partitions and tablespaces, and RENAME TABLE exchanges whole tables: the other
+//! table may have the same times and sizes. The server counts both statements when they begin. So each table counts as
+//! written for a minute after the count has moved.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,7 +23,7 @@ use crate::digest::Digest;
 /// How long a poll holds: what it did not see is shown no later.
 pub const HOLDS: Duration = Duration::from_secs(2);
 
-/// The same in milliseconds.
+/// [`HOLDS`] in milliseconds.
 pub fn holds() -> u64 {
     u64::try_from(HOLDS.as_millis()).unwrap_or(0)
 }
@@ -32,23 +37,27 @@ pub const MOST_TABLES: usize = 500;
 /// Tables in one question: each is looked up by its name.
 const TABLES_AT_ONCE: usize = 64;
 
-/// Engines whose tables tell when they were written. (Aria writes its pages later: its time is that of the
+/// Engines whose tables have the time of their last write. (Aria writes its pages later: its time is that of the
 /// file, up to half a minute old.)
 const POLLED_ENGINES: [&str; 2] = ["InnoDB", "MyISAM"];
 
-/// In UTC, so that no time comes twice. MySQL keeps what it says of tables for a day unless told otherwise; MariaDB takes
-/// this for a comment.
+/// In UTC, so that no time comes twice. MySQL keeps its statistics of tables for a day by default; MariaDB takes this
+/// setting for a comment.
 const SESSION: &str = "SET time_zone = '+00:00' /*!80000 , information_schema_stats_expiry = 0 */";
 
 /// Asked before the tables: a transaction that ends in between is seen the next time as well.
-const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_max_trx_id', 'Uptime')";
+const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN
+    ('Innodb_max_trx_id', 'Uptime', 'Com_alter_table', 'Com_rename_table')";
+
+/// Counts of the statements that may replace the rows of a table and leave its times.
+const ALTERATIONS: [&str; 2] = ["Com_alter_table", "Com_rename_table"];
 
 /// A node of a cluster is written through others. Pages may be made of whether the server takes writes. The others
 /// tell it from other servers.
 const VARIABLES: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN
     ('wsrep_on', 'read_only', 'server_uid', 'server_uuid', 'hostname', 'port', 'datadir')";
 
-/// What a server says of itself, in this order.
+/// Variables that identify a server, in this order.
 const IDENTITY: [&str; 5] = ["server_uid", "server_uuid", "hostname", "port", "datadir"];
 
 /// A table as a server described it.
@@ -57,21 +66,24 @@ pub struct TableState {
     engine: String,
     updated: Option<Vec<u8>>,
     created: Option<Vec<u8>>,
-    is_empty: bool,
-    /// Written within the last minute.
+    /// How many rows and bytes it has, about.
+    size: Option<Vec<u8>>,
+    /// Written or created within the last minute.
     is_recent: bool,
 }
 
-/// What a server said.
+/// The answer of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PollAnswer {
     /// The number of the next transaction; `None`: the server does not say.
     gate: Option<u64>,
     uptime: u64,
-    /// What it says of itself, the same to all who ask.
+    /// How many statements may have replaced the rows of tables.
+    alterations: u64,
+    /// How the server identifies itself, the same to all who ask.
     identity: String,
     is_read_only: bool,
-    /// Of views, triggers and routines, by their database.
+    /// Digests of views, triggers and routines, by their database.
     definitions: BTreeMap<String, u64>,
     /// By name. One that is not shown has none.
     tables: BTreeMap<Arc<str>, TableState>,
@@ -79,18 +91,19 @@ pub struct PollAnswer {
 
 #[cfg(test)]
 impl PollAnswer {
-    /// Of one table: the number of transactions, the time of its last write, whether that was a moment ago.
+    /// An answer about one table: the number of transactions, the time of its last write, whether that was a moment ago.
     pub fn of_one(name: &str, (gate, updated, is_recent): (u64, &str, bool)) -> PollAnswer {
         let state = TableState {
             engine: "InnoDB".to_owned(),
             updated: Some(updated.as_bytes().to_vec()),
             created: None,
-            is_empty: false,
+            size: None,
             is_recent,
         };
         PollAnswer {
             gate: Some(gate),
             uptime: 1000,
+            alterations: 0,
             identity: "one".to_owned(),
             is_read_only: false,
             definitions: BTreeMap::new(),
@@ -103,14 +116,14 @@ impl PollAnswer {
     }
 }
 
-/// What has changed since the last poll.
+/// The difference between two polls.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PollResult {
     /// Why.
     Everything(&'static str),
     /// These tables; none: nothing.
     Tables(Vec<Arc<str>>),
-    /// The same, and there may be other tables, views or triggers.
+    /// Everything, and there may be other tables, views or triggers.
     Definitions,
 }
 
@@ -118,6 +131,8 @@ struct LastPoll {
     answer: PollAnswer,
     asked: BTreeSet<Arc<str>>,
     at: Instant,
+    /// When the count of alterations was first seen as it is, unless that is long ago.
+    altered_at: Option<Instant>,
 }
 
 impl PollResult {
@@ -130,7 +145,7 @@ impl PollResult {
     }
 }
 
-/// The tables of one server that pages read, and what was last said of them.
+/// The tables of one server that pages read, and the last answer about them.
 #[derive(Default)]
 pub struct PolledTables {
     wanted: BTreeSet<Arc<str>>,
@@ -170,7 +185,7 @@ impl PolledTables {
         why_not.map_or(Ok(()), Err)
     }
 
-    /// What the server says of itself, if it has said so a moment ago.
+    /// How the server identified itself a moment ago.
     pub fn identity(&self, now: Instant) -> Option<&str> {
         let last = self.last.as_ref();
         let last = last.filter(|last| now.saturating_duration_since(last.at) < HOLDS);
@@ -193,18 +208,20 @@ impl PolledTables {
         TRANSACTION + gap.unwrap_or_default()
     }
 
-    /// What has changed of what was asked for. `began`: before the server was asked.
+    /// Compares the answer with the one before. `began`: before the server was asked.
     pub fn compare(
         &mut self,
         answer: PollAnswer,
         asked: &[Arc<str>],
         began: Instant,
     ) -> PollResult {
-        let new = LastPoll {
+        let mut new = LastPoll {
             answer,
             asked: asked.iter().cloned().collect(),
             at: began,
+            altered_at: None,
         };
+        new.altered_at = self.last.as_ref().and_then(|last| new.altered_since(last));
         let polled = match &self.last {
             Some(last) => new.since(last),
             None => PollResult::Everything("it is asked for the first time"),
@@ -218,6 +235,15 @@ impl LastPoll {
     fn databases(&self) -> BTreeSet<&str> {
         let names = self.asked.iter().filter_map(|table| table.split_once('.'));
         names.map(|(database, _)| database).collect()
+    }
+
+    /// A statement was counted when it began: it may end within the next minute.
+    fn altered_since(&self, before: &LastPoll) -> Option<Instant> {
+        if self.answer.alterations != before.answer.alterations {
+            return Some(self.at);
+        }
+        let is_recent = |at: &Instant| self.at.saturating_duration_since(*at) <= TRANSACTION;
+        before.altered_at.filter(is_recent)
     }
 
     fn since(&self, before: &LastPoll) -> PollResult {
@@ -256,7 +282,8 @@ impl LastPoll {
         let written = self.asked.iter().filter(|table| {
             let states = answer.tables.get(*table).zip(last.tables.get(*table));
             // Without an earlier one, it is not known what it was when the page was made.
-            states.is_none_or(|(state, before)| state.was_written(before, stands_still))
+            self.altered_at.is_some()
+                || states.is_none_or(|(state, before)| state.was_written(before, stands_still))
         });
         PollResult::Tables(written.cloned().collect())
     }
@@ -270,7 +297,7 @@ impl TableState {
     fn was_written(&self, before: &TableState, stands_still: bool) -> bool {
         let is_quiet = stands_still && self.engine == "InnoDB";
         self.updated != before.updated
-            || self.is_empty != before.is_empty
+            || self.size != before.size
             || !self.is_polled_engine()
             || !is_quiet && (self.is_recent || self.updated.is_none())
     }
@@ -279,7 +306,7 @@ impl TableState {
 /// Asks a server for these tables.
 ///
 /// # Errors
-/// What the system or the server says, and that nothing can be seen there.
+/// The error of the system or the server, and that nothing can be seen there.
 pub async fn ask(
     account: &DatabaseAccount,
     tables: &[Arc<str>],
@@ -292,7 +319,7 @@ pub async fn ask(
         .ok_or_else(|| io::Error::other("the answer has other columns than were asked for"))?
 }
 
-/// What is asked, in this order: the status, variables, definitions, tables.
+/// The questions, in this order: the status, variables, definitions, tables.
 fn questions(tables: &[Arc<str>], window: Duration) -> Vec<String> {
     let names = || tables.iter().filter_map(|table| table.split_once('.'));
     let databases: BTreeSet<&str> = names().map(|(database, _)| database).collect();
@@ -323,8 +350,10 @@ fn questions(tables: &[Arc<str>], window: Duration) -> Vec<String> {
             }
             let _ = write!(
                 question,
-                "SELECT table_schema, table_name, engine, update_time, create_time, table_rows = 0,
-                   update_time >= NOW() - INTERVAL {} SECOND FROM information_schema.tables
+                "SELECT table_schema, table_name, engine, update_time, create_time,
+                   CONCAT_WS(' ', table_rows, data_length, index_length),
+                   GREATEST(IFNULL(update_time, create_time), IFNULL(create_time, update_time))
+                     >= NOW() - INTERVAL {} SECOND FROM information_schema.tables
                  WHERE table_schema = '{database}' AND table_name = '{name}'",
                 window.as_secs() + 1
             );
@@ -348,7 +377,7 @@ fn read(answers: &[Vec<TextRow>]) -> Option<io::Result<PollAnswer>> {
         let message = "a node of a cluster, which others write";
         return Some(Err(io::Error::other(message)));
     }
-    let number = |name: &str| {
+    let number = |name: &str| -> Option<u64> {
         let mut rows = status.iter();
         let row = rows.find(
             |row| matches!(&row[..], [Some(it), _] if it.eq_ignore_ascii_case(name.as_bytes())),
@@ -371,6 +400,7 @@ fn read(answers: &[Vec<TextRow>]) -> Option<io::Result<PollAnswer>> {
     Some(Ok(PollAnswer {
         gate: number("Innodb_max_trx_id"),
         uptime: number("Uptime")?,
+        alterations: ALTERATIONS.iter().filter_map(|name| number(name)).sum(),
         identity: identity(variables),
         is_read_only: is_on("read_only"),
         definitions: definitions
@@ -396,16 +426,7 @@ fn identity(variables: &[TextRow]) -> String {
 }
 
 fn table(row: &TextRow) -> Option<(Arc<str>, TableState)> {
-    let [
-        database,
-        name,
-        engine,
-        updated,
-        created,
-        is_empty,
-        is_recent,
-    ] = &row[..]
-    else {
+    let [database, name, engine, updated, created, size, is_recent] = &row[..] else {
         return None;
     };
     let text = |field: &Option<Vec<u8>>| String::from_utf8(field.clone().unwrap_or_default()).ok();
@@ -415,7 +436,7 @@ fn table(row: &TextRow) -> Option<(Arc<str>, TableState)> {
         engine: text(engine)?,
         updated: updated.clone(),
         created: created.clone(),
-        is_empty: is_so(is_empty),
+        size: size.clone(),
         is_recent: is_so(is_recent),
     };
     Some((name.into(), state))

@@ -1,4 +1,4 @@
-//! What MariaDB itself tells of its tables. It needs mariadb-server, as the tests of `learned` do.
+//! MariaDB's own answers about its tables. It needs mariadb-server, as the tests of `learned` do.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -83,6 +83,48 @@ async fn each_change_of_a_table_is_seen_by_the_next_poll() {
     assert!(keeps.is_err());
     drop(database);
     assert!(ask(&account, &tables, Duration::ZERO).await.is_err());
+}
+
+/// Each of these leaves `update_time`, `create_time` and the size of some table as they were, or may do so.
+#[tokio::test]
+async fn statements_that_replace_rows_and_leave_the_times_are_seen_by_the_next_poll() {
+    let database = MariaDb::start();
+    database.run(
+        "CREATE DATABASE shop; USE shop;
+         CREATE TABLE sale (id INT PRIMARY KEY, price INT) ENGINE=InnoDB
+           PARTITION BY RANGE (id) (PARTITION old VALUES LESS THAN (10), PARTITION new VALUES LESS THAN (20));
+         CREATE TABLE other (id INT PRIMARY KEY, price INT) ENGINE=InnoDB;
+         CREATE TABLE third LIKE other;
+         INSERT INTO sale VALUES (1, 1), (11, 1); INSERT INTO other VALUES (12, 2); INSERT INTO third VALUES (13, 3);
+         CREATE PROCEDURE forget() ALTER TABLE sale TRUNCATE PARTITION old;",
+    );
+    let account = account(&database.socket());
+    let tables: Vec<Arc<str>> = ["shop.other", "shop.sale"].map(Arc::from).to_vec();
+    let all = PollResult::Tables(tables.clone());
+    let look = async || {
+        let mut answer = ask(&account, &tables, Duration::ZERO).await.unwrap();
+        // The clock would show that they are new.
+        let states = answer.tables.values_mut();
+        states.for_each(|it| it.is_recent = false);
+        answer
+    };
+    for statement in [
+        "ALTER TABLE shop.sale EXCHANGE PARTITION new WITH TABLE shop.other",
+        "RENAME TABLE shop.other TO shop.fourth, shop.third TO shop.other, shop.fourth TO shop.third",
+        "ALTER TABLE shop.other DISCARD TABLESPACE",
+        "ALTER TABLE shop.sale TRUNCATE PARTITION new",
+        "CALL shop.forget()",
+        "EXECUTE IMMEDIATE 'ALTER TABLE shop.sale REBUILD PARTITION old'",
+    ] {
+        let mut polled = PolledTables::default();
+        let began = Instant::now();
+        polled.compare(look().await, &tables, began);
+        database.run(statement);
+        let seen = polled.compare(look().await, &tables, began);
+        // A table that was made anew has another time, but not within one second.
+        let is_seen = seen == all || seen == PollResult::Definitions;
+        assert!(is_seen, "{statement}: {seen:?}");
+    }
 }
 
 /// Passes all on, but numbers connections by itself, as ProxySQL and MaxScale do.

@@ -66,7 +66,7 @@ impl LearnedPool {
         *self.lasts.lock()
     }
 
-    /// What is written beside a page, if it can be proved to be good at another time. `began`: its fetch, in Unix nanoseconds.
+    /// The bytes that are written beside a page, if it can be proved to be good at another time. `began`: its fetch, in Unix nanoseconds.
     pub(crate) fn made_of(&self, page: (u32, u64), began: i64, told: &[u8]) -> Option<Vec<u8>> {
         let php = self.lasts()?;
         let texts = on_disk::statements_to_run(&Record::decode(told).ok()?)?;
@@ -156,9 +156,10 @@ async fn take(
         server: made_of.server,
         began: made_of.began,
         scripts: on_disk::scripts(&made_of)?,
+        asked: page.mark.asked(),
     };
     let run = run_of(pool, &record, made_of.seed);
-    // Those that the pool knows as well: while it rests, none is looked at.
+    // Also the files that the pool knows: while it rests, none is looked at.
     are_as_they_were([&run.files[..], &read.scripts].concat()).await?;
     let mut has_polled = false;
     for _ in 0..MOST_QUESTIONS {
@@ -191,7 +192,7 @@ async fn take(
     None
 }
 
-/// What the record says, with statements that are run again under its seed.
+/// The run of the record, with statements that are run again under its seed.
 fn run_of(pool: &LearnedPool, record: &Record<'_>, seed: u64) -> RunRecord {
     let mut run = told::run(record, &|server| pool.modes(server));
     for statement in &mut run.statements {

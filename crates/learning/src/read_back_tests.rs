@@ -47,6 +47,7 @@ fn page() -> PageReadBack {
         server: 1,
         began: BEGAN,
         scripts: vec![file("/srv/index.php", 5)],
+        asked: Arc::new(AtomicBool::new(true)),
     }
 }
 
@@ -62,7 +63,7 @@ fn known_book(now: Instant) -> Book {
 fn run_all(book: &mut Book, result: u64, now: Instant) {
     let round = book.next_replays(now).expect("a statement is in doubt");
     let results = vec![Some(result); round.statements.len()];
-    book.replayed(&round, &results, now);
+    book.replayed(&round, &results, (Duration::ZERO, now));
 }
 
 #[test]
@@ -105,7 +106,7 @@ fn result_of_before_a_write_does_not_count_and_another_result_ends_the_page() {
     let number = book.read_back(&page(), &run(), now).unwrap();
     let round = book.next_replays(now).unwrap();
     book.written(&write("UPDATE post SET title = 'b' WHERE id = 2"));
-    book.replayed(&round, &[Some(7)], now);
+    book.replayed(&round, &[Some(7)], (Duration::ZERO, now));
     assert_eq!(book.confirm(number, 7, now), Confirmation::Open);
     let under_way: Arc<[_]> = [write("UPDATE post SET title = 'b' WHERE id = 2")].into();
     book.announced((1, 1), &under_way, now);

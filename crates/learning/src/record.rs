@@ -1,4 +1,4 @@
-//! What is told of one run of PHP, in the terms of `learned`.
+//! One run of PHP, in the terms of `learned`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct SentStatement {
     pub result: u64,
     /// It was prepared, and not sent as text.
     pub is_prepared: bool,
-    /// Where it can be run again.
+    /// The session in which it can be run again.
     pub again_in: Option<Arc<ReplaySession>>,
 }
 
@@ -40,7 +40,7 @@ pub struct SentWrite {
     pub parameters: Vec<Value>,
     /// Text and parameters are all of it.
     pub is_complete: bool,
-    /// Of the binary log: any rows of this table, by its database and name. The text is for people.
+    /// From the binary log: any rows of this table, by its database and name. The text is for people.
     pub rows_of: Option<(Arc<str>, Arc<str>)>,
 }
 
@@ -101,7 +101,7 @@ impl FileState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenDatabase {
     pub path: PathBuf,
-    /// Of the file that PHP reads.
+    /// The device of the file that PHP reads.
     pub device: u64,
     pub inode: u64,
     /// An earlier page opened it, and may have left a transaction open.
@@ -131,21 +131,22 @@ pub struct RunRecord {
     pub statements: Vec<SentStatement>,
     pub files: Vec<SeenFile>,
     pub sqlite: Vec<OpenDatabase>,
-    /// As the library told it, where pages are written to disk.
+    /// The record of the library, if pages are written to disk.
     pub told: Option<Box<[u8]>>,
-    /// What was seen that cannot be learned.
+    /// The first input that cannot be learned.
     pub obstacle: Option<WhyNot>,
 }
 
 impl RunRecord {
-    /// The database of addresses that PHP opened: the page may be for one network.
+    /// The database of addresses that PHP opened, or the statement that looks up the visitor's: the page may be for one
+    /// network.
     pub fn address_database(&self) -> Option<&str> {
         let obstacle = self.obstacle.as_ref();
         let is_it = |why: &&WhyNot| why.reason == Reason::AddressDatabase;
         obstacle.filter(is_it).map(|why| &why.detail[..])
     }
 
-    /// About what it takes in memory.
+    /// About how much memory it takes.
     pub fn size_bytes(&self) -> usize {
         let statements = self.statements.iter();
         let statements = statements.map(|it| 256 + it.text.len() + 64 * it.parameters.len());
@@ -160,9 +161,10 @@ impl RunRecord {
 /// The reasons, each with its word for metrics and a sentence for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// The library in PHP said nothing of the run.
+    /// The library in PHP reported nothing of the run.
     NoRecord,
-    /// Of what was told, some did not arrive.
+    NotModified,
+    /// A part of the report did not arrive.
     Incomplete,
     TooLong,
     Unreadable,
@@ -171,11 +173,13 @@ pub enum Reason {
     Extension,
     SharedMemory,
     FileOutside,
+    OwnFile,
     FileChanged,
     CodeChanged,
     NoSchema,
     SeveralServers,
     Statement,
+    OwnWrite,
     Transaction,
     WrittenMeanwhile,
     TooManyPages,
@@ -187,8 +191,9 @@ pub enum Reason {
 
 impl Reason {
     /// In the order of the variants.
-    pub const ALL: [Reason; 21] = [
+    pub const ALL: [Reason; 24] = [
         Reason::NoRecord,
+        Reason::NotModified,
         Reason::Incomplete,
         Reason::TooLong,
         Reason::Unreadable,
@@ -197,11 +202,13 @@ impl Reason {
         Reason::Extension,
         Reason::SharedMemory,
         Reason::FileOutside,
+        Reason::OwnFile,
         Reason::FileChanged,
         Reason::CodeChanged,
         Reason::NoSchema,
         Reason::SeveralServers,
         Reason::Statement,
+        Reason::OwnWrite,
         Reason::Transaction,
         Reason::WrittenMeanwhile,
         Reason::TooManyPages,
@@ -214,6 +221,7 @@ impl Reason {
     pub const fn word(self) -> &'static str {
         match self {
             Reason::NoRecord => "no-record",
+            Reason::NotModified => "not-modified",
             Reason::Incomplete => "incomplete",
             Reason::TooLong => "too-long",
             Reason::Unreadable => "unreadable",
@@ -222,11 +230,13 @@ impl Reason {
             Reason::Extension => "extension",
             Reason::SharedMemory => "shared-memory",
             Reason::FileOutside => "file-outside",
+            Reason::OwnFile => "own-file",
             Reason::FileChanged => "file-changed",
             Reason::CodeChanged => "code-changed",
             Reason::NoSchema => "no-schema",
             Reason::SeveralServers => "several-servers",
             Reason::Statement => "statement",
+            Reason::OwnWrite => "own-write",
             Reason::Transaction => "transaction",
             Reason::WrittenMeanwhile => "written-meanwhile",
             Reason::TooManyPages => "too-many-pages",
@@ -240,8 +250,9 @@ impl Reason {
     pub const fn sentence(self) -> &'static str {
         match self {
             Reason::NoRecord => {
-                "The library in PHP told nothing of this page: PHP did not load it."
+                "The library in PHP reported nothing of this page: PHP did not load it."
             }
+            Reason::NotModified => "PHP confirmed the page (304) and did not make it again.",
             Reason::Incomplete => "Some of what the library told did not arrive.",
             Reason::TooLong => "The page has more statements than are kept.",
             Reason::Unreadable => {
@@ -254,7 +265,10 @@ impl Reason {
             Reason::Extension => "PHP has an extension loaded whose reads cannot be seen.",
             Reason::SharedMemory => "PHP read memory that its processes share, such as APCu.",
             Reason::FileOutside => {
-                "PHP read a file outside the site, or one that it had written itself."
+                "PHP read a file in a folder whose files come and go, such as /tmp: a site that lies there has to be moved."
+            }
+            Reason::OwnFile => {
+                "PHP changed a file that it also read, renamed or removed: a cache in the database can be followed instead."
             }
             Reason::FileChanged => "A file changed while the page was made.",
             Reason::CodeChanged => {
@@ -263,6 +277,9 @@ impl Reason {
             Reason::NoSchema => "The tables of the database are not known yet.",
             Reason::SeveralServers => "PHP asked several database servers.",
             Reason::Statement => "A statement is not understood, or depends on more than tables.",
+            Reason::OwnWrite => {
+                "The page itself writes to the database, such as a counter of views."
+            }
             Reason::Transaction => "A transaction was open when PHP began the page.",
             Reason::WrittenMeanwhile => "The database was written while the page was made.",
             Reason::TooManyPages => "More pages are learned than are kept.",
@@ -273,7 +290,7 @@ impl Reason {
                 "Changes of an SQLite database that PHP had open cannot be seen."
             }
             Reason::AddressDatabase => {
-                "The page was made with a database of addresses, so it may be for one network."
+                "The page depends on the visitor's address: by a database of addresses, or by a statement that looks it up."
             }
             Reason::Unpolled => {
                 "The writes of other programs to what it was made of cannot be seen."

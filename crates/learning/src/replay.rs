@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use crate::LearnedPool;
 use crate::book::ReplayRound;
 use crate::client::{Client, DatabaseAccount};
+use crate::replay_time::pause_after;
 use crate::told;
 
 pub use session::ReplaySession;
@@ -30,10 +31,10 @@ const IDLE: Duration = Duration::from_secs(20);
 const OPENS_WITHIN: Duration = Duration::from_secs(1);
 const RUNS_WITHIN: Duration = Duration::from_millis(250);
 
-/// So many times as long as a look at all pages takes, none is begun.
+/// No look at all pages is begun for this many times as long as one takes.
 const PAUSES: u32 = 9;
 
-/// What is said behind the session's own settings. Names of variables that a server does not have stand in
+/// Settings that follow the session's own. Names of variables that a server does not have stand in
 /// comments for the other one.
 const READ_ONLY: [&str; 2] = [
     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
@@ -72,11 +73,10 @@ pub async fn run(pool: Weak<LearnedPool>, wanted: Arc<Notify>, awaited: Arc<Noti
             let results = results(&round, account.as_ref(), &mut connection).await;
             let ran = began.elapsed();
             if let Some(pool) = pool.upgrade() {
-                pool.change(|book| book.replayed(&round, &results, Instant::now()));
+                pool.change(|book| book.replayed(&round, &results, (ran, Instant::now())));
                 pool.replayed.notify_waiters();
             }
-            // The server is busy with it for half of the time at most, but for what visitors wait for.
-            pause(ran + looked * PAUSES, &awaited).await;
+            pause(pause_after(ran) + looked * PAUSES, &awaited).await;
         }
     }
 }
@@ -143,7 +143,7 @@ async fn open(account: &DatabaseAccount, session: &ReplaySession) -> io::Result<
         let name = database.replace('`', "``");
         client.query(&format!("USE `{name}`")).await?;
     }
-    // What the server says to each client, but for those with many rights: it may be another session then.
+    // A statement that the server runs for each client, but for those with many rights: it may be another session then.
     let said_to_each = client.query("SELECT @@GLOBAL.init_connect").await?;
     let is_empty = |field: &Option<Vec<u8>>| field.as_ref().is_none_or(Vec::is_empty);
     if !said_to_each.iter().flatten().all(is_empty) {

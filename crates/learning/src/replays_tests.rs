@@ -3,6 +3,7 @@
 use super::super::tests::{SECOND_POST, SERVER, book, end, reads, state, write};
 use super::*;
 use crate::book::{LearnedEnd, PageEnd};
+use crate::pages::PageReport;
 use crate::record::RunRecord;
 
 const UPDATE: &str = "UPDATE post SET title = 'b' WHERE id = 2";
@@ -60,7 +61,7 @@ fn while_a_visitor_waits_statements_of_that_page_alone_are_run() {
     assert_eq!(book.await_replay(number, fetch, now), Confirmation::Open);
     let round = book.next_replays(now).unwrap();
     assert_eq!(round.awaited, BTreeSet::from([number]));
-    book.replayed(&round, &[Some(7)], now);
+    book.replayed(&round, &[Some(7)], (Duration::ZERO, now));
     let good = Confirmation::Good(book.moves());
     assert_eq!(book.await_replay(number, fetch, now), good);
     // The statement is that of both pages.
@@ -73,11 +74,12 @@ fn equal_results_make_the_page_fresh_and_others_end_it() {
     let mut book = with_page(now);
     assert!(book.next_replays(now).is_none());
     for result in [Some(7), Some(8)] {
+        keep(&mut book, now);
         book.written(&write(UPDATE));
         let round = book.next_replays(now).unwrap();
         assert_eq!(round.statements.len(), 1);
         assert!(!is_fresh(&mut book, now));
-        book.replayed(&round, &[result], now);
+        book.replayed(&round, &[result], (Duration::ZERO, now));
         assert_eq!(is_fresh(&mut book, now), result == Some(7));
         assert!(book.next_replays(now).is_none());
     }
@@ -90,7 +92,7 @@ fn equal_results_make_the_page_fresh_and_others_end_it() {
     keep(&mut book, now);
     book.written(&write(UPDATE));
     let round = book.next_replays(now).unwrap();
-    book.replayed(&round, &[None], now);
+    book.replayed(&round, &[None], (Duration::ZERO, now));
     assert!(!is_fresh(&mut book, now) && book.next_replays(now).is_none());
     keep(&mut book, now);
     book.set_replays(false);
@@ -98,6 +100,41 @@ fn equal_results_make_the_page_fresh_and_others_end_it() {
     assert!(book.next_replays(now).is_none());
     book.set_replays(true);
     assert!(!is_fresh(&mut book, now));
+}
+
+/// Writes went on after the last visitor had left, and so did the replays of 100 pages.
+#[test]
+fn statements_of_a_page_are_run_again_once_until_a_visitor_asks_for_it() {
+    let now = Instant::now();
+    let mut book = book(now);
+    book.set_replays(true);
+    let made = end(&book, 1);
+    let LearnedEnd::Known(number, _) = book.learn(&made, Some(record()), now) else {
+        panic!("it is learned");
+    };
+    book.note_kept(number, made.mark.fetch());
+    for is_asked in [true, false, true] {
+        if is_asked {
+            made.mark.verdict(0);
+        }
+        book.written(&write(UPDATE));
+        let round = book.next_replays(now);
+        assert_eq!(round.is_some(), is_asked);
+        if let Some(round) = round {
+            book.replayed(&round, &[Some(7)], (Duration::from_secs(3), now));
+            assert!(is_fresh(&mut book, now));
+        }
+    }
+    // A visitor who waits has asked.
+    book.written(&write(UPDATE));
+    assert!(book.next_replays(now).is_none());
+    let report = book.report(&made.page.name, now);
+    let Some(PageReport::Learned { replay_percent, .. }) = report else {
+        panic!("{report:?}");
+    };
+    assert_eq!(replay_percent, Some(10));
+    book.await_replay(number, made.mark.fetch(), now);
+    assert!(book.next_replays(now).is_some());
 }
 
 #[test]
@@ -108,16 +145,16 @@ fn a_write_that_is_announced_or_answered_while_statements_run_keeps_the_page_sus
     book.written(&write(UPDATE));
     let round = book.next_replays(now).unwrap();
     book.announced((1, 1), &writes, now);
-    book.replayed(&round, &[Some(7)], now);
+    book.replayed(&round, &[Some(7)], (Duration::ZERO, now));
     assert!(!is_fresh(&mut book, now), "the next write is under way");
     assert!(book.next_replays(now).is_none(), "it waits for its end");
     book.answered((1, 1), &writes);
     let round = book.next_replays(now).unwrap();
     book.written(&write(UPDATE));
-    book.replayed(&round, &[Some(7)], now);
+    book.replayed(&round, &[Some(7)], (Duration::ZERO, now));
     assert!(!is_fresh(&mut book, now), "written after the round began");
     let round = book.next_replays(now).unwrap();
-    book.replayed(&round, &[Some(7)], now);
+    book.replayed(&round, &[Some(7)], (Duration::ZERO, now));
     assert!(is_fresh(&mut book, now));
 }
 
@@ -138,7 +175,7 @@ fn a_write_whose_process_was_killed_keeps_the_page_suspect_until_its_connection_
     };
     book.connections_listed(asked, &listed, now);
     let round = book.next_replays(now).unwrap();
-    book.replayed(&round, &[Some(7)], now);
+    book.replayed(&round, &[Some(7)], (Duration::ZERO, now));
     assert!(is_fresh(&mut book, now));
 }
 
@@ -150,7 +187,7 @@ fn what_no_statement_tells_ends_the_page() {
         book.written(&write(UPDATE));
         let round = book.next_replays(now).unwrap();
         book.written(&write(what));
-        book.replayed(&round, &[Some(7)], now);
+        book.replayed(&round, &[Some(7)], (Duration::ZERO, now));
         assert!(!is_fresh(&mut book, now), "{what}");
         assert!(book.next_replays(now).is_none(), "{what}");
     }
@@ -158,6 +195,6 @@ fn what_no_statement_tells_ends_the_page() {
     book.written(&write(UPDATE));
     let round = book.next_replays(now).unwrap();
     book.suspect_all("a file has changed", now, |_| true);
-    book.replayed(&round, &[Some(7)], now);
+    book.replayed(&round, &[Some(7)], (Duration::ZERO, now));
     assert!(!is_fresh(&mut book, now));
 }

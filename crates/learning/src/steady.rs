@@ -1,7 +1,8 @@
-//! For how long pages may be kept, as far as the clock goes. Nothing tells whether a page shows the time, so a page is kept for as
-//! long as it has been seen to stay the same, a minute at first, and not beyond midnight.
+//! For how long pages may be kept, as far as the clock goes. Nothing shows whether a page depends on the time. So a page is
+//! kept for as long as it has been seen to stay the same, a minute at first, and not beyond midnight. The time counts from
+//! the last change of what the page was made of: new data may name a time that is near, such as the end of an offer.
 //!
-//! To ask PHP with its clock put on would tell more, and does harm: such a request ends sessions and lets caches expire for all visitors, and
+//! To ask PHP with its clock put on would show more, and does harm: such a request ends sessions and lets caches expire for all visitors, and
 //! makes opcache trust scripts until that time (docs/design/2026-11-27-clock.md).
 
 use std::collections::HashMap;
@@ -9,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use crate::pages::{MOST_PAGES, PageName};
 
-/// A page of which nothing is known yet.
+/// For a page about which nothing is known yet.
 const AT_FIRST: Duration = Duration::from_secs(60);
 
-/// What is known of a page that was not made for so long makes room for others.
+/// A page that was not made for so long makes room for others.
 const REMEMBERED: Duration = Duration::from_secs(2 * DAY_SECONDS as u64);
 
 const DAY_SECONDS: i64 = 24 * 3600;
@@ -24,17 +25,15 @@ pub struct SteadyPages {
 
 struct SteadyPage {
     digest: u64,
-    /// When it was first made as it is.
+    /// When it was first made as it is, of the data that it is made of now.
     since: Instant,
-    /// The longest time for which it was the same.
-    longest: Duration,
     made_at: Instant,
 }
 
 /// A page that was made.
 pub struct MadePage {
     pub digest: u64,
-    /// Something that it was made of may have changed since it was made before.
+    /// Its data may have changed since it was made before.
     pub is_suspect: bool,
     pub at: Instant,
 }
@@ -45,7 +44,8 @@ impl SteadyPages {
         let now = page.at;
         if let Some(known) = self.pages.get_mut(name) {
             known.see(page);
-            return known.longest.max(AT_FIRST).min(most);
+            let same_for = now.saturating_duration_since(known.since);
+            return same_for.max(AT_FIRST).min(most);
         }
         if self.pages.len() >= MOST_PAGES {
             let is_new = |it: &SteadyPage| now.saturating_duration_since(it.made_at) < REMEMBERED;
@@ -55,7 +55,6 @@ impl SteadyPages {
             let first = SteadyPage {
                 digest: page.digest,
                 since: now,
-                longest: Duration::ZERO,
                 made_at: now,
             };
             self.pages.insert(name.clone(), first);
@@ -67,27 +66,20 @@ impl SteadyPages {
 impl SteadyPage {
     fn see(&mut self, page: &MadePage) {
         self.made_at = page.at;
-        if self.digest == page.digest {
-            let same_for = page.at.saturating_duration_since(self.since);
-            self.longest = self.longest.max(same_for);
-            return;
-        }
-        (self.digest, self.since) = (page.digest, page.at);
-        if !page.is_suspect {
-            // The clock may have altered it.
-            self.longest = Duration::ZERO;
+        if self.digest != page.digest || page.is_suspect {
+            (self.digest, self.since) = (page.digest, page.at);
         }
     }
 }
 
-/// What is left of the day in which a fetch began, at `began_at` (unix seconds).
+/// The rest of the day in which a fetch began, at `began_at` (unix seconds).
 pub fn left_of_today(began_at: i64) -> Duration {
     let now = i64::try_from(clock::wall_now() / 1000).unwrap_or(i64::MAX);
     let offset = clock::local(began_at).offset().seconds();
     left_of_day(began_at, now, offset.into())
 }
 
-/// What is left of the day in which a fetch began, at `began_at` and `now` (unix seconds), in UTC and in a zone that is `offset` seconds
+/// The rest of the day in which a fetch began, at `began_at` and `now` (unix seconds), in UTC and in a zone that is `offset` seconds
 /// before it: many pages have today's date, or ask the database for what comes after it.
 fn left_of_day(began_at: i64, now: i64, offset: i64) -> Duration {
     let midnight =
@@ -113,17 +105,20 @@ mod tests {
     }
 
     #[test]
-    fn page_is_kept_for_as_long_as_it_has_been_the_same() {
+    fn page_is_kept_for_as_long_as_it_has_been_the_same_since_its_data_changed() {
         let (mut pages, begin) = (SteadyPages::default(), Instant::now());
         for (minutes, made, minutes_kept) in [
             (0, (1, false), 1),
             (1, (1, false), 1),
             (2, (1, false), 2),
             (9, (1, false), 9),
-            // Something was written: that says nothing of the clock.
-            (10, (2, true), 9),
-            (11, (2, true), 9),
+            // Its data has changed, and may name a time that is near.
+            (10, (2, true), 1),
+            (11, (2, false), 1),
             (30, (2, false), 20),
+            // The page is the same, and its data is not.
+            (31, (2, true), 1),
+            (34, (2, false), 3),
             (5000, (2, false), 24 * 60),
             // Nothing was, and it is another.
             (5001, (3, false), 1),

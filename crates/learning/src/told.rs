@@ -1,4 +1,4 @@
-//! What a library told, in the terms of `learned`: its sessions and values, and what cannot be learned.
+//! The report of a library, in the terms of `learned`: its sessions and values, and what cannot be learned.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,6 +13,7 @@ use learned::{Session, Value};
 
 use crate::address_databases::is_address_database;
 use crate::files::SeenPath;
+use crate::own_files::OwnFiles;
 use crate::record::{
     FileState, OpenDatabase, Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot,
 };
@@ -25,7 +26,7 @@ pub const WITHIN_TRANSACTION: u16 = 1;
 /// A session of which this is said is not read.
 const UNKNOWN_COLLATION: u8 = 0;
 
-/// Of a text for people.
+/// The bytes of a text for people.
 const MOST_SHOWN_BYTES: usize = 200;
 
 /// One run of PHP, as its record has it. `modes` knows what servers give to each session.
@@ -51,14 +52,18 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         }
     }
     let mut files = Vec::new();
-    for look in &record.files {
+    let own = OwnFiles::of(&record.files);
+    for (at, look) in record.files.iter().enumerate() {
         let mut paths = record.sqlite_files.iter().map(|it| it.path);
         if paths.any(|database| sqlite::is_part_of(database, look.path)) {
-            // What PHP wrote there, and read, is in the state of the database.
+            // The state of the database covers all that PHP wrote and read there.
             continue;
         }
-        if look.by == FileUse::Written {
-            note(Some(Reason::FileOutside), look.path);
+        if own.excuse(at) {
+            continue;
+        }
+        if is_change(look.by) {
+            note(Some(Reason::OwnFile), look.path);
             continue;
         }
         match SeenPath::of(look.path, look.by == FileUse::Looked) {
@@ -66,7 +71,10 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
             SeenPath::Untold => note(Some(Reason::FileOutside), look.path),
             SeenPath::File(path) => files.push(SeenFile {
                 path,
-                state: look.state.map(|state| file_state(record, look, state)),
+                state: look.state.map(|state| match own.are_in(look) {
+                    true => FileState::MERE_PRESENCE,
+                    false => file_state(record, look, state),
+                }),
             }),
         }
     }
@@ -107,6 +115,13 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         told: None,
         obstacle,
     }
+}
+
+const fn is_change(by: FileUse) -> bool {
+    matches!(
+        by,
+        FileUse::Written | FileUse::WrittenOnly | FileUse::Removed
+    )
 }
 
 /// The first database of addresses that was opened. To look whether one is there makes no page of one network.
@@ -266,11 +281,29 @@ pub fn shown(bytes: &[u8]) -> String {
     short
 }
 
-/// Whether a statement changes what tables there are, or what they are like.
+/// Whether a statement may change the definitions of tables, views or triggers.
 pub fn is_definition(text: &[u8]) -> bool {
-    let start = text.trim_ascii_start();
-    let word = start.split(|byte| !byte.is_ascii_alphabetic()).next();
-    let word = word.unwrap_or_default().to_ascii_lowercase();
+    // A text may have several statements, and a `;` in a value only adds a doubt.
+    let mut statements = text.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+    statements.any(|statement| !statement.is_empty() && begins_definition(statement))
+}
+
+fn begins_definition(statement: &[u8]) -> bool {
+    let is_opening = |byte: &u8| *byte == b'(' || byte.is_ascii_whitespace();
+    let start = statement.iter().position(|byte| !is_opening(byte));
+    let start = statement.get(start.unwrap_or(0)..).unwrap_or_default();
+    let mut words = start
+        .split(|byte| !byte.is_ascii_alphabetic())
+        .map(<[u8]>::to_ascii_lowercase);
+    // A comment before it has no first word.
+    let word = words.next().unwrap_or_default();
+    let mut next_is = |name: &[u8]| words.find(|word| !word.is_empty()).as_deref() == Some(name);
+    match &word[..] {
+        b"create" | b"drop" => return !next_is(b"temporary"),
+        // SET STATEMENT a = 1 FOR ALTER TABLE ...
+        b"set" => return next_is(b"statement"),
+        _ => {}
+    }
     !matches!(
         &word[..],
         b"select"
@@ -284,12 +317,24 @@ pub fn is_definition(text: &[u8]) -> bool {
             | b"start"
             | b"savepoint"
             | b"release"
-            | b"set"
             | b"truncate"
             | b"show"
             | b"use"
             | b"lock"
             | b"unlock"
+            | b"load"
+            | b"table"
+            | b"values"
+            | b"with"
+            | b"do"
+            | b"handler"
+            | b"analyze"
+            | b"check"
+            | b"checksum"
+            | b"explain"
+            | b"describe"
+            | b"desc"
+            | b"kill"
     )
 }
 
@@ -417,6 +462,7 @@ mod tests {
         for (path, by, is_obstacle) in [
             (&b"/srv/site/part.html"[..], FileUse::Opened, false),
             (b"/srv/site/part.html", FileUse::Written, true),
+            (b"/srv/site/part.html", FileUse::Removed, true),
             (b"/proc/loadavg", FileUse::Opened, true),
             (b"/dev/urandom", FileUse::Opened, false),
         ] {
@@ -534,7 +580,7 @@ mod tests {
             ..record
         };
         let obstacle = run(&another, &|_| String::new()).obstacle;
-        assert_eq!(obstacle.map(|why| why.reason), Some(Reason::FileOutside));
+        assert_eq!(obstacle.map(|why| why.reason), Some(Reason::OwnFile));
         let unreachable = Record {
             sqlite_files: vec![SqliteFile {
                 path: b"/proc/self/fd/9",
@@ -562,6 +608,31 @@ mod tests {
         assert_ne!(session_of(&told, ""), unknown);
         told.database = Some(b"\xff");
         assert_eq!(session_of(&told, ""), unknown);
+    }
+
+    #[test]
+    fn statements_that_cannot_change_a_definition_are_no_definitions() {
+        for (text, expected) in [
+            ("ALTER TABLE post ADD more INT", true),
+            ("CREATE TABLE t (id INT)", true),
+            ("CALL set_up()", true),
+            ("EXECUTE IMMEDIATE 'DROP TABLE t'", true),
+            ("/*!50000 ALTER TABLE t ADD a INT */", true),
+            ("SELECT 1; DROP TABLE t", true),
+            ("BEGIN NOT ATOMIC DROP TABLE t; END", true),
+            ("/* select */ ALTER TABLE t ADD a INT", true),
+            ("SET STATEMENT lock_wait_timeout = 1 FOR DROP TABLE t", true),
+            ("SET NAMES utf8mb4", false),
+            ("DELETE FROM t;", false),
+            ("SELECT NEXT VALUE FOR numbers", false),
+            (" create temporary table t (id INT)", false),
+            ("DROP TEMPORARY TABLE IF EXISTS t", false),
+            ("TABLE post", false),
+            ("LOAD DATA LOCAL INFILE 'f' INTO TABLE t", false),
+            ("(SELECT 1)", false),
+        ] {
+            assert_eq!(is_definition(text.as_bytes()), expected, "{text}");
+        }
     }
 
     #[test]

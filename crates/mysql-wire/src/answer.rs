@@ -1,4 +1,4 @@
-//! What a server answers: results of rows, which are hashed, counts of changed rows, errors.
+//! The answers of a server: results of rows, which are hashed, counts of changed rows, errors.
 //!
 //! ```text
 //! First ─► Definitions ─► (EOF) ─► Rows ─► end ─► First, while more results follow
@@ -14,7 +14,7 @@ use crate::fields::{length, u8, u16};
 /// A command with several statements has a result for each; further ones are counted as left out.
 pub const MOST_OUTCOMES: usize = 64;
 
-/// What the server says of the session at the end of each result.
+/// The server's flags of the session at the end of each result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StatusFlags(pub u16);
 
@@ -39,7 +39,7 @@ impl StatusFlags {
         self.0 & 0x0200 != 0
     }
 
-    /// MariaDB alone says this.
+    /// MariaDB alone sends this.
     pub const fn has_ansi_quotes(self) -> bool {
         self.0 & 0x8000 != 0
     }
@@ -67,7 +67,7 @@ pub struct CommandAnswer {
     pub outcomes: Vec<Outcome>,
     /// Outcomes beyond [`MOST_OUTCOMES`].
     pub left_out: u64,
-    /// As of the last result, unless that is an error.
+    /// The flags of the last result, unless that is an error.
     pub status: StatusFlags,
 }
 
@@ -111,9 +111,9 @@ pub(crate) struct AnswerReader {
     form: AnswerForm,
     step: Step,
     without_eof: bool,
-    /// Of the hashes of results.
+    /// The seed of the hashes of results.
     seed: u64,
-    /// Of the result that is being read, where there is one.
+    /// The hash of the result that is being read, where there is one.
     hash: Option<XxHash3_64>,
     rows: u64,
     bytes: u64,
@@ -136,7 +136,7 @@ pub(crate) enum Progress {
 }
 
 /// The answer to a statement that was sent as text or executed once it was prepared, for a client that reads packets itself and has not agreed to go
-/// without EOF. It is the same as what [`crate::Conversation`] says of the same answer to another client.
+/// without EOF. It equals the answer that [`crate::Conversation`] reads of the same bytes to another client.
 pub struct StatementAnswer(AnswerReader);
 
 impl StatementAnswer {
@@ -382,7 +382,7 @@ impl AnswerReader {
     }
 
     fn end_of_rows(&mut self, head: &[u8]) -> Progress {
-        // Where EOF was abolished, an OK packet with its number stands in its place.
+        // If EOF was abolished, an OK packet with its number stands in its place.
         let status = if self.without_eof {
             ok(head).map(|(_, status)| status)
         } else {

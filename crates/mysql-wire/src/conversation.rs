@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! Greeting ─► Response ─► Authenticating ─► Ready ⇄ Answering
-//!                              ▲              │
-//!                              └─ change user ┘       any ─► Closed, Unreadable
+//!                              ▲              │          ▲
+//!                              └─ change user ┘          └─► SendingFile    any ─► Closed, Unreadable
 //! ```
 //!
 //! Client and server count their packets together, from zero with each command. A number that does
-//! not fit says that the reader has lost the thread, and ends the reading.
+//! not fit shows that the reader has lost the thread, and ends the reading.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,10 +25,10 @@ pub const MOST_PREPARED: usize = 256;
 /// Bytes of all prepared statements of a connection.
 pub const MOST_PREPARED_BYTES: usize = 1024 * 1024;
 
-/// Of a packet of the server. What is read of an OK or an error stands within its first bytes.
+/// Bytes of a packet of the server that are kept. The fields of an OK or an error that are read stand within them.
 const MOST_SERVER_HEAD: usize = 512;
 
-/// Why a connection is not read, or not any more.
+/// The reason for which a connection is not read, or not any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unreadable {
     Tls,
@@ -40,7 +40,7 @@ pub enum Unreadable {
     /// A command was sent before the last one was answered.
     Pipelined,
     Cursor,
-    /// LOAD DATA LOCAL.
+    /// The server asks for a file, which the reader cannot send.
     LocalFile,
     Replication,
     UnknownStatement,
@@ -72,14 +72,14 @@ impl Unreadable {
     }
 }
 
-/// What is known of the connection itself.
+/// The facts known about the connection itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Session {
     /// The server's number for this connection.
     pub connection_id: u32,
     pub server_version: Vec<u8>,
     pub account: Vec<u8>,
-    /// As the protocol says it. A statement `USE` changes it as well, which is not seen here.
+    /// The default database by the protocol. A statement `USE` changes it as well, which is not seen here.
     pub database: Option<Vec<u8>>,
     /// The number of the collation that the client named at first. `SET NAMES` changes it later.
     pub collation: u8,
@@ -100,6 +100,8 @@ enum Phase {
     Authenticating(Option<(Command, AccountChange)>),
     Ready,
     Answering(Box<AnswerReader>),
+    /// The server has asked for a file (LOAD DATA LOCAL). An empty packet ends it, also where PHP refuses.
+    SendingFile(Box<AnswerReader>),
     Closed,
     Unreadable(Unreadable),
 }
@@ -151,7 +153,7 @@ impl Conversation {
         }
     }
 
-    /// What the client wrote, in order and without gaps.
+    /// Takes the bytes that the client wrote, in order and without gaps.
     pub fn sent(&mut self, mut bytes: &[u8], see: &mut impl FnMut(Event<'_>)) {
         while !self.is_over() {
             let Some(piece) = self.client.next(&mut bytes) else {
@@ -166,7 +168,7 @@ impl Conversation {
         }
     }
 
-    /// What the client read, in order and without gaps.
+    /// Takes the bytes that the client read, in order and without gaps.
     pub fn received(&mut self, mut bytes: &[u8], see: &mut impl FnMut(Event<'_>)) {
         while !self.is_over() {
             // Most packets are rows, which come many at a time.
@@ -197,7 +199,7 @@ impl Conversation {
         }
     }
 
-    /// What is known of the connection, or why it is not read.
+    /// The facts known about the connection, or the reason for which it is not read.
     pub fn session(&self) -> Result<&Session, Unreadable> {
         match self.phase {
             Phase::Unreadable(reason) => Err(reason),
@@ -215,7 +217,7 @@ impl Conversation {
         matches!(self.phase, Phase::Closed | Phase::Unreadable(_))
     }
 
-    /// The session is not what it was. What was prepared before is read by the default database and the modes of then.
+    /// Notes that the session has changed. A statement prepared before is read by the default database and the modes of then.
     pub fn note_changed_session(&mut self) {
         for statement in self.prepared.values_mut() {
             statement.is_of_session_before = true;
@@ -244,6 +246,7 @@ impl Conversation {
         match self.phase {
             Phase::Ready => Err(Unreadable::Unasked),
             Phase::Response => Err(Unreadable::Protocol),
+            Phase::SendingFile(_) => Err(Unreadable::OutOfSequence),
             _ => self.expect(sequence),
         }
     }
@@ -260,13 +263,20 @@ impl Conversation {
         match self.phase {
             Phase::Response => self.client_response(),
             Phase::Ready => self.command(see),
+            Phase::SendingFile(_) if self.client.is_empty() => {
+                let phase = std::mem::replace(&mut self.phase, Phase::Ready);
+                if let Phase::SendingFile(reader) = phase {
+                    self.phase = Phase::Answering(reader);
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
 
     fn client_response(&mut self) -> Result<(), Unreadable> {
         let response = handshake_response(self.client.kept()).ok_or(Unreadable::Protocol)?;
-        // What only one of both can do is not used.
+        // A capability that only one of both has is not used.
         let agreed = response.capabilities & self.server_capabilities;
         let names = [
             (capability::TLS, Unreadable::Tls),
@@ -505,7 +515,13 @@ impl Conversation {
         match progress {
             Progress::More => return Ok(()),
             Progress::Complete => {}
-            Progress::WantsFile => return Err(Unreadable::LocalFile),
+            Progress::WantsFile => {
+                let phase = std::mem::replace(&mut self.phase, Phase::Ready);
+                if let Phase::Answering(reader) = phase {
+                    self.phase = Phase::SendingFile(reader);
+                }
+                return Ok(());
+            }
             Progress::Cursor => return Err(Unreadable::Cursor),
             Progress::Malformed => return Err(Unreadable::Malformed),
         }

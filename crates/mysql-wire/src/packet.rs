@@ -21,7 +21,7 @@ pub(crate) enum Piece<'a> {
 pub(crate) struct PacketReader {
     header: [u8; 4],
     header_bytes: usize,
-    /// Of the packet whose header was read: bytes that are still to come.
+    /// Bytes of the packet whose header was read that are still to come.
     remaining: Option<u32>,
     last_is_full: bool,
     /// Whether the last call returned `End`: the next byte begins a payload.
@@ -125,6 +125,11 @@ impl PacketReader {
     /// Whether the payload that is being read ends within its first packet and is so short.
     pub(crate) fn is_shorter_than(&self, bound: u64) -> bool {
         self.length + u64::from(self.remaining.unwrap_or(0)) < bound && !self.last_is_full
+    }
+
+    /// Whether the payload that was just read has no bytes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length == 0
     }
 
     /// Whether the header that was just read continues a payload.

@@ -432,6 +432,33 @@ fn longer_statements_are_cut_and_say_so() {
     );
 }
 
+/// PHP sends the file's bytes in packets and an empty one behind them, or the empty one alone where it may not.
+#[test]
+fn file_that_the_server_asks_for_is_part_of_the_command() {
+    for (piece, parts) in [(0, 300), (1, 2), (3, 0)] {
+        let mut connection = Connection::in_pieces(MYSQLND, piece);
+        connection.client(0, b"\x03LOAD DATA LOCAL INFILE 'f' INTO TABLE t");
+        connection.server(1, b"\xfbf");
+        let mut sequence = 2_u8;
+        for _ in 0..parts {
+            connection.client(sequence, b"\x03a\tb\n");
+            sequence = sequence.wrapping_add(1);
+        }
+        connection.client(sequence, b"");
+        connection.server(sequence.wrapping_add(1), b"\0\x02\0\x02\0\0\0");
+        connection.client(0, b"\x03SELECT 1");
+        assert_eq!(connection.reason(), None, "{parts}");
+        assert_eq!(
+            connection.lines,
+            [
+                "Query LOAD DATA LOCAL INFILE 'f' INTO TABLE t",
+                "-> 2 changed status 2",
+                "Query SELECT 1",
+            ]
+        );
+    }
+}
+
 #[test]
 fn first_doubt_ends_the_reading_and_names_itself() {
     type Act = fn(&mut Connection);
@@ -447,9 +474,10 @@ fn first_doubt_ends_the_reading_and_names_itself() {
             prepare(it, 1, b"SELECT");
             it.client(0, b"\x17\x01\0\0\0\x01\x01\0\0\0");
         }),
-        (Unreadable::LocalFile, |it| {
+        (Unreadable::OutOfSequence, |it| {
             it.client(0, b"\x03LOAD DATA LOCAL INFILE 'f' INTO TABLE t");
             it.server(1, b"\xfbf");
+            it.server(2, b"\0\0\0\x02\0\0\0");
         }),
         (Unreadable::Replication, |it| it.client(0, b"\x12")),
         (Unreadable::Extension, |it| it.client(0, b"\xfa")),

@@ -57,6 +57,7 @@ pub const TRIAL_RESULTS: &[&str] = &["found", "other"];
 /// The values of `reason` of pages that are not learned.
 pub const NOT_LEARNED: &[&str] = &[
     "no-record",
+    "not-modified",
     "incomplete",
     "too-long",
     "unreadable",
@@ -65,11 +66,13 @@ pub const NOT_LEARNED: &[&str] = &[
     "extension",
     "shared-memory",
     "file-outside",
+    "own-file",
     "file-changed",
     "code-changed",
     "no-schema",
     "several-servers",
     "statement",
+    "own-write",
     "transaction",
     "written-meanwhile",
     "too-many-pages",

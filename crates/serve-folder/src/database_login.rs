@@ -1,9 +1,11 @@
-//! The account by which an application uses its database, as far as its settings have it in plain words: `--learn`
-//! asks the database by it when tables were written. Pure over [`Files`]; the password is shown nowhere.
+//! The account by which an application uses its database, as far as its settings name it in literals: `--learn` asks
+//! the database by it when tables were written. Pure over [`Files`]; the password is shown nowhere.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
+use super::account_places::PLACES;
+use super::account_settings::AccountSettingsFile;
 use super::detect::DetectedSite;
 use super::kind::Kind;
 use super::options::DatabaseLogin;
@@ -67,10 +69,86 @@ pub fn database_login(
                 ])
             })
         }
-        kind => Err(format!(
-            "which file of {} names the database is not known",
-            kind.name()
-        )),
+        _ => by_places(files, found, &in_root, is_socket).unwrap_or_else(|| {
+            Err("no file names an account of a database that is known here".to_owned())
+        }),
+    }
+}
+
+/// Returns the account of the first file that has one. `None`: no file has.
+fn by_places(
+    files: &dyn Files,
+    found: &DetectedSite,
+    in_root: &dyn Fn(&str) -> String,
+    is_socket: &dyn Fn(&str) -> bool,
+) -> Option<Result<DatabaseLogin, String>> {
+    // Beside a folder that is no project's document root, the file would be another site's.
+    let has_project = !found.document_root.is_empty()
+        || matches!(
+            found.kind,
+            Kind::Laravel | Kind::Symfony | Kind::FrontController
+        );
+    let places = PLACES.iter();
+    let mut places = places.filter(|place| has_project || !place.file.starts_with("../"));
+    places.find_map(|place| {
+        let text = files.text(&in_root(place.file))?;
+        let settings = AccountSettingsFile::of(place.file, &text);
+        let account = settings.account(&place.names)?;
+        let why = |why: String| format!("{} ({}): {why}", place.file, place.application);
+        let login = account.and_then(|account| {
+            let server = match account.socket {
+                Some(path) => format!("unix:{path}"),
+                None => server(&account.host, is_socket)
+                    .map_err(|reason| format!("its host {reason}"))?,
+            };
+            is_plain([&server, &account.user, &account.password])?;
+            Ok(DatabaseLogin {
+                server,
+                user: account.user,
+                password: Some(account.password),
+                settings: place.file.to_owned(),
+            })
+        });
+        Some(login.map_err(why))
+    })
+}
+
+/// Reads an account that people have written: the server, the user and the password in one line.
+///
+/// # Errors
+/// The number of the line and what is expected there.
+pub fn account_of_file(text: &str) -> Result<DatabaseLogin, String> {
+    let lines = text.lines().map(str::trim).zip(1..);
+    let mut lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
+    let expected = "expected one line: unix:/run/mysqld/mysqld.sock USER PASSWORD, or IP:PORT in place of the socket";
+    let (line, number) = lines.next().ok_or_else(|| format!("1: {expected}"))?;
+    let why = |why: &str| format!("{number}: {why}");
+    if let Some((_, other)) = lines.next() {
+        return Err(format!("{other}: a second account; {expected}"));
+    }
+    let (address, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = rest.trim_start();
+    let (user, password) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let is_server = address.starts_with("unix:/") || address.parse::<SocketAddr>().is_ok();
+    if !is_server || user.is_empty() {
+        return Err(why(expected));
+    }
+    is_plain([address, user, password]).map_err(|reason| why(&reason))?;
+    Ok(DatabaseLogin {
+        server: address.to_owned(),
+        user: user.to_owned(),
+        password: Some(password.trim_start().to_owned()),
+        settings: "--learn-account".to_owned(),
+    })
+}
+
+/// Whether the configuration can have them. A letter that was not UTF-8 is not known any more.
+fn is_plain<'a>(values: impl IntoIterator<Item: AsRef<str> + 'a>) -> Result<(), String> {
+    let is_odd = |it: char| it.is_control() || it == char::REPLACEMENT_CHARACTER;
+    let mut values = values.into_iter();
+    match values.any(|value| value.as_ref().contains(is_odd)) {
+        true => Err("a value has a letter that the configuration cannot have".to_owned()),
+        false => Ok(()),
     }
 }
 
@@ -111,7 +189,7 @@ fn login(
         server,
         user,
         password: Some(password),
-        settings,
+        settings: settings.to_owned(),
     })
 }
 
@@ -214,7 +292,7 @@ mod tests {
             server: "unix:/run/mysqld/mysqld.sock".to_owned(),
             user: "ada".to_owned(),
             password: Some("pa$$ \"word\"".to_owned()),
-            settings: "wp-config.php",
+            settings: "wp-config.php".to_owned(),
         };
         assert_eq!(wordpress("wp-config.php", CONFIG), Ok(expected.clone()));
         assert_eq!(wordpress("../wp-config.php", CONFIG), Ok(expected.clone()));
@@ -276,7 +354,81 @@ mod tests {
         }
         assert!(read(&CORE).unwrap_err().contains("cannot be read"));
         let plain = read(&[("index.php", ""), ("page.php", "")]).unwrap_err();
-        assert!(plain.contains("is not known"), "{plain}");
+        assert!(plain.contains("no file names"), "{plain}");
+    }
+
+    #[test]
+    fn the_account_of_other_applications_is_read_from_their_files() {
+        let drupal = [
+            ("index.php", ""),
+            ("core/lib/Drupal.php", ""),
+            (
+                "sites/default/settings.php",
+                "<?php $databases['default']['default'] = [ 'host' => '127.0.0.1', 'username' => 'ada', 'password' => 'x' ];",
+            ),
+        ];
+        let login = read(&drupal).unwrap();
+        let expected = ("127.0.0.1:3306", "ada", "sites/default/settings.php");
+        assert_eq!(
+            (&login.server[..], &login.user[..], &login.settings[..]),
+            expected
+        );
+        let env = "DB_CONNECTION=mysql\nDB_HOST=localhost\nDB_USERNAME=ada\nDB_PASSWORD=secret";
+        let laravel = [
+            ("public/index.php", ""),
+            ("artisan", ""),
+            ("public/../.env", env),
+        ];
+        let login = read(&laravel).unwrap();
+        assert_eq!(
+            (&login.server[..], &login.user[..]),
+            ("unix:/run/mysqld/mysqld.sock", "ada")
+        );
+        let another = read(&[("index.php", ""), ("page.php", ""), ("../.env", env)]);
+        assert!(
+            another.unwrap_err().contains("no file"),
+            "it is another site's"
+        );
+        let name = [
+            ("index.php", ""),
+            ("db.php", "<?php mysqli_connect('db', 'ada', 'secret');"),
+        ];
+        let why = read(&name).unwrap_err();
+        assert!(
+            why.contains("db.php") && why.contains("is a name") && !why.contains("secret"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn account_that_people_write_is_one_line() {
+        let text = "# for the shop\n\n unix:/run/mysqld/mysqld.sock  shop  a word \n";
+        let login = account_of_file(text).unwrap();
+        assert_eq!(login.password.as_deref(), Some("a word"));
+        assert_eq!(
+            (&login.server[..], &login.user[..]),
+            ("unix:/run/mysqld/mysqld.sock", "shop")
+        );
+        assert_eq!(
+            account_of_file("[::1]:3306 shop")
+                .unwrap()
+                .password
+                .as_deref(),
+            Some("")
+        );
+        for (text, line) in [
+            ("", "1: expected"),
+            ("\nlocalhost shop secret", "2: expected"),
+            ("unix:/s", "1: expected"),
+            (
+                "unix:/s shop secret\n127.0.0.1:3306 shop secret",
+                "2: a second",
+            ),
+            ("unix:/s shop sec\u{7}ret", "1: a value"),
+        ] {
+            let why = account_of_file(text).unwrap_err();
+            assert!(why.starts_with(line) && !why.contains("secret"), "{why}");
+        }
     }
 
     #[test]

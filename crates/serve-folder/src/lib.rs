@@ -5,6 +5,8 @@
 //! one's own is a copy. An HTTP server may stand in the folder's place
 //! ([`UpstreamUrl`]). Nothing here starts anything.
 
+mod account_places;
+mod account_settings;
 mod applications;
 mod cache_rules;
 mod conf_text;
@@ -21,6 +23,7 @@ mod nested_applications;
 mod options;
 mod php_literals;
 mod php_params;
+mod php_values;
 mod refused;
 #[cfg(test)]
 mod rules_test;
@@ -32,7 +35,7 @@ pub mod wordpress_plugin;
 mod write_config;
 
 pub use applications::{ignored_arguments, known_names};
-pub use database_login::database_login;
+pub use database_login::{account_of_file, database_login};
 pub use detect::{DetectedSite, detect};
 pub use https::port_of_urls;
 pub use kind::Kind;

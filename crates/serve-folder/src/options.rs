@@ -26,7 +26,7 @@ pub struct DatabaseLogin {
     /// `None`: it is left out of the configuration, which people see.
     pub password: Option<String>,
     /// The file with the setting.
-    pub settings: &'static str,
+    pub settings: String,
 }
 
 impl fmt::Debug for DatabaseLogin {

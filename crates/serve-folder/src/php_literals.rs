@@ -47,25 +47,28 @@ impl PhpSettings {
         plain_statements(&self.text).find_map(value)
     }
 
-    /// How often the name stands there as a whole word.
     fn occurrences(&self, name: &str) -> usize {
-        let found = self.text.match_indices(name);
-        let is_word = |byte: Option<&u8>| byte.is_some_and(|it| is_word(*it));
-        let bytes = self.text.as_bytes();
-        let whole = found.filter(|(at, _)| {
-            let before = at.checked_sub(1).and_then(|at| bytes.get(at));
-            !is_word(before) && !is_word(bytes.get(at + name.len()))
-        });
-        whole.count()
+        occurrences(&self.text, name)
     }
+}
+
+/// How often the name stands there as a whole word.
+pub(super) fn occurrences(text: &str, name: &str) -> usize {
+    let is_word = |byte: Option<&u8>| byte.is_some_and(|it| is_word(*it));
+    let bytes = text.as_bytes();
+    let whole = text.match_indices(name).filter(|(at, _)| {
+        let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+        !is_word(before) && !is_word(bytes.get(at + name.len()))
+    });
+    whole.count()
 }
 
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// The statements that stand in no block, up to where PHP ends or a heredoc begins, in which anything may stand.
-fn plain_statements(text: &str) -> impl Iterator<Item = &str> {
+/// The statements that stand in no block but a class, up to where PHP ends or a heredoc begins, in which anything may stand.
+pub(super) fn plain_statements(text: &str) -> impl Iterator<Item = &str> {
     let begin = text.find("<?php").map_or(0, |at| at + "<?php".len());
     let mut rest = text.get(begin..).unwrap_or_default();
     let mut depth = 0_usize;
@@ -77,6 +80,7 @@ fn plain_statements(text: &str) -> impl Iterator<Item = &str> {
             rest = behind.get(1..)?;
             let is_plain = depth == 0 && last == ';';
             depth = match last {
+                '{' if depth == 0 && opens_class(statement) => 0,
                 '{' => depth + 1,
                 '}' => depth.saturating_sub(1),
                 _ => depth,
@@ -86,6 +90,12 @@ fn plain_statements(text: &str) -> impl Iterator<Item = &str> {
             }
         }
     })
+}
+
+fn opens_class(statement: &str) -> bool {
+    let words = statement.split_ascii_whitespace();
+    let mut words = words.skip_while(|word| matches!(*word, "final" | "abstract"));
+    words.next() == Some("class")
 }
 
 /// Returns the position of the first `;`, `{` or `}` outside of strings.
@@ -103,7 +113,7 @@ fn statement_end(text: &str) -> Option<usize> {
 }
 
 /// The value of a string at the beginning of the text, and the text behind it.
-fn literal(text: &str) -> Option<(String, &str)> {
+pub(super) fn literal(text: &str) -> Option<(String, &str)> {
     let (string, rest) = text.split_at_checked(string_length(text))?;
     let quote = string
         .chars()
@@ -141,7 +151,7 @@ fn starts_name(letter: char) -> bool {
 }
 
 /// The length of the string at the beginning of the text, with its quotes; all of the text if it does not end.
-fn string_length(text: &str) -> usize {
+pub(super) fn string_length(text: &str) -> usize {
     let mut letters = text.char_indices();
     let quote = letters.next().map(|(_, quote)| quote);
     let mut is_escaped = false;

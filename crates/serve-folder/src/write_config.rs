@@ -268,7 +268,7 @@ mod tests {
                 server: "unix:/run/mysqld/mysqld.sock".to_owned(),
                 user: "blog".to_owned(),
                 password: Some("a $b \"c\\".to_owned()),
-                settings: "wp-config.php",
+                settings: "wp-config.php".to_owned(),
             }),
             workers: Some(4),
             php: Some("/opt/php 8/php-fpm".into()),

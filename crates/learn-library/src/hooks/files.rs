@@ -1,4 +1,4 @@
-//! Files: what is looked at, opened, listed and changed.
+//! Files that are looked at, opened, listed and changed.
 //!
 //! The paths that come in are the caller's promise to libc: texts that end with a zero.
 
@@ -25,7 +25,7 @@ unsafe fn note(path: *const c_char, by: FileUse, state: impl FnOnce(&CStr) -> Op
     };
 }
 
-/// Notes that the program has looked what there is, and what it found. All such hooks come through this one function,
+/// Notes a look of the program at a path, and the state that it found. All such hooks come through this one function,
 /// so that it is in the processor's caches.
 ///
 /// # Safety
@@ -63,7 +63,7 @@ fn below_working_folder(path: &[u8]) -> Option<Vec<u8>> {
     Some([folder, b"/", path].concat())
 }
 
-/// Notes what was opened, and follows the descriptor where an SQLite database may be behind it.
+/// Notes a file that was opened, and follows the descriptor where an SQLite database may be behind it.
 ///
 /// # Safety
 /// `path` is null or a text of C.
@@ -83,7 +83,7 @@ macro_rules! looking_at_opened {
     ($($name:ident;)*) => {$(
         #[cfg_attr(not(test), unsafe(no_mangle))]
         unsafe extern "C" fn $name(fd: c_int, found: *mut FileStatus) -> c_int {
-            // SAFETY: the caller's arguments; what was found stands there if the result is 0.
+            // SAFETY: the caller's arguments; the status stands there if the result is 0.
             unsafe {
                 let result = next::$name(fd, found);
                 if result == 0 && is_opening_within(fd, fd) {
@@ -113,10 +113,19 @@ fn state_of(path: &CStr) -> Option<FileState> {
 }
 
 const fn use_of_flags(flags: c_int) -> FileUse {
-    if flags & libc::O_ACCMODE == libc::O_RDONLY && flags & libc::O_CREAT == 0 {
-        FileUse::Opened
-    } else {
-        FileUse::Written
+    match flags & libc::O_ACCMODE {
+        libc::O_RDONLY if flags & libc::O_CREAT == 0 => FileUse::Opened,
+        libc::O_WRONLY => FileUse::WrittenOnly,
+        _ => FileUse::Written,
+    }
+}
+
+fn use_of_mode(mode: &[u8]) -> FileUse {
+    match mode.first() {
+        _ if mode.contains(&b'+') => FileUse::Written,
+        Some(b'r') => FileUse::Opened,
+        Some(_) => FileUse::WrittenOnly,
+        None => FileUse::Written,
     }
 }
 
@@ -174,8 +183,7 @@ macro_rules! opening_streams {
             // SAFETY: the caller's arguments, two texts.
             unsafe {
                 let opened = next::$name(path, mode);
-                let reads = text(mode).to_bytes().starts_with(b"r") && !text(mode).to_bytes().contains(&b'+');
-                note(path, if reads { FileUse::Opened } else { FileUse::Written }, state_of);
+                note(path, use_of_mode(text(mode).to_bytes()), state_of);
                 opened
             }
         }
@@ -208,7 +216,7 @@ macro_rules! looking {
     ($($name:ident;)*) => {$(
         #[cfg_attr(not(test), unsafe(no_mangle))]
         unsafe extern "C" fn $name(path: *const c_char, found: *mut FileStatus) -> c_int {
-            // SAFETY: the caller's arguments; what was found stands there if the result is 0.
+            // SAFETY: the caller's arguments; the status stands there if the result is 0.
             unsafe {
                 let result = next::$name(path, found);
                 // A link counts as what it leads to: so Mayfly sees the same, and a link that leads elsewhere is a change.
@@ -269,7 +277,7 @@ unsafe extern "C" fn __readlink_chk(
 unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
     // SAFETY: the caller's path.
     unsafe {
-        note(path, FileUse::Written, state_of);
+        note(path, FileUse::Removed, state_of);
         next::unlink(path)
     }
 }

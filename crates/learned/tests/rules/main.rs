@@ -411,6 +411,34 @@ fn changes_matter_unless_a_condition_rules_them_out() {
             "SELECT id FROM posts WHERE id IN (TABLE unclear)",
             true,
         ),
+        // Other sessions see no temporary table, and no learned page reads a sequence.
+        ("SELECT title FROM posts", "TABLE posts", false),
+        (
+            "SELECT title FROM posts",
+            "SELECT NEXT VALUE FOR numbers",
+            false,
+        ),
+        (
+            "SELECT title FROM posts",
+            "CREATE TEMPORARY TABLE t (id INT(11) DEFAULT (a_function()), KEY (id))",
+            false,
+        ),
+        (
+            "SELECT title FROM posts",
+            "CREATE OR REPLACE TEMPORARY TABLE t AS SELECT id FROM posts",
+            false,
+        ),
+        ("SELECT title FROM posts", "DROP TEMPORARY TABLE t", false),
+        (
+            "SELECT title FROM posts",
+            "CREATE TEMPORARY TABLE t AS SELECT a_function() FROM posts",
+            true,
+        ),
+        (
+            "SELECT title FROM posts",
+            "CREATE TABLE temporary (id INT)",
+            true,
+        ),
         // Databases.
         ("SELECT title FROM posts", "DELETE FROM shop.posts", false),
         (

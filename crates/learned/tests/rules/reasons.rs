@@ -89,6 +89,12 @@ fn statements_are_learned_or_say_why_not() {
             Some(NotLearned::Syntax),
         ),
         ("SELECT id FROM recent", None),
+        ("TABLE posts ORDER BY id LIMIT 3", None),
+        ("TABLE posts UNION TABLE meta", Some(NotLearned::Syntax)),
+        (
+            "CREATE TEMPORARY TABLE t (id INT)",
+            Some(NotLearned::TemporaryTable),
+        ),
         ("SELECT id FROM unclear", Some(NotLearned::UnknownTable)),
         (
             "SELECT * FROM information_schema.tables",
@@ -198,7 +204,6 @@ fn session_mode_that_changes_how_text_is_read_is_not_learned() {
         "SET NAMES sjis",
         "SET sql_mode = 'HIGH_NOT_PRECEDENCE'",
         "/*!40101 SET NAMES gbk */",
-        "SET sql_mode = 'ANSI_QUOTES'",
         "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
     ] {
         let mut session = session();
@@ -212,6 +217,28 @@ fn session_mode_that_changes_how_text_is_read_is_not_learned() {
             "{set}"
         );
         assert_eq!(understood.effect, Effect::Everything, "{set}");
+    }
+}
+
+#[test]
+fn statements_are_read_in_the_quoting_of_their_session() {
+    let mut shapes = shapes();
+    let mut ansi = session();
+    ansi.follow(b"SET sql_mode = 'ANSI,TRADITIONAL'");
+    let read = r#"SELECT "title" FROM "posts" WHERE "author" = 1"#;
+    let read = shapes.understand(read.as_bytes(), &[], &ansi).reading;
+    let Reading::Tables(read) = read else {
+        panic!("{read:?}");
+    };
+    for (change, matters) in [
+        (r#"DELETE FROM "posts" WHERE "author" = 1"#, true),
+        // As a text it would be 0, whatever the row has.
+        (r#"DELETE FROM "posts" WHERE "author" = 2"#, false),
+        (r#"DELETE FROM "meta""#, false),
+        (r#"DELETE FROM "my""posts""#, true),
+    ] {
+        let change_effect = shapes.understand(change.as_bytes(), &[], &ansi).effect;
+        assert_eq!(may_alter(&read, &change_effect), matters, "{change}");
     }
 }
 

@@ -4,6 +4,7 @@
 use std::fs::Metadata;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::{Book, MadeOf, OLD_CODE_RUNS};
@@ -23,7 +24,7 @@ pub struct PageToWrite {
     pub address: Box<str>,
     /// From now on.
     pub lasts: Duration,
-    /// Of the server; 0: the page asked none.
+    /// The digest of the server; 0: the page asked none.
     pub server: u64,
     /// How many texts of statements decide about it.
     pub texts: usize,
@@ -41,9 +42,11 @@ pub struct PageReadBack {
     /// When its first fetch began, in Unix nanoseconds.
     pub began: i64,
     pub scripts: Vec<SeenFile>,
+    /// Whether a visitor has asked for it, as its mark has it.
+    pub asked: Arc<AtomicBool>,
 }
 
-/// What has to be known before a page can be read back.
+/// The facts that have to be known before a page can be read back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// The tables of its server.
@@ -231,6 +234,7 @@ impl Book {
             not_kept: None,
             same: 0,
             changed: 0,
+            asked: page.asked.clone(),
         });
         let is_in = match database {
             None => true,

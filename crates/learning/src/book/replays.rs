@@ -1,12 +1,13 @@
 //! Pages that are decided by running their suspect statements again.
 //!
-//! What is run again begins to read after the write by which the round is numbered could be seen. A write
+//! A statement that is run again begins to read after the write by which the round is numbered could be seen. A write
 //! that is counted later makes the page suspect once more. One that is announced or in doubt at the end of
 //! the round may be seen at any moment: a statement that it concerns is not decided.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use learned::{Effect, RunIn, StatementToRun};
 
@@ -19,7 +20,7 @@ use crate::replay::ReplaySession;
 /// Sessions of one server in which statements are run again. Applications have one or two.
 const MOST_SESSIONS: usize = 32;
 
-/// Statements of one round. What is left has its turn in the next.
+/// Statements of one round. Others have their turn in the next.
 const MOST_IN_ROUND: usize = 256;
 
 /// Whether a page may be shown.
@@ -42,7 +43,7 @@ pub struct ReplayRound {
     awaited: BTreeSet<u32>,
 }
 
-/// Where a statement can be run again, with the number of its session among those that are known.
+/// The session in which a statement can be run again, with the number of its session among those that are known.
 pub fn run_in(statement: &SentStatement, known: &mut Vec<Arc<ReplaySession>>) -> Option<RunIn> {
     let session = statement.again_in.as_ref()?;
     let at = known.iter().position(|it| it == session);
@@ -77,7 +78,7 @@ impl Book {
         }
     }
 
-    /// The same for a visitor, who waits for the next round if the page is open.
+    /// Like `confirm`, for a visitor, who waits for the next round if the page is open.
     pub fn await_replay(&mut self, number: u32, fetch: u64, now: Instant) -> Confirmation {
         let confirmation = self.confirm(number, fetch, now);
         if confirmation == Confirmation::Open {
@@ -86,8 +87,8 @@ impl Book {
         confirmation
     }
 
-    /// Statements of suspect pages to be run now, each once, those of one session behind each other. While visitors wait, those
-    /// of their pages alone.
+    /// Statements of suspect pages to be run now, each once, those of one session behind each other: of the pages for which
+    /// visitors wait, or of those that were asked for since they were decided last.
     pub fn next_replays(&mut self, now: Instant) -> Option<ReplayRound> {
         let awaited = std::mem::take(&mut self.awaited);
         if !self.replays {
@@ -103,7 +104,7 @@ impl Book {
         let index = database.index.as_mut()?;
         let open: Vec<u32> = match awaited.is_empty() {
             true => {
-                let open = self.pages.iter().filter(|(_, page)| page.is_open(now));
+                let open = self.pages.iter().filter(|(_, page)| page.is_wanted(now));
                 open.map(|(number, _)| number).collect()
             }
             false => awaited.iter().copied().collect(),
@@ -111,7 +112,7 @@ impl Book {
         let mut statements: Vec<(StatementToRun, Arc<ReplaySession>)> = Vec::new();
         for statement in open.iter().flat_map(|number| index.to_run(*number)) {
             let is_known = statements.iter().any(|(it, _)| it.is(&statement));
-            // Where a write is under way, it waits until that is over.
+            // It waits for a write that is under way.
             let may_change = || under_way.iter().any(|it| index.concerns(&statement, it));
             if is_known || may_change() {
                 continue;
@@ -132,8 +133,14 @@ impl Book {
         })
     }
 
-    /// The statements of a round were run; `None`: one gave no result.
-    pub fn replayed(&mut self, round: &ReplayRound, results: &[Option<u64>], now: Instant) {
+    /// The statements of a round were run in a time; `None`: one gave no result.
+    pub fn replayed(
+        &mut self,
+        round: &ReplayRound,
+        results: &[Option<u64>],
+        (ran, now): (Duration, Instant),
+    ) {
+        self.replay_time.add(ran, now);
         let under_way = self.effects_under_way();
         let is_heard = self.unheard.is_empty();
         let mut databases = self.databases.iter_mut();
@@ -163,7 +170,7 @@ impl Book {
         }
     }
 
-    /// Of the writes that others may see at any moment.
+    /// The effects of writes that others may see at any moment.
     fn effects_under_way(&mut self) -> Vec<Effect> {
         let writes = self.doubts.writes().chain(self.announced.writes());
         let Some(database) = self.databases.first_mut() else {
@@ -175,7 +182,9 @@ impl Book {
     /// Nothing speaks against a page any more.
     pub(super) fn freshen(&mut self, number: u32) {
         let page = self.pages.get_mut(number);
-        if page.is_some_and(|page| page.suspect.take().is_some()) {
+        if let Some(page) = page.filter(|page| page.suspect.is_some()) {
+            page.suspect = None;
+            page.asked.store(false, Ordering::Relaxed);
             self.counts.freshened += 1;
         }
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use learn_record::{
     FileLook, FileState, FileUse, Hello, Input, InputKind, Message, RecordPart, RecordWriter,
-    WriteOutcome,
+    Statement, WriteOutcome,
 };
 use learning::{Learning, PageReport, PageVerdict, Reason, StoredPage};
 
@@ -32,7 +32,7 @@ fn a_page_without_statements_is_learned_from_its_files_and_suspect_when_one_chan
             state: None,
         });
     });
-    assert_eq!(why(report), Reason::FileOutside);
+    assert_eq!(why(report), Reason::OwnFile);
     let report = pool.make(&worker, |record| {
         record.file(&FileLook {
             path: b"/etc/passwd",
@@ -84,6 +84,7 @@ fn a_page_of_which_nothing_is_told_says_so() {
         name: b"page".as_slice().into(),
         address: "http://a/".to_owned(),
         digest: Some(1),
+        clients: Vec::new(),
         most: Duration::from_secs(3600),
         keep: None,
         withdraw: Box::new(|_| ()),
@@ -318,6 +319,7 @@ fn page_made_with_a_database_of_addresses_is_withdrawn_and_not_kept() {
         name: b"page".as_slice().into(),
         address: "http://a/".to_owned(),
         digest: Some(1),
+        clients: Vec::new(),
         most: Duration::from_secs(3600),
         keep: Some(Box::new(|_, _| panic!("it is kept"))),
         withdraw: Box::new(move |path| tell.send(path.to_owned()).expect("a test")),
@@ -327,6 +329,51 @@ fn page_made_with_a_database_of_addresses_is_withdrawn_and_not_kept() {
     assert_eq!(verdict(&mark), PageVerdict::Outdated);
     let report = wait(|| pool.pool.page(b"page"));
     assert_eq!(why(report), Reason::AddressDatabase);
+}
+
+/// Who comes after a voter would see that vote.
+#[test]
+fn page_that_looks_up_the_visitors_address_is_withdrawn() {
+    let pool = Pool::begin();
+    let worker = pool.worker();
+    for (name, client, is_withdrawn) in [("mine", 9, true), ("other", 8, false)] {
+        let fetch = pool.pool.begin();
+        let (number, mark) = (fetch.number(), fetch.mark().clone());
+        let mut writer = RecordWriter::default();
+        let text = b"SELECT 1 FROM votes WHERE ip = '203.0.113.9'";
+        let Message::Write(sent) = statement(1, text) else {
+            panic!("it is a write");
+        };
+        let session = writer.session(&sent.session);
+        writer.statement(&Statement {
+            session,
+            kind: sent.kind,
+            text,
+            is_complete: true,
+            parameters: Vec::new(),
+            outcomes: Vec::new(),
+            status_before: 2,
+            status_after: 2,
+            write: 0,
+        });
+        assert!(writer.send(number, |packet| worker.0.send(packet).is_ok()));
+        let (tell, told) = std::sync::mpsc::channel();
+        fetch.stored(StoredPage {
+            name: name.as_bytes().into(),
+            address: "http://a/".to_owned(),
+            digest: Some(1),
+            clients: vec![std::net::Ipv4Addr::new(203, 0, 113, client).into()],
+            most: Duration::from_secs(3600),
+            keep: None,
+            withdraw: Box::new(move |why| tell.send(why.to_owned()).expect("a test")),
+        });
+        let report = wait(|| pool.pool.page(name.as_bytes()));
+        assert_eq!(why(report) == Reason::AddressDatabase, is_withdrawn);
+        let statement = told.recv_timeout(Duration::from_secs(30)).ok();
+        let expected = is_withdrawn.then(|| "SELECT ? FROM votes WHERE ip = ?".to_owned());
+        assert_eq!(statement, expected);
+        assert_eq!(verdict(&mark) == PageVerdict::Outdated, is_withdrawn);
+    }
 }
 
 #[test]
@@ -345,6 +392,7 @@ fn a_page_that_is_known_is_kept_once_and_shown_until_something_may_have_changed(
             name: name.as_bytes().into(),
             address: "http://a/".to_owned(),
             digest: Some(1),
+            clients: Vec::new(),
             most,
             keep: Some(Box::new(move |_, _| {
                 kept.fetch_add(1, Ordering::Relaxed) == 0

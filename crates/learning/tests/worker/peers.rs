@@ -76,6 +76,7 @@ impl Pool {
             name: name.as_bytes().into(),
             address: "http://a/".to_owned(),
             digest: Some(1),
+            clients: Vec::new(),
             most: Duration::from_secs(3600),
             keep: Some(Box::new(|_, _| true)),
             withdraw: Box::new(|_| ()),

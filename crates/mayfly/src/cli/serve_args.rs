@@ -85,12 +85,18 @@ pub struct ServeArgs {
     ///
     /// PHP is started with a small library that reads its questions to the database. `mayfly explain` shows what a page
     /// was made of. With watch nothing is served differently: the numbers show how many pages could have been kept, and
-    /// whether any would have been old. The database is asked when its tables were written, with the account that
-    /// wp-config.php (WordPress) or LocalSettings.php (MediaWiki) names in plain words. Elsewhere the start prints the
-    /// line to write. Without this option a WordPress is learned (on) whose settings name the account in plain words,
-    /// unless Mayfly's plug-in is in it. Nothing else is.
+    /// whether any would have been old. The database is asked when its tables were written, with the account that the
+    /// application's settings name in plain words (docs/learned.md lists the files). Elsewhere the start prints the
+    /// option to give (--learn-account). Without this option a WordPress is learned (on) whose settings name the account
+    /// in plain words, unless Mayfly's plug-in is in it. Nothing else is.
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     pub learn: Option<LearnMode>,
+    /// Ask the database about its tables with the account in this file
+    ///
+    /// For --learn, where the application's settings do not name the account in plain words. The file has one line: the
+    /// server as PHP reaches it, the user and the password. Only you should be able to read it.
+    #[arg(long, value_name = "FILE", requires = "learn")]
+    pub learn_account: Option<PathBuf>,
     /// Share pages that begin a session for every visitor, if they do not depend on it
     ///
     /// The server finds out by asking PHP as several guests would. A Cache-Control that the site sends with every page

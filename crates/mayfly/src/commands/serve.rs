@@ -9,8 +9,8 @@ use std::time::Duration;
 use serve_folder::wordpress_plugin::{MustUse, State};
 use serve_folder::{
     AccessLogPlace, DEFAULT_TTL, Dashboard, DatabaseLogin, DetectedSite, Files, Folder, Https,
-    Kind, ServeOptions, UpstreamUrl, WatchedFolder, database_login, detect, write_config,
-    write_upstream_config,
+    Kind, ServeOptions, UpstreamUrl, WatchedFolder, account_of_file, database_login, detect,
+    write_config, write_upstream_config,
 };
 
 use crate::cli::{LearnMode, ServeArgs, Workers};
@@ -116,7 +116,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         (None, true) => return Err(no_folder_for_plugin(&shown, &found)),
         (None, false) => false,
     };
-    let learned = learned_site(args, &files, &found, has_plugin);
+    let learned = learned_site(args, &files, &found, has_plugin)?;
     let options = ServeOptions {
         listen: listen.clone(),
         ttl: args.ttl.unwrap_or(DEFAULT_TTL),
@@ -146,7 +146,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let mut notes: Vec<String> = found.notes().iter().map(|&note| note.to_owned()).collect();
     notes.extend(files.refused().map(|refused| format!("{refused}.")));
     notes.extend(local.as_ref().map(how_to_trust));
-    notes.extend(learned.as_ref().map(LearnedSite::note));
+    notes.extend(learned.as_ref().map(|learned| learned.note(&document_root)));
     notes.extend(serve_htaccess::notes(&document_root));
     let text = write_config(&found, &dir, &options).map_err(|error| error.to_string())?;
     let is_cached = found.kind != Kind::Static && !options.ttl.is_zero();
@@ -199,10 +199,10 @@ fn learned_site(
     files: &dyn Files,
     found: &DetectedSite,
     has_plugin: bool,
-) -> Option<LearnedSite> {
+) -> Result<Option<LearnedSite>, String> {
     use std::os::unix::fs::FileTypeExt;
     let mode = match args.learn {
-        Some(LearnMode::Off) => return None,
+        Some(LearnMode::Off) => return Ok(None),
         Some(LearnMode::Watch) => serve_folder::LearnMode::Watch,
         Some(LearnMode::On) | None => serve_folder::LearnMode::On,
     };
@@ -212,23 +212,44 @@ fn learned_site(
         false => found.kind != Kind::Static,
     };
     if !may_be_learned {
-        return None;
+        return Ok(None);
     }
     let is_socket = |path: &str| std::fs::metadata(path).is_ok_and(|it| it.file_type().is_socket());
-    let login = database_login(files, found, &is_socket).map(|login| DatabaseLogin {
+    let login = match &args.learn_account {
+        Some(file) => Ok(written_account(file)?),
+        None => database_login(files, found, &is_socket),
+    };
+    let login = login.map(|login| DatabaseLogin {
         password: login.password.filter(|_| !args.print_config),
         ..login
     });
-    (login.is_ok() || !is_default).then_some(LearnedSite {
+    let is_learned = login.is_ok() || !is_default;
+    Ok(is_learned.then_some(LearnedSite {
         mode,
         login,
         is_default,
-    })
+    }))
+}
+
+/// `--learn-account`
+fn written_account(file: &Path) -> Result<DatabaseLogin, String> {
+    const MOST_BYTES: u64 = 4096;
+    let shown = file.display();
+    let text = serve_folder::begin_of_text(&paths::from_here(file.to_owned()), MOST_BYTES);
+    let text = text.map_err(|error| format!("--learn-account {shown}: {}", SystemError(&error)))?;
+    account_of_file(&text).map_err(|why| format!("--learn-account {shown}:{why}"))
 }
 
 impl LearnedSite {
     /// Returns a note with the owner of the account, or the remedy.
-    fn note(&self) -> String {
+    fn note(&self, document_root: &Path) -> String {
+        if learning::has_untold_times(document_root) {
+            return format!(
+                "no page is learned: {} lies among files that come and go, whose times say nothing. Move the site, for \
+                 instance below /srv.",
+                document_root.display()
+            );
+        }
         match &self.login {
             Ok(login) => {
                 let why = match self.is_default {
@@ -243,10 +264,10 @@ impl LearnedSite {
                 )
             }
             Err(why) => format!(
-                "pages are not learned before it is known by which account the database can be asked about its tables. \
-                 {why}.\n  Write it into a configuration of your own (serve --print-config), beside cache_learn:\n  \
-                 cache_learn_database unix:/run/mysqld/mysqld.sock USER PASSWORD;\n  mayfly explain shows the \
-                 address of the server in its place."
+                "pages of files and of SQLite are learned; pages of MySQL or MariaDB are not, before it is known by which \
+                 account the database can be asked about its tables. {why}.\n  Write one line into a file that only \
+                 you can read, and give it with --learn-account FILE:\n  unix:/run/mysqld/mysqld.sock USER PASSWORD\n  \
+                 mayfly explain shows the address of the server in its place."
             ),
         }
     }

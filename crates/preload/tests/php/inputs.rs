@@ -132,6 +132,7 @@ fn files_are_named_with_what_was_done_and_whether_they_are_there() {
     std::os::unix::fs::symlink("nowhere", php.path("site").join("lost")).unwrap();
     let code = "file_get_contents('theme.json'); file_exists(__DIR__ . '/missing'); scandir(__DIR__ . '/folder');
                 filemtime(__DIR__ . '/folder'); file_put_contents(__DIR__ . '/made', 'x'); @unlink(__DIR__ . '/made');
+                fopen(__DIR__ . '/both', 'w+');
                 is_link(__DIR__ . '/link'); is_link(__DIR__ . '/lost');";
     php.run(7, code);
     let record = mayfly.record();
@@ -140,7 +141,9 @@ fn files_are_named_with_what_was_done_and_whether_they_are_there() {
         format!("-Looked {site}/missing"),
         format!("Listed {site}/folder"),
         format!("Looked {site}/folder"),
-        format!("Written {site}/made"),
+        format!("WrittenOnly {site}/made"),
+        format!("Removed {site}/made"),
+        format!("Written {site}/both"),
         format!("Looked {site}/link"),
         format!("-Looked {site}/lost"),
     ] {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cache_decision::fields::Fields;
 use control::explain::{LearnedPart, LearnedState};
-use learning::{LogState, PageReport};
+use learning::{LogState, MOST_REPLAY_PERCENT, PageReport};
 use site::{Content, PassTarget};
 
 use crate::content::through_cache::learned::page_name;
@@ -34,6 +34,15 @@ pub fn part(request: &Request, lookup: &Lookup) -> Option<LearnedPart> {
     };
     let name = page_name(&lookup.zone, &lookup.key, vary);
     Some(told(pool.page(&name)))
+}
+
+fn replays(percent: Option<u32>) -> String {
+    percent.map_or_else(String::new, |percent| {
+        format!(
+            " Its statements are run again once for those who ask for it; replays of the pool took {percent} % of the last \
+             minute, and take at most {MOST_REPLAY_PERCENT} % beside what visitors wait for."
+        )
+    })
 }
 
 fn told(report: Option<PageReport>) -> LearnedPart {
@@ -73,6 +82,7 @@ fn told(report: Option<PageReport>) -> LearnedPart {
             files,
             log,
             databases,
+            replay_percent,
             same,
             changed,
         }) => {
@@ -99,8 +109,9 @@ fn told(report: Option<PageReport>) -> LearnedPart {
                 (Some((cause, ago)), _) => (
                     LearnedState::Suspect,
                     format!(
-                        "Something that it was made of may have changed {} seconds ago.",
-                        ago.as_secs()
+                        "Something that it was made of may have changed {} seconds ago.{}",
+                        ago.as_secs(),
+                        replays(replay_percent)
                     ),
                     cause,
                 ),

@@ -29,17 +29,25 @@ use crate::{has_php_fpm, program};
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A site whose pages say the number of their fetch and what PHP was started with.
+/// The page names the number of its fetch.
+const PAGE: &str = "<?php header('X-Fetch: ' . ($_SERVER['MAYFLY_FETCH'] ?? 'none')); echo 'page';";
+
+/// The page is another each time, and PHP confirms it all the same.
+const CONFIRMED_PAGE: &str = "<?php header('Last-Modified: Thu, 26 Nov 2026 10:00:00 GMT');
+    if (isset($_SERVER['HTTP_IF_MODIFIED_SINCE'])) { http_response_code(304); exit; }
+    echo uniqid();";
+
 async fn start(folder: &Path, learn: &str) -> Option<RunningServer> {
+    start_with(folder, PAGE, learn).await
+}
+
+/// A site of this script.
+async fn start_with(folder: &Path, page: &str, learn: &str) -> Option<RunningServer> {
     if !has_php_fpm() {
         return None;
     }
     let script = folder.join("page.php");
-    std::fs::write(
-        &script,
-        "<?php header('X-Fetch: ' . ($_SERVER['MAYFLY_FETCH'] ?? 'none')); echo 'page';",
-    )
-    .unwrap();
+    std::fs::write(&script, page).unwrap();
     let user = if is_root() { "user www-data;" } else { "" };
     let main = format!("php_pool learned {{ workers 1; {user} }}");
     let http = format!(
@@ -156,6 +164,23 @@ async fn explain_names_why_a_page_is_not_learned_and_writes_are_acknowledged() {
     until("a reload", || server.error_log().contains(" reloaded")).await;
     learned(&server, "/plain", LearnedState::NotLearned).await;
     write_is_acknowledged(&Library::connect(&server));
+}
+
+/// WordPress confirms a feed by the time of its last post, which knows nothing of the site's name.
+#[tokio::test]
+async fn a_page_whose_data_is_not_known_is_made_again_and_not_confirmed() {
+    let folder = testkit::serving::FolderServer::folder();
+    for (learn, is_confirmed) in [("on", false), ("watch", true)] {
+        let lines = format!("cache_learn {learn}; fastcgi_cache_revalidate on;");
+        let Some(server) = start_with(folder.path(), CONFIRMED_PAGE, &lines).await else {
+            return;
+        };
+        let first = server.target().get("/feed").await.text();
+        let part = learned(&server, "/feed", LearnedState::NotLearned).await;
+        tokio::time::sleep(PAUSE).await;
+        let again = server.target().get("/feed").await.text();
+        assert_eq!(first == again, is_confirmed, "{learn}: {part:?}");
+    }
 }
 
 fn write_is_acknowledged(library: &Library) {

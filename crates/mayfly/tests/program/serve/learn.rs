@@ -63,10 +63,21 @@ async fn the_start_says_which_setting_is_no_literal_and_what_to_write() {
     if !crate::has_php_fpm() {
         return;
     }
-    let server = FolderServer::start_site(program(), &files, &["--learn=watch"]).await;
+    // Below /tmp nothing is learned.
+    let site = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let everybody_reads = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(site.path(), everybody_reads).unwrap();
+    write_files(site.path(), &files);
+    let folder = site.path().to_str().expect("a plain path");
+    let server = FolderServer::start(program(), folder, &["--learn=watch"]).await;
     until("its words", || server.read("stdout").contains("Ctrl-C")).await;
     let said = server.read("stdout");
-    for part in ["wp-config.php: DB_USER", "cache_learn_database unix:"] {
+    for part in [
+        "wp-config.php: DB_USER",
+        "of files and of SQLite are learned",
+        "--learn-account FILE",
+        "unix:/run/mysqld/mysqld.sock USER",
+    ] {
         assert!(said.contains(part), "{said}");
     }
     assert_eq!(server.target().get("/").await.text(), "page");
@@ -116,4 +127,70 @@ fn a_wordpress_is_learned_by_default_where_its_settings_name_the_account() {
             "{options:?}"
         );
     }
+}
+
+/// The configuration that `serve --learn` prints for these files, with what it says beside it.
+fn printed(folder: &std::path::Path, options: &[&str]) -> (bool, String) {
+    let printed = Command::new(program())
+        .arg("serve")
+        .arg(folder)
+        .args(["--print-config", "--learn"])
+        .args(options)
+        .output()
+        .expect("the program");
+    let all = [printed.stdout, printed.stderr].concat();
+    (
+        printed.status.success(),
+        String::from_utf8(all).expect("a text"),
+    )
+}
+
+#[test]
+fn the_account_of_any_application_comes_from_its_settings_or_from_a_file() {
+    const ENV: &str =
+        "DB_CONNECTION=mysql\nDB_HOST=127.0.0.1\nDB_USERNAME=shop\nDB_PASSWORD=w0rdw0rd\n";
+    let site = FolderServer::folder();
+    let page = ("public/index.php", "<?php echo 'page';");
+    write_files(site.path(), &[page, ("artisan", ""), (".env", ENV)]);
+    let (_, text) = printed(site.path(), &[]);
+    assert!(
+        text.contains("cache_learn_database 127.0.0.1:3306 shop PASSWORD;"),
+        "{text}"
+    );
+    assert!(
+        text.contains(".env") && !text.contains("w0rdw0rd"),
+        "{text}"
+    );
+    let account = site.path().join("account");
+    let option = account.to_str().expect("a plain path");
+    for (line, is_read, part) in [
+        (
+            "unix:/srv/sql.sock ada w0rdw0rd",
+            true,
+            "cache_learn_database unix:/srv/sql.sock ada PASSWORD;",
+        ),
+        (
+            "localhost ada w0rdw0rd",
+            false,
+            "account:1: expected one line",
+        ),
+    ] {
+        std::fs::write(&account, line).unwrap();
+        let (is_served, text) = printed(site.path(), &["--learn-account", option]);
+        assert_eq!(is_served, is_read, "{text}");
+        assert!(text.contains(part) && !text.contains("w0rdw0rd"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_site_among_temporary_files_is_named_at_the_start() {
+    if !crate::has_php_fpm() {
+        return;
+    }
+    let files = [("index.php", "<?php echo 'page';")];
+    let server = FolderServer::start_site(program(), &files, &["--learn"]).await;
+    until("its words", || server.read("stdout").contains("Ctrl-C")).await;
+    let said = server.read("stdout");
+    let is_named = said.contains("no page is learned: /tmp/");
+    assert!(is_named && !said.contains("are learned"), "{said}");
 }

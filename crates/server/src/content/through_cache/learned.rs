@@ -1,6 +1,7 @@
 //! Learns the inputs of a page beside its fetch (`cache_learn`): the fetch has a number, and its result is reported to
 //! the pool's [`learning::LearnedPool`].
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use http_cache::{
 };
 use http_semantics::same_name;
 use learning::{Digest, Fetch, KeepPage, PageMark, PageVerdict, StoredPage, WithdrawPage};
+use shared_request::left_out;
 use site::{Content, LearnRules, Pass};
 
 use super::store_plan::StorePlan;
@@ -34,6 +36,8 @@ pub struct LearnedFetch {
     keeps: bool,
     /// Its URL.
     address: String,
+    /// The visitor's address, and the one that a shared request has in its place.
+    clients: Vec<IpAddr>,
 }
 
 impl LearnedFetch {
@@ -45,7 +49,7 @@ impl LearnedFetch {
     ) -> Option<Box<LearnedFetch>> {
         let rules = plan.rules.learn.as_ref()?;
         let fetch = learned::begin(request, pass)?;
-        let keeps = keeps(plan, rules);
+        let keeps = may_keep(plan, rules);
         if keeps {
             leader.set_guard(Box::new(MarkedPage {
                 mark: fetch.mark().clone(),
@@ -61,6 +65,11 @@ impl LearnedFetch {
                 let mut url = tags::origin(&request.received);
                 url.extend_from_slice(request.received.target());
                 String::from_utf8_lossy(&url).into_owned()
+            },
+            clients: {
+                let neutral = plan.audience.class().map(|_| IpAddr::V4(left_out::DUMMY));
+                let visitor = request.received.client_ip();
+                visitor.into_iter().chain(neutral).collect()
             },
         }))
     }
@@ -99,6 +108,7 @@ impl LearnedFetch {
             name: page_name(&store.zone, store.key.as_ref().bytes(), vary).into(),
             address: self.address,
             digest,
+            clients: self.clients,
             most: self.most,
             keep: self.keeps.then(|| keep(store, stored)),
             withdraw: withdraw(store, stored),
@@ -156,14 +166,20 @@ fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
 
 /// Are pages kept by their learned inputs? During an upgrade the PHP of the other process writes as well. Pages of one
 /// session are few.
-fn keeps(plan: &Plan<'_>, rules: &LearnRules) -> bool {
+fn may_keep(plan: &Plan<'_>, rules: &LearnRules) -> bool {
     rules.keeps && plan.zone.trusts_guards() && plan.audience.group().is_none()
 }
 
 /// Are pages read from disk that are kept by their learned inputs?
 pub fn reads_from_disk(plan: &Plan<'_>) -> bool {
     let rules = plan.rules.learn.as_ref();
-    rules.is_some_and(|rules| rules.replays && keeps(plan, rules))
+    rules.is_some_and(|rules| rules.replays && may_keep(plan, rules))
+}
+
+/// Are pages of this pool kept by what is known of them?
+pub fn are_kept(request: &Request, pass: &Pass, plan: &Plan<'_>) -> bool {
+    let rules = plan.rules.learn.as_ref();
+    rules.is_some_and(|rules| may_keep(plan, rules)) && learned::pool(request, pass).is_some()
 }
 
 /// Stores a page again that was kept on disk, behind the guard that decides whether it may be shown. `false`: it is of

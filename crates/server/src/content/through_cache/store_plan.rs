@@ -22,7 +22,7 @@ use site::{CacheRules, Pass, Protocol, Revalidation};
 use super::cookies::has_cookie_outside_key;
 use super::evidence::{EvidenceLink, StoredPlace};
 use super::guests;
-use super::learned::LearnedFetch;
+use super::learned::{self as learned_pages, LearnedFetch};
 use super::shared;
 use super::site_variance;
 use super::standing;
@@ -231,6 +231,8 @@ pub fn prepare(
     let is_shared = plan.audience.class().is_some() && *role == FetchRole::Shared;
     let validating = leader
         .stale()
+        // PHP may confirm a page by a time that knows nothing of its data, and reads less for a 304 than for the page.
+        .filter(|_| !learned_pages::are_kept(request, pass, plan))
         // LiteSpeed's response fields are not stored, so they would be missing after a 304.
         .filter(|_| !plan.rules.speaks_litespeed())
         .filter(|stored| matches!(stored.head.status, 200 | 206))

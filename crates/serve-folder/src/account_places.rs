@@ -1,0 +1,304 @@
+//! The files in which applications keep the account of their database, with the names of its parts. Read by
+//! [`super::database_login()`].
+
+/// The names of the parts of an account in one file. An empty name: the file has none.
+#[derive(Clone, Copy)]
+pub(super) enum AccountNames {
+    Parts {
+        host: &'static str,
+        port: &'static str,
+        socket: &'static str,
+        user: &'static str,
+        password: &'static str,
+        /// The kind of the database.
+        driver: &'static str,
+    },
+    /// All in one: `mysql://user:password@host/database`.
+    Url(&'static str),
+    /// The first arguments of `mysqli_connect`, `new mysqli` or `new PDO`.
+    Call,
+}
+
+pub(super) struct AccountPlace {
+    pub(super) application: &'static str,
+    /// Relative to the document root; with `../` before it, beside the document root.
+    pub(super) file: &'static str,
+    pub(super) names: AccountNames,
+}
+
+const fn place(
+    application: &'static str,
+    file: &'static str,
+    [host, port, socket, user, password, driver]: [&'static str; 6],
+) -> AccountPlace {
+    AccountPlace {
+        application,
+        file,
+        names: AccountNames::Parts {
+            host,
+            port,
+            socket,
+            user,
+            password,
+            driver,
+        },
+    }
+}
+
+const fn url(application: &'static str, file: &'static str, name: &'static str) -> AccountPlace {
+    AccountPlace {
+        application,
+        file,
+        names: AccountNames::Url(name),
+    }
+}
+
+const fn call(file: &'static str) -> AccountPlace {
+    AccountPlace {
+        application: "a script",
+        file,
+        names: AccountNames::Call,
+    }
+}
+
+const LARAVEL: [&str; 6] = [
+    "DB_HOST",
+    "DB_PORT",
+    "DB_SOCKET",
+    "DB_USERNAME",
+    "DB_PASSWORD",
+    "DB_CONNECTION",
+];
+
+const CODEIGNITER: [&str; 6] = [
+    "database.default.hostname",
+    "database.default.port",
+    "",
+    "database.default.username",
+    "database.default.password",
+    "database.default.DBDriver",
+];
+
+const TYPO3: [&str; 6] = [
+    "DB/Connections/Default/host",
+    "DB/Connections/Default/port",
+    "DB/Connections/Default/unix_socket",
+    "DB/Connections/Default/user",
+    "DB/Connections/Default/password",
+    "DB/Connections/Default/driver",
+];
+
+const MAGENTO: [&str; 6] = [
+    "db/connection/default/host",
+    "",
+    "",
+    "db/connection/default/username",
+    "db/connection/default/password",
+    "",
+];
+
+const CAKEPHP: [&str; 6] = [
+    "Datasources/default/host",
+    "Datasources/default/port",
+    "",
+    "Datasources/default/username",
+    "Datasources/default/password",
+    "",
+];
+
+/// In this order. A file that has no host, user or URL by these names is another application's.
+pub(super) const PLACES: [AccountPlace; 45] = [
+    place(
+        "Drupal",
+        "sites/default/settings.php",
+        [
+            "databases/default/default/host",
+            "databases/default/default/port",
+            "databases/default/default/unix_socket",
+            "databases/default/default/username",
+            "databases/default/default/password",
+            "databases/default/default/driver",
+        ],
+    ),
+    url("Backdrop", "settings.php", "database"),
+    place(
+        "Joomla",
+        "configuration.php",
+        ["host", "", "", "user", "password", "dbtype"],
+    ),
+    place(
+        "phpBB",
+        "config.php",
+        ["dbhost", "dbport", "", "dbuser", "dbpasswd", "dbms"],
+    ),
+    place(
+        "SMF",
+        "Settings.php",
+        [
+            "db_server",
+            "db_port",
+            "",
+            "db_user",
+            "db_passwd",
+            "db_type",
+        ],
+    ),
+    place(
+        "MyBB",
+        "inc/config.php",
+        [
+            "config/database/hostname",
+            "",
+            "",
+            "config/database/username",
+            "config/database/password",
+            "config/database/type",
+        ],
+    ),
+    place(
+        "OpenCart",
+        "config.php",
+        [
+            "DB_HOSTNAME",
+            "DB_PORT",
+            "",
+            "DB_USERNAME",
+            "DB_PASSWORD",
+            "DB_DRIVER",
+        ],
+    ),
+    place(
+        "PrestaShop",
+        "app/config/parameters.php",
+        [
+            "parameters/database_host",
+            "parameters/database_port",
+            "",
+            "parameters/database_user",
+            "parameters/database_password",
+            "",
+        ],
+    ),
+    place("Magento", "app/etc/env.php", MAGENTO),
+    place("Magento", "../app/etc/env.php", MAGENTO),
+    place(
+        "Nextcloud",
+        "config/config.php",
+        [
+            "CONFIG/dbhost",
+            "CONFIG/dbport",
+            "",
+            "CONFIG/dbuser",
+            "CONFIG/dbpassword",
+            "CONFIG/dbtype",
+        ],
+    ),
+    place(
+        "Moodle",
+        "config.php",
+        [
+            "CFG/dbhost",
+            "",
+            "",
+            "CFG/dbuser",
+            "CFG/dbpass",
+            "CFG/dbtype",
+        ],
+    ),
+    place("TYPO3", "../config/system/settings.php", TYPO3),
+    place("TYPO3", "typo3conf/system/settings.php", TYPO3),
+    place("TYPO3", "typo3conf/LocalConfiguration.php", TYPO3),
+    place(
+        "Textpattern",
+        "textpattern/config.php",
+        ["txpcfg/host", "", "", "txpcfg/user", "txpcfg/pass", ""],
+    ),
+    place(
+        "Piwigo",
+        "local/config/database.inc.php",
+        [
+            "conf/db_host",
+            "",
+            "",
+            "conf/db_user",
+            "conf/db_password",
+            "conf/dblayer",
+        ],
+    ),
+    place(
+        "e107",
+        "e107_config.php",
+        ["mySQLserver", "", "", "mySQLuser", "mySQLpassword", ""],
+    ),
+    place(
+        "e107",
+        "e107_config.php",
+        [
+            "database/server",
+            "",
+            "",
+            "database/user",
+            "database/password",
+            "",
+        ],
+    ),
+    place(
+        "Matomo",
+        "config/config.ini.php",
+        [
+            "database/host",
+            "database/port",
+            "database/unix_socket",
+            "database/username",
+            "database/password",
+            "database/adapter",
+        ],
+    ),
+    url("Roundcube", "config/config.inc.php", "config/db_dsnw"),
+    url("Roundcube", "../config/config.inc.php", "config/db_dsnw"),
+    place(
+        "CodeIgniter",
+        "application/config/database.php",
+        [
+            "db/default/hostname",
+            "db/default/port",
+            "",
+            "db/default/username",
+            "db/default/password",
+            "db/default/dbdriver",
+        ],
+    ),
+    place("CodeIgniter", ".env", CODEIGNITER),
+    place("CodeIgniter", "../.env", CODEIGNITER),
+    place("CakePHP", "../config/app_local.php", CAKEPHP),
+    place("CakePHP", "config/app_local.php", CAKEPHP),
+    url("Symfony", "../.env.local", "DATABASE_URL"),
+    url("Symfony", "../.env", "DATABASE_URL"),
+    place("Laravel", "../.env", LARAVEL),
+    place("Laravel", ".env", LARAVEL),
+    place(
+        "Kanboard",
+        "config.php",
+        [
+            "DB_HOSTNAME",
+            "DB_PORT",
+            "",
+            "DB_USERNAME",
+            "DB_PASSWORD",
+            "DB_DRIVER",
+        ],
+    ),
+    call("index.php"),
+    call("config.php"),
+    call("db.php"),
+    call("database.php"),
+    call("connect.php"),
+    call("connection.php"),
+    call("conn.php"),
+    call("inc/config.php"),
+    call("inc/db.php"),
+    call("includes/config.php"),
+    call("includes/db.php"),
+    call("config/database.php"),
+    call("config/config.php"),
+];
