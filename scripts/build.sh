@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Leaves the program in target/release/mayfly (or CARGO_TARGET_DIR).
+# Leaves the programs in target/release (or CARGO_TARGET_DIR): mayfly, and mayfly-tools beside it.
 #
 #   scripts/build.sh          guided by a profile: built once to count where it goes,
 #                             asked for a bit of everything (bench/train.py), built again
 #   scripts/build.sh plain    built once; a guided one that is up to date stays
+#   scripts/build.sh look     mayfly for a first look, built in the least time: not optimised but for hits, without
+#                             jemalloc; prints its path, or that of a guided one that is up to date
 #
 # The profile shortens what a request costs in user space by about a fifth; nothing else
 # differs. It needs llvm-profdata of the compiler's own LLVM, which rustup has
@@ -25,6 +27,12 @@ sources() {
 
 plain() {
     "$cargo" build --release --locked --package mayfly
+    tools
+}
+
+# By itself: what the tools need of a crate is not to be in the server. No profile guides them.
+tools() {
+    "$cargo" build --release --locked --package mayfly-tools
 }
 
 # In the place of what cargo left there.
@@ -38,7 +46,17 @@ is_up_to_date() {
     [ -x "$work/mayfly" ] && [ "$(cat "$work/made-from" 2>/dev/null)" = "$(sources)" ]
 }
 
+if [ "${1:-}" = look ]; then
+    if is_up_to_date; then
+        echo "$work/mayfly"
+        exit
+    fi
+    "$cargo" build --profile quick --locked --package mayfly --no-default-features
+    echo "$target/quick/mayfly"
+    exit
+fi
 if is_up_to_date; then
+    tools
     install_guided
     exit
 fi
@@ -85,4 +103,5 @@ echo "Building, guided by the counts (3 of 3)"
 build "-Cprofile-use=$(realpath "$work/profile")" "$work/final" --package mayfly
 cp "$work/final/$host/release/mayfly" "$work/mayfly"
 echo "$made_from" >"$work/made-from"
+tools
 install_guided

@@ -7,6 +7,7 @@ use super::purge_arrivals::PurgeArrivals;
 use super::shard::{RemovedResponse, Shard};
 use super::sites::Sites;
 use crate::flight::Flights;
+use crate::held_lock::CountedLock;
 use crate::key::KeyRef;
 use crate::memory_file::FileBytes;
 use crate::private::{GroupLimits, Groups};
@@ -17,7 +18,7 @@ use crate::reason::Reason;
 use crate::tier::Tier;
 use crate::time::Millis;
 use crate::vary::VarySpec;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use std::fmt;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -66,6 +67,7 @@ impl Default for ZoneConfig {
 }
 
 /// Counters of a zone.
+// Large: numbers that are shown one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Stored responses.
@@ -118,6 +120,7 @@ const BYTES_PER_PURGE: u64 = 1024;
 const MAX_NOTES: u64 = 65_536;
 
 /// One cache zone. Shared by all threads behind an [`Arc`].
+// Large: a zone has one of each, and each has a lock of its own or is an atomic; a lookup takes the shards alone.
 pub struct Zone {
     /// For what outlives a call and may outlive the zone.
     pub(super) me: Weak<Zone>,
@@ -153,7 +156,7 @@ struct ApplicationHabits {
 #[derive(Default)]
 #[repr(align(128))]
 pub(super) struct ShardCell {
-    pub(super) shard: RwLock<Shard>,
+    pub(super) shard: CountedLock<Shard>,
     pub(super) notes: Mutex<Notes>,
     pub(super) hits: AtomicU64,
     pub(super) stale_hits: AtomicU64,

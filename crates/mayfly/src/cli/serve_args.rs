@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
-use crate::cli::values::time;
+use command_line::values::time;
 
+// Large: each is an option of the command line.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(group = ArgGroup::new("https").args(["domain", "tls"]).multiple(true))]
 pub struct ServeArgs {
