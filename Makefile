@@ -13,7 +13,7 @@ endif
 .PHONY: help build run test bench instructions lint fuzz doc package image clean
 
 help:
-	@echo "make build   target/release/mayfly, guided by a profile (PLAIN=1 takes half the time)"
+	@echo "make build   target/release/mayfly and mayfly-tools, guided by a profile (PLAIN=1 takes half the time)"
 	@echo "make run     the demo site on http://127.0.0.1:8080/ (PORT=8080)"
 	@echo "make test    every test: crates, demo, scripts, WordPress and DokuWiki in a browser"
 	@echo "make bench   Mayfly beside its peers, and its promises; QUICK=1 takes three minutes"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Leaves the program in target/release/mayfly (or CARGO_TARGET_DIR).
+# Leaves the programs in target/release (or CARGO_TARGET_DIR): mayfly, and mayfly-tools beside it.
 #
 #   scripts/build.sh          guided by a profile: built once to count where it goes,
 #                             asked for a bit of everything (bench/train.py), built again
@@ -25,6 +25,12 @@ sources() {
 
 plain() {
     "$cargo" build --release --locked --package mayfly
+    tools
+}
+
+# By itself: what the tools need of a crate is not to be in the server. No profile guides them.
+tools() {
+    "$cargo" build --release --locked --package mayfly-tools
 }
 
 # In the place of what cargo left there.
@@ -39,6 +45,7 @@ is_up_to_date() {
 }
 
 if is_up_to_date; then
+    tools
     install_guided
     exit
 fi
@@ -85,4 +92,5 @@ echo "Building, guided by the counts (3 of 3)"
 build "-Cprofile-use=$(realpath "$work/profile")" "$work/final" --package mayfly
 cp "$work/final/$host/release/mayfly" "$work/mayfly"
 echo "$made_from" >"$work/made-from"
+tools
 install_guided

@@ -4,12 +4,12 @@
 #   scripts/package/build.sh [debian] [tarball]     both, where none is named
 #
 # What comes out, in target/package/out (or below CARGO_TARGET_DIR):
-#   mayfly_VERSION_ARCH.deb, mayfly-dbgsym_VERSION_ARCH.deb   the program for Debian and Ubuntu, its symbols apart
-#   mayfly-VERSION-linux-MACHINE.tar.gz                       a static program for any other distribution
-#   mayfly-VERSION.cdx.json                                   what the program is made of (CycloneDX)
+#   mayfly_VERSION_ARCH.deb, mayfly-dbgsym_VERSION_ARCH.deb   the programs for Debian and Ubuntu, their symbols apart
+#   mayfly-VERSION-linux-MACHINE.tar.gz                       static programs for any other distribution
+#   mayfly-VERSION.cdx.json                                   what the programs are made of (CycloneDX)
 #
 # The network is not used once the crates are there (cargo fetch --locked). MAYFLY_BINARY=PATH packs a program that is
-# there already, to try the scripts of the package. A profile that make build has recorded guides the compiler.
+# there already, with mayfly-tools beside it, to try the scripts of the package. A profile that make build has recorded guides the compiler.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cargo=${CARGO:-cargo}
@@ -46,12 +46,19 @@ flags() {
     fi
 }
 
-build() { # build NAME TARGET [FLAG...]: leaves the program in $work/NAME/TARGET/release
+# Builds each program by itself: what the tools need of a crate is not to be in the server.
+build() { # build NAME TARGET: leaves both programs in $work/NAME/TARGET/release
+    local program
+    for program in mayfly mayfly-tools; do
+        build_one "$1" "$2" "$program"
+    done
+}
+
+build_one() { # build_one NAME TARGET PROGRAM
     local name=$1 platform=$2
-    shift 2
     CFLAGS="${CFLAGS:-} -ffile-prefix-map=$PWD=/mayfly -ffile-prefix-map=${CARGO_HOME:-$HOME/.cargo}=/cargo -ffile-prefix-map=$work=/build" \
-        RUSTFLAGS="$(flags) $*" \
-        "$cargo" build --release --locked --offline --package mayfly --target "$platform" --target-dir "$work/$name"
+        RUSTFLAGS=$(flags) \
+        "$cargo" build --release --locked --offline --package "$3" --target "$platform" --target-dir "$work/$name"
 }
 
 # The newest version of glibc that a program needs.
@@ -99,16 +106,17 @@ debian() {
         build shared "$host"
         program=$work/shared/$host/release/mayfly
     fi
-    newest=$(newest_glibc "$program")
+    newest=$({ newest_glibc "$program"; newest_glibc "$program-tools"; } | sort -V | tail -1)
     if [ "$(printf '%s\n' "$newest" "$NEWEST_GLIBC" | sort -V | tail -1)" != "$NEWEST_GLIBC" ]; then
         echo "The program needs glibc $newest, newer than $NEWEST_GLIBC of Ubuntu 22.04. These symbols do:" >&2
-        objdump -T "$program" | grep "GLIBC_$newest" >&2
+        objdump -T "$program" "$program-tools" | grep "GLIBC_$newest" >&2
         echo "Build on Debian 12 or Ubuntu 22.04." >&2
         return 1
     fi
     source=$work/mayfly-$version
     lay_out "$source" "$program"
     cp "$program" "$source/mayfly"
+    cp "$program-tools" "$source/mayfly-tools"
     cp -r packaging/debian "$source/debian"
     mkdir -p "$source"/{default,apparmor,completions/bash,needrestart,sysusers,tmpfiles}
     cp packaging/conf/default "$source/default/mayfly"
@@ -145,15 +153,16 @@ tarball() {
         export "CC_${musl//-/_}=musl-gcc"
         CFLAGS="${CFLAGS:-} -idirafter /usr/include -idirafter /usr/include/$machine-linux-gnu" build static "$musl"
         program=$work/static/$musl/release/mayfly
-        if objdump -p "$program" | grep NEEDED >&2; then
-            echo "It is not static." >&2
+        if objdump -p "$program" "$program-tools" | grep NEEDED >&2; then
+            echo "They are not static." >&2
             return 1
         fi
     fi
     folder=$work/mayfly-$version-linux-$machine
     lay_out "$folder" "$program"
     objcopy --strip-all "$program" "$folder/mayfly"
-    chmod 755 "$folder/mayfly"
+    objcopy --strip-all "$program-tools" "$folder/mayfly-tools"
+    chmod 755 "$folder/mayfly" "$folder/mayfly-tools"
     cp packaging/tarball.md "$folder/README.md"
     mkdir "$folder/systemd"
     cp packaging/debian/mayfly.service packaging/debian/mayfly@.service "$folder/systemd/"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Says what the program is made of, from `cargo metadata` and the files of the crates.
+"""Says what the programs are made of, from `cargo metadata` and the files of the crates.
 
     materials.py --target TRIPLE --notices FILE --sbom FILE
 
-The notices are the licence texts of every crate that is linked into the program, each text once with the crates that have
+The notices are the licence texts of every crate that is linked into the programs, each text once with the crates that have
 it. The bill of materials is CycloneDX 1.5. Neither names a time or a path, so that the same sources give the same bytes.
 """
 
@@ -37,15 +37,16 @@ def main():
     with open(args.sbom, "w", encoding="utf-8") as file:
         json.dump(bill(program, linked, depends), file, indent=1, sort_keys=True)
         file.write("\n")
-    print(f"{len(foreign)} crates of others are linked into the program")
+    print(f"{len(foreign)} crates of others are linked into the programs")
 
 
 def linked_crates(metadata):
-    """The program, all crates that are linked into it, and of which each is made, by their ids."""
+    """The server's program, all crates that are linked into it and into the tools, and of which each is made, by their ids."""
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-    program = next(it for it in packages.values() if it["name"] == "mayfly" and not it["source"])
-    depends, waiting = {}, [program["id"]]
+    program, tools = (next(it for it in packages.values() if it["name"] == name and not it["source"])
+                      for name in ("mayfly", "mayfly-tools"))
+    depends, waiting = {}, [program["id"], tools["id"]]
     while waiting:
         id = waiting.pop()
         if id in depends:

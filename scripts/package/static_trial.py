@@ -54,6 +54,8 @@ def main():
     make_root(archives[0])
     fpm = start_php()
     version = in_root("/usr/local/bin/mayfly", "--version").strip()
+    in_root("/usr/local/bin/mayfly", "bench", "--help")
+    in_root("/usr/local/bin/mayfly-tools", "--version")
     in_root("/usr/local/bin/mayfly", "-t", "-c", "/etc/mayfly/site.conf")
     server = subprocess.Popen(["chroot", PLACE, "/usr/local/bin/mayfly", "-c", "/etc/mayfly/site.conf"])
     try:
@@ -83,7 +85,7 @@ def make_root(archive):
     in_root("/bin/busybox", "--install", "-s", "/bin")
     assert not glob.glob(PLACE + "/lib*/**/ld-linux*", recursive=True), "glibc is in the root"
     subprocess.run(["tar", "--extract", "--file", archive, "--directory", PLACE + "/tmp", "--strip-components=1"], check=True)
-    in_root("/bin/sh", "-ec", "cd /tmp; cp mayfly /usr/local/bin/mayfly; chmod 755 /usr/local/bin/mayfly; cp -r conf/* /etc/mayfly")
+    in_root("/bin/sh", "-ec", "cd /tmp; cp mayfly mayfly-tools /usr/local/bin; chmod 755 /usr/local/bin/*; cp -r conf/* /etc/mayfly")
     for path, text in (("etc/passwd", "root:x:0:0::/:/bin/sh\n"), ("etc/group", "root:x:0:\n"),
                        ("etc/mayfly/site.conf", CONFIGURATION),
                        ("site/index.php", "<?php echo 'made by PHP ', hrtime(true);")):

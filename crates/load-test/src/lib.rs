@@ -17,20 +17,16 @@
 
 pub mod answer;
 pub mod html;
-mod local;
 mod plan;
 mod record;
 mod replay;
 mod report;
 mod run;
 mod schedule;
-mod url;
 mod visitor;
 
-pub use local::is_this_machine;
 pub use plan::{Load, Plan, PlanError, Settings};
 pub use record::{Live, Recorder};
 pub use replay::{Replay, ReplayError};
 pub use report::{Comparison, Latency, Report};
 pub use run::{Stop, run};
-pub use url::{Target, UrlError};

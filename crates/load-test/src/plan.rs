@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use tls_client::{Connector, Settings as TlsSettings};
 
-use crate::local::is_this_machine;
 use crate::replay::Replay;
-use crate::url::Target;
+use command_line::{Target, is_this_machine};
 
 /// How requests come.
 #[derive(Debug)]

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::answer::{CacheWord, Response};
+use crate::answer::Response;
+use command_line::CacheWord;
 
 /// Longer than any request may take: microseconds of an hour.
 const MOST_MICROS: u64 = 3_600_000_000;

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use load_test::{Load, Plan, Recorder, Report, Settings, Stop, Target, run};
+use command_line::Target;
+use load_test::{Load, Plan, Recorder, Report, Settings, Stop, run};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 

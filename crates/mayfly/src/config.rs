@@ -10,7 +10,7 @@ use nginx_conf::{Diagnostic, FileLoader, Loader, MemoryLoader, Note, Severity, S
 use site::{LowerOptions, OwnFiles, ReadConfiguration, Site};
 
 use crate::cli::Flags;
-use crate::commands::terminal;
+use command_line::terminal;
 
 /// The name of `mayfly serve`'s configuration, which messages replace.
 pub const MADE_CONF: &str = "/mayfly-serve.conf";

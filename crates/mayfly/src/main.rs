@@ -13,7 +13,6 @@
 mod cli;
 mod commands;
 mod config;
-mod exit;
 mod paths;
 mod processes;
 
@@ -26,10 +25,10 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use cli::{Action, Command, Flags, Refusal, ServeArgs};
+use command_line::Exit;
 use commands::serve_dashboard::Token;
 use commands::unit_writes::UnitDenial;
 use config::{AcceptedConfiguration, Invocation};
-use exit::Exit;
 use inherited_files::InheritedFiles;
 use processes::account::Account;
 use processes::journal::Journal;
@@ -101,8 +100,8 @@ fn run(command: Command, start: Start) -> Exit {
         Command::Purge(args) => commands::purge::run(&args),
         Command::Warm(args) => commands::warm::run(&args),
         Command::Top(args) => commands::top::run(&args),
-        Command::Advise(args) => commands::advise::run(&args),
-        Command::Bench(args) => commands::bench::run(&args),
+        Command::Noisy(args) => commands::noisy_statements::run(&args),
+        Command::Tools(arguments) => commands::tools::run(&arguments, start.inherited),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Nodes(args) => commands::nodes::run(&args),
         Command::Cache(word) => commands::cache::run(&word),

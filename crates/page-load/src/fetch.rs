@@ -3,10 +3,10 @@
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
+use command_line::CacheWord;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, LINK, LOCATION, SET_COOKIE};
 use http::{HeaderMap, Version, request, response};
 use http_body_util::Empty;
-use load_test::answer::CacheWord;
 use url::Url;
 
 use crate::browser_cache::KeptBody;

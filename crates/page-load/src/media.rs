@@ -21,19 +21,6 @@ impl Default for Viewport {
     }
 }
 
-impl std::str::FromStr for Viewport {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let sides = text.split_once('x');
-        let side = |text: &str| text.parse().ok().filter(|it| (1..=16_384).contains(it));
-        match sides.map(|(width, height)| (side(width), side(height))) {
-            Some((Some(width), Some(height))) => Ok(Viewport { width, height }),
-            _ => Err("expected WIDTHxHEIGHT in pixels, such as 390x844".to_owned()),
-        }
-    }
-}
-
 type Verdict = Result<bool, ParseError<()>>;
 
 impl Viewport {
@@ -404,20 +391,6 @@ mod tests {
             ("calc(", None),
         ] {
             assert_eq!(length(viewport, text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_viewport_is_two_sides() {
-        let sides = |width, height| Some(Viewport { width, height });
-        for (text, expected) in [
-            ("390x844", sides(390, 844)),
-            ("0x1", None),
-            ("390", None),
-            ("99999x1", None),
-            ("axb", None),
-        ] {
-            assert_eq!(text.parse().ok(), expected, "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use load_test::answer::CacheWord;
+use command_line::CacheWord;
 use serde::Serialize;
 
 use crate::resource::{Kind, Priority};

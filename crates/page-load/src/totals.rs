@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use load_test::answer::CacheWord;
+use command_line::CacheWord;
 use serde_json::{Map, Value, json};
 use url::Url;
 

@@ -37,6 +37,9 @@ pub fn write(folder: &Path) -> io::Result<()> {
         page(word.clone().display_name(&*name), &name).render(&mut text)?;
         fs::write(folder.join(format!("{name}.1")), text)?;
     }
+    let mut text = Vec::new();
+    page(tools(), "mayfly-tools").render(&mut text)?;
+    fs::write(folder.join("mayfly-tools.1"), text)?;
     fs::write(folder.join("mayfly.1"), main_page(program)?)
 }
 
@@ -47,6 +50,13 @@ fn page(command: clap::Command, name: &str) -> Man {
         .section("1")
         .source(format!("Mayfly {}", env!("CARGO_PKG_VERSION")))
         .manual("Mayfly")
+}
+
+/// The program that `mayfly` starts for some of its words.
+fn tools() -> clap::Command {
+    clap::Command::new("mayfly-tools")
+        .about("The tools of Mayfly, which mayfly bench and mayfly advise start")
+        .after_help("Its words have pages of their own: mayfly-advise(1), mayfly-bench(1).")
 }
 
 /// The page of the program: also nginx's flags, the files and the signals.
@@ -117,6 +127,7 @@ mod tests {
             assert!(page.contains(".SH SYNOPSIS"), "{page}");
         }
         assert!(read("mayfly-serve.1").contains(r"\-\-wordpress\-plugin"));
+        assert!(read("mayfly-tools.1").contains("mayfly\\-bench(1)"));
         let program = read("mayfly.1");
         for part in [
             "\\-s signal",

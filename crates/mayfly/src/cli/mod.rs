@@ -6,7 +6,6 @@ mod audit_args;
 mod elsewhere;
 mod flags;
 mod manual;
-mod page_args;
 mod serve_args;
 mod values;
 mod version;
@@ -15,6 +14,7 @@ mod words;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use command_line::{AdviseArgs, ServerArgs};
 pub use flags::{Action, Flags, SignalName};
 pub use manual::write as write_manual;
 #[cfg(test)]
@@ -22,8 +22,8 @@ pub use serve_args::GuestSessionsMode;
 pub use serve_args::{LearnMode, ServeArgs, Workers};
 pub use version::{build_text, nginx_version_line};
 pub use words::{
-    AdviseArgs, BenchArgs, CacheWord, CheckArgs, ConvertArgs, DoctorArgs, ExplainArgs, NodesArgs,
-    PurgeArgs, ReportFormat, RunArgs, ServerArgs, TopArgs, WarmArgs,
+    CacheWord, CheckArgs, ConvertArgs, DoctorArgs, ExplainArgs, NodesArgs, PurgeArgs, ReportFormat,
+    RunArgs, TopArgs, WarmArgs,
 };
 use words::{Word, WordResult};
 
@@ -39,8 +39,10 @@ pub enum Command {
     Purge(Box<PurgeArgs>),
     Warm(Box<WarmArgs>),
     Top(Box<TopArgs>),
-    Advise(AdviseArgs),
-    Bench(Box<BenchArgs>),
+    /// `advise --learned`: the running server is asked.
+    Noisy(AdviseArgs),
+    /// These arguments are for `mayfly-tools`.
+    Tools(Vec<OsString>),
     Doctor(DoctorArgs),
     Upgrade(ServerArgs),
     Nodes(NodesArgs),
@@ -117,8 +119,8 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
         WordResult::Word(Word::Purge(args)) => Command::Purge(args),
         WordResult::Word(Word::Warm(args)) => Command::Warm(args),
         WordResult::Word(Word::Top(args)) => Command::Top(args),
-        WordResult::Word(Word::Advise(args)) => Command::Advise(args),
-        WordResult::Word(Word::Bench(args)) => Command::Bench(args),
+        WordResult::Word(Word::Advise(args)) if args.learned => Command::Noisy(args),
+        WordResult::Word(Word::Advise(_) | Word::Bench(_)) => Command::Tools(arguments.to_vec()),
         WordResult::Word(Word::Doctor(args)) => Command::Doctor(args),
         WordResult::Word(Word::Upgrade(args)) => Command::Upgrade(args),
         WordResult::Word(Word::Nodes(args)) => Command::Nodes(args),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
-use crate::cli::values::time;
+use command_line::values::time;
 
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(group = ArgGroup::new("https").args(["domain", "tls"]).multiple(true))]

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use disk_tier::SystemStorage;
 
 use crate::cli::CacheWord;
-use crate::commands::running_server::complain;
-use crate::exit::Exit;
+use command_line::{Exit, complain};
 
 /// How the name of a zone's folder begins.
 const OF_ZONE: &[u8] = b"mayfly-";

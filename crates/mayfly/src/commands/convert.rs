@@ -10,8 +10,7 @@ use apache_conf::{
 use system_error::SystemError;
 
 use crate::cli::ConvertArgs;
-use crate::commands::running_server::complain;
-use crate::exit::Exit;
+use command_line::{Exit, complain};
 
 /// A longer file was not written by hand.
 const MAX_BYTES: u64 = 4 << 20;

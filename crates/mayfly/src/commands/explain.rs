@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use crate::cli::ExplainArgs;
 use crate::commands::explain_audit;
-use crate::commands::running_server::{self, complain, explained, find, printable};
-use crate::exit::Exit;
+use crate::commands::running_server::{self, explained, find};
+use command_line::{Exit, complain, printable};
 
 pub fn run(args: &ExplainArgs) -> Exit {
     let fields = match fields(&args.fields) {

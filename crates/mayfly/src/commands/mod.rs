@@ -1,9 +1,6 @@
 //! The commands that are typed: a file each, or a folder, and what several of them need. Each ends in an
-//! [`Exit`](crate::exit::Exit).
+//! [`Exit`](command_line::Exit).
 
-pub mod advise;
-pub mod bench;
-pub mod bench_page;
 pub mod cache;
 pub mod check;
 pub mod convert;
@@ -12,6 +9,7 @@ pub mod explain;
 pub mod explain_audit;
 pub mod local_authority;
 pub mod nodes;
+pub mod noisy_statements;
 pub mod purge;
 pub mod run;
 pub mod run_file;
@@ -22,7 +20,7 @@ pub mod serve_dashboard;
 pub mod serve_home;
 pub mod serve_htaccess;
 pub mod signal;
-pub mod terminal;
+pub mod tools;
 pub mod top;
 pub mod top_screen;
 pub mod unit_writes;

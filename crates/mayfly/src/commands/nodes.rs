@@ -9,9 +9,8 @@ use serde::Serialize;
 use site::CacheNodes;
 
 use crate::cli::{Flags, NodesArgs};
-use crate::commands::running_server::{complain, printable};
 use crate::config::{self, Invocation};
-use crate::exit::Exit;
+use command_line::{Exit, complain, printable};
 
 /// Between two looks at the nodes: each renews its lease twice meanwhile.
 const WATCHED_FOR: Duration = Duration::from_millis(1100);

@@ -9,11 +9,9 @@ use purge_order::token;
 use purge_order::while_stopped::{self, KeptFolders};
 
 use crate::cli::PurgeArgs;
-use crate::commands::running_server::{
-    complain, configuration_at_hand, explained, find, is_named, printable,
-};
-use crate::exit::Exit;
+use crate::commands::running_server::{configuration_at_hand, explained, find, is_named};
 use crate::paths;
+use command_line::{Exit, complain, printable};
 
 /// Folders that a message names.
 const SHOWN_FOLDERS: usize = 3;

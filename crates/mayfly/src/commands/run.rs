@@ -25,10 +25,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::cli::RunArgs;
-use crate::commands::running_server::{complain, printable};
-use crate::exit::Exit;
 use crate::paths;
 use crate::processes::event_loop;
+use command_line::{Exit, complain, printable};
 use processes::Watch;
 use servers::ToldServers;
 

@@ -1,17 +1,18 @@
 //! The running server that a command is for: found by its control socket, which its configuration names.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use control::{ClientError, ExplainRequest, Explanation};
 
-use crate::cli::{Flags, ServerArgs};
+use crate::cli::Flags;
 use crate::commands::unix_sockets;
 use crate::config::{self, AcceptedConfiguration, Invocation};
-use crate::exit::Exit;
 use crate::paths;
 use crate::processes::control_socket as socket;
+use command_line::Exit;
+use command_line::ServerArgs;
 use system_error::SystemError;
 
 /// Sockets of `mayfly serve` that are tried.
@@ -230,15 +231,4 @@ pub fn explained(path: &Path, error: &ClientError) -> (Exit, String) {
             (Exit::Refused, format!("{shown}: {what}"))
         }
     }
-}
-
-/// A terminal is not sent what moves its cursor.
-pub fn printable(letter: char) -> char {
-    if letter.is_control() { '?' } else { letter }
-}
-
-/// Says why the command does nothing, or no more.
-pub fn complain(exit: Exit, message: &str) -> Exit {
-    let _ = io::stderr().write_all(format!("mayfly: {message}\n").as_bytes());
-    exit
 }

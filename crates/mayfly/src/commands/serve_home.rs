@@ -10,8 +10,8 @@ use serve_folder::{DetectedSite, HomeAddress, Kind};
 use system_error::SystemError;
 
 use crate::commands::run_file::RunFile;
-use crate::commands::running_server::printable;
 use crate::processes::control_socket;
+use command_line::printable;
 
 /// PHP reads it, whatever account that is.
 const FILE_MODE: u32 = 0o644;

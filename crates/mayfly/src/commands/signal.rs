@@ -10,11 +10,10 @@ use control::{ClientError, Command, client, command};
 use rustix::process::{Signal, kill_process};
 
 use crate::cli::{Flags, SignalName};
-use crate::commands::running_server::printable;
 use crate::config::{self, Invocation};
-use crate::exit::Exit;
 use crate::processes::control_socket;
 use crate::processes::pid_file;
+use command_line::{Exit, printable};
 use system_error::SystemError;
 
 pub fn send(flags: &Flags, name: SignalName) -> Exit {

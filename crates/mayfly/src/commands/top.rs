@@ -14,10 +14,10 @@ use ratatui::text::{Line as Styled, Text};
 use ratatui::widgets::Paragraph;
 
 use crate::cli::TopArgs;
-use crate::commands::running_server::{complain, explained, find};
-use crate::commands::terminal;
+use crate::commands::running_server::{explained, find};
 use crate::commands::top_screen::{Choice, Order, PageList, SnapshotPair, lines};
-use crate::exit::Exit;
+use command_line::terminal;
+use command_line::{Exit, complain};
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(1);

@@ -1,9 +1,8 @@
 //! The screen of `mayfly top`: two looks at a server's numbers become lines of text. Nothing here
 //! asks, draws or waits.
 
+use command_line::printable;
 use numbers::{Distribution, Kind, Number, Pages, Snapshot, TopEntry};
-
-use crate::commands::running_server::printable;
 
 /// The lists on the screen, and their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 
 use control::{ClientError, Command, client, command};
 
-use crate::cli::ServerArgs;
-use crate::commands::running_server::{complain, explained, find, printable};
-use crate::exit::Exit;
+use crate::commands::running_server::{explained, find};
+use command_line::ServerArgs;
+use command_line::{Exit, complain, printable};
 
 pub fn run(args: &ServerArgs) -> Exit {
     let event_loop = match crate::processes::event_loop::build() {

@@ -12,8 +12,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::cli::{DETACHED, Flags};
-use crate::exit::Exit;
 use crate::processes::upgrade::program::StartedProgram;
+use command_line::Exit;
 
 /// Sent when everything listens.
 const READY: &[u8] = b"1";

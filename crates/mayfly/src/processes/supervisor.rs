@@ -25,7 +25,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::config::{self, AcceptedConfiguration, Invocation};
-use crate::exit::Exit;
 use crate::processes::account::{self, Account};
 use crate::processes::activation::{self, ActiveSite, Configuration, HeldResources, Surroundings};
 use crate::processes::backend::{Backend, Handover, Patience};
@@ -46,6 +45,7 @@ use crate::processes::upgrade::predecessor::Predecessor;
 use crate::processes::upgrade::program::StartedProgram;
 use crate::processes::upgrade::wire::InheritedResources;
 use crate::processes::worker_handle::WorkerEvent;
+use command_line::Exit;
 
 /// Pools that a reload retired are stopped at the latest after this time: a
 /// request of the old configuration that takes longer is on its own.

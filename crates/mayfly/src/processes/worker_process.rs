@@ -10,11 +10,11 @@ use rustix::process::DumpableBehavior;
 use tokio::sync::mpsc;
 
 use crate::config;
-use crate::exit::Exit;
 use crate::processes::daemon;
 use crate::processes::messages::{self, FromWorker, ReceivedConfiguration, ToWorker};
 use crate::processes::orders::{self, Orders, WaitingOrders};
 use crate::processes::serving::{RunningWorkers, ServedSite};
+use command_line::Exit;
 
 /// Messages that may wait while one is being handled; the parent waits for the
 /// answer to the large ones.

@@ -16,7 +16,7 @@ const BEGIN_MS: u64 = 1_795_392_000_000;
 const SECONDS: u64 = 4;
 
 async fn run(arguments: &[&str]) -> Output {
-    let mut command = Command::new(crate::program());
+    let mut command = Command::new(crate::program_with_tools());
     command.args(arguments);
     let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
     output.await.expect("a thread")
@@ -173,4 +173,39 @@ async fn logs_that_cannot_be_read_are_refused_by_name() {
         output.status.code() == Some(1) && said.contains("no $time_local"),
         "{said}"
     );
+}
+
+#[tokio::test]
+async fn a_log_may_be_an_open_file_of_the_shell() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("access.log");
+    std::fs::write(&path, log()).expect("a log");
+    let mut command = Command::new("sh");
+    command.args([
+        "-c",
+        r#"exec 5<"$1"; exec "$0" advise --json --format '$msec "$request" $status' /dev/fd/5"#,
+    ]);
+    command.arg(crate::program_with_tools()).arg(&path);
+    let output = command.output().expect("a shell");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+#[tokio::test]
+async fn a_missing_program_of_tools_is_named_with_what_brings_it() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let alone = folder.path().join("mayfly");
+    std::fs::hard_link(crate::program(), &alone).expect("a link");
+    for arguments in [&["bench", "http://127.0.0.1:1/"], &["advise", "access.log"]] {
+        let mut command = Command::new(&alone);
+        let output = command.args(arguments).env("PATH", "").output();
+        let output = output.expect("the program");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        for part in [arguments[0], "needs the program mayfly-tools", "make build"] {
+            assert!(said.contains(part), "{said}");
+        }
+    }
+    let output = Command::new(&alone).args(["bench", "--help"]).output();
+    assert!(output.expect("the program").status.success());
 }

@@ -7,7 +7,7 @@ use testkit::process::{Signal, free_port, send_signal};
 use crate::start;
 
 async fn run(arguments: &[&str]) -> Output {
-    let mut command = Command::new(crate::program());
+    let mut command = Command::new(crate::program_with_tools());
     command.args(arguments);
     let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
     output.await.expect("a thread")
@@ -107,7 +107,7 @@ async fn an_interrupt_ends_the_run_and_what_was_measured_is_shown() {
         "server {{ listen unix:%%/http; listen 127.0.0.1:{port}; access_log %%/access.log; return 200 hello; }}"
     ))
     .await;
-    let mut command = Command::new(crate::program());
+    let mut command = Command::new(crate::program_with_tools());
     command.args([
         "bench",
         &format!("http://127.0.0.1:{port}/"),

@@ -12,7 +12,7 @@ use crate::tls::Certificates;
 use crate::{gzip, start};
 
 async fn bench(arguments: &[&str]) -> Output {
-    let mut command = Command::new(crate::program());
+    let mut command = Command::new(crate::program_with_tools());
     command.arg("bench").args(arguments);
     let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
     output.await.expect("a thread")

@@ -91,6 +91,17 @@ fn program() -> &'static str {
     &PROGRAM
 }
 
+/// The program under test, beside which there is `mayfly-tools`: a whole build (`cargo test --workspace`) has made it.
+fn program_with_tools() -> &'static str {
+    let tools = Path::new(program()).with_file_name("mayfly-tools");
+    assert!(
+        tools.exists(),
+        "{} is missing: cargo build --package mayfly-tools",
+        tools.display()
+    );
+    program()
+}
+
 /// A server with this in its http block; see [`RunningServer::start`].
 async fn start(http: &str) -> RunningServer {
     RunningServer::start(program(), "", http).await

@@ -19,11 +19,11 @@ use self::report::CheckReport;
 use crate::cli::{CheckArgs, Flags, ReportFormat};
 use crate::commands::unit_writes::UnitDenial;
 use crate::config::{self, AcceptedConfiguration, Invocation};
-use crate::exit::Exit;
 use crate::paths;
 use crate::processes::account;
 use crate::processes::certificates;
 use crate::processes::logs::{self, LogFiles};
+use command_line::Exit;
 
 /// `-t` and, with `dump`, `-T`.
 pub fn test(flags: &Flags, dump: bool) -> Exit {

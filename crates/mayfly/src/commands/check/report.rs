@@ -9,7 +9,7 @@ use nginx_conf::{Diagnostic, Sources};
 use site::{ExplainedDirective, Hazard, HazardSeverity, UnkeyedInputs, Verdict};
 
 use crate::config;
-use crate::exit::Exit;
+use command_line::Exit;
 
 pub struct CheckReport {
     pub file: PathBuf,

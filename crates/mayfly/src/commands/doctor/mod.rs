@@ -12,10 +12,9 @@ use std::path::Path;
 use machine_check::{Finding, Severity};
 
 use crate::cli::{DoctorArgs, Flags};
-use crate::commands::running_server::printable;
 use crate::commands::unit_writes::UnitDenial;
 use crate::config::{self, Invocation};
-use crate::exit::Exit;
+use command_line::{Exit, printable};
 
 pub fn run(args: &DoctorArgs) -> Exit {
     let flags = Flags::of_configuration(args.conf.as_ref(), args.prefix_folder.as_ref());

@@ -24,13 +24,12 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::time::Instant;
 
-use load_test::Target;
+use command_line::Target;
 use serde::Serialize;
 
 use crate::cli::ExplainArgs;
-use crate::commands::running_server::complain;
 use crate::commands::warm::sources::FoundPages;
-use crate::exit::Exit;
+use command_line::{Exit, complain};
 
 use page_audit::PageAudit;
 use report::Sum;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::judge::{Kind, Sign};
-use crate::commands::running_server::printable;
+use command_line::printable;
 
 /// A fault that an altered request has shown twice or more, with the last requests that
 /// show it.

@@ -6,7 +6,7 @@
 //!                     └─ evidence: what must not come back to another visitor
 //! ```
 
-use load_test::Target;
+use command_line::Target;
 
 use super::variations::{Change, Variation};
 

@@ -1,6 +1,6 @@
 //! A response as a visitor gets it, with the signs that it came from a cache's memory.
 
-use load_test::answer::CacheWord;
+use command_line::CacheWord;
 
 /// A whole response; interim ones are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use command_line::{Target, is_this_machine};
 use http_client::{BodyFraming, Event, Exchange, NoBody, RequestSpec};
-use load_test::{Target, is_this_machine};
 use tls_client::{Connector, Settings};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};

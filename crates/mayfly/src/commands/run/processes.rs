@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::servers::ToldServers;
-use crate::commands::running_server::printable;
+use command_line::printable;
 
 /// Processes that are looked at each time.
 const MOST_PROCESSES: usize = 256;

@@ -22,8 +22,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 use crate::cli::WarmArgs;
-use crate::commands::running_server::{complain, explained, find};
-use crate::exit::Exit;
+use crate::commands::running_server::{explained, find};
+use command_line::{Exit, complain};
 
 use shown::ProgressView;
 

@@ -7,8 +7,8 @@ use control::{WarmReport, WarmResult};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{Sum, is_failed};
-use crate::commands::running_server::printable;
-use crate::commands::terminal;
+use command_line::printable;
+use command_line::terminal;
 
 /// The place and form of the progress.
 pub enum ProgressView {

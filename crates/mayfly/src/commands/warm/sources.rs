@@ -11,8 +11,8 @@ use flate2::read::MultiGzDecoder;
 use super::sitemap;
 use crate::cli::WarmArgs;
 use crate::commands::running_server::explained;
-use crate::exit::Exit;
 use crate::paths;
+use command_line::Exit;
 use system_error::SystemError;
 
 /// Pages of one call. Their sitemaps are more than belongs in memory.

@@ -3,14 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
+use command_line::{BenchArgs, Exit, complain, terminal};
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use page_load::{Browser, LoadError, MeasuredPage, Report, Settings, address, field};
-
-use crate::cli::BenchArgs;
-use crate::commands::running_server::complain;
-use crate::commands::terminal;
-use crate::exit::Exit;
-use crate::paths;
+use page_load::{Browser, LoadError, MeasuredPage, Report, Settings, Viewport, address, field};
 use system_error::SystemError;
 
 /// Of the text where it goes to no terminal.
@@ -18,7 +13,7 @@ const WIDTH: usize = 100;
 
 /// Loads `page` and the page beside it, if there is one, and prints the report.
 pub fn run(args: &BenchArgs, page: &str) -> Exit {
-    let event_loop = match crate::processes::event_loop::build() {
+    let event_loop = match crate::event_loop() {
         Ok(event_loop) => event_loop,
         Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
     };
@@ -46,7 +41,7 @@ pub fn run(args: &BenchArgs, page: &str) -> Exit {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(paths::from_here(file.to_owned()), text)
+    std::fs::write(file, text)
         .map_err(|error| format!("{}: {}", file.display(), SystemError(&error)))
 }
 
@@ -57,7 +52,10 @@ async fn measured(args: &BenchArgs, page: &str) -> Result<Report, LoadError> {
     let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
     let settings = Settings {
         named: addresses.clone(),
-        viewport: args.page.viewport,
+        viewport: Viewport {
+            width: args.page.viewport.width,
+            height: args.page.viewport.height,
+        },
         third_party: args.page.third_party,
         timeout: args.timeout,
         fields: args
@@ -97,5 +95,5 @@ fn width() -> usize {
     if !io::stdout().is_terminal() {
         return WIDTH;
     }
-    ratatui::crossterm::terminal::size().map_or(WIDTH, |(columns, _)| usize::from(columns))
+    rustix::termios::tcgetwinsize(io::stdout()).map_or(WIDTH, |it| usize::from(it.ws_col))
 }

@@ -1,7 +1,8 @@
 //! What `mayfly bench --page` is told beside what all of `bench` knows.
 
 use clap::Args;
-use page_load::Viewport;
+
+use crate::window_size::WindowSize;
 
 // What belongs to `--page` is refused beside other URLs. `requires` would say nothing there, since what it
 // asks for conflicts with them.
@@ -29,7 +30,7 @@ pub struct PageArgs {
         default_value = "1366x768",
         conflicts_with = "urls"
     )]
-    pub viewport: Viewport,
+    pub viewport: WindowSize,
     /// Load from other hosts and ports than the page's as well; otherwise these requests are counted as
     /// left out
     #[arg(long, conflicts_with = "urls")]

@@ -5,19 +5,15 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::rc::Rc;
 use std::time::Duration;
 
+use command_line::{BenchArgs, Exit, Target, complain, terminal};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use load_test::{
-    Comparison, Live, Load, Plan, Recorder, Replay, ReplayError, Report, Settings, Stop, Target,
+    Comparison, Live, Load, Plan, Recorder, Replay, ReplayError, Report, Settings, Stop,
 };
 use log_advice::Format;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::BenchArgs;
-use crate::commands::bench_page;
-use crate::commands::running_server::complain;
-use crate::commands::terminal;
-use crate::exit::Exit;
-use crate::paths;
+use crate::bench_page;
 use system_error::SystemError;
 
 /// How long a look at a port may take.
@@ -43,7 +39,7 @@ pub fn run(args: &BenchArgs) -> Exit {
         Ok(plans) => plans,
         Err(message) => return complain(Exit::Refused, &message),
     };
-    let event_loop = match crate::processes::event_loop::build() {
+    let event_loop = match crate::event_loop() {
         Ok(event_loop) => event_loop,
         Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
     };
@@ -58,7 +54,7 @@ pub fn run(args: &BenchArgs) -> Exit {
         Err(message) => return complain(Exit::Refused, &message),
     };
     if let Some(file) = &args.html
-        && let Err(error) = std::fs::write(paths::from_here(file.clone()), html)
+        && let Err(error) = std::fs::write(file, html)
     {
         let message = format!("{}: {}", file.display(), SystemError(&error));
         return complain(Exit::Refused, &message);

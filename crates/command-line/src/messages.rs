@@ -1,0 +1,17 @@
+//! What a command says beside its result.
+
+use std::io::{self, Write};
+
+use crate::exit::Exit;
+
+/// A terminal is not sent what moves its cursor.
+#[must_use]
+pub fn printable(letter: char) -> char {
+    if letter.is_control() { '?' } else { letter }
+}
+
+/// Says why the command does nothing, or no more.
+pub fn complain(exit: Exit, message: &str) -> Exit {
+    let _ = io::stderr().write_all(format!("mayfly: {message}\n").as_bytes());
+    exit
+}

@@ -1,0 +1,72 @@
+//! `mayfly advise --learned`: the statements of learned pages that writes concern most often.
+
+use std::io::{self, Write};
+
+use command_line::{AdviseArgs, Exit, complain, printable};
+use numbers::TopEntry;
+
+use crate::commands::running_server::{explained, find};
+
+/// Asks the running server.
+pub fn run(args: &AdviseArgs) -> Exit {
+    let event_loop = match crate::processes::event_loop::build() {
+        Ok(event_loop) => event_loop,
+        Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
+    };
+    let asked = event_loop.block_on(async {
+        let path = find(&args.server, &[]).await?;
+        let pages = control::client::pages(&path).await;
+        pages.map_err(|error| explained(&path, &error))
+    });
+    match asked {
+        Ok(pages) => {
+            let text = match args.json {
+                true => serde_json::to_string_pretty(&pages.noisy).unwrap_or_default() + "\n",
+                false => noisy(&pages.noisy),
+            };
+            // A pipe that was closed wants no more.
+            let _ = io::stdout().write_all(text.as_bytes());
+            Exit::Done
+        }
+        Err((exit, message)) => complain(exit, &message),
+    }
+}
+
+/// The statements for people. Those of all pages that are written every minute keep no page for long.
+fn noisy(entries: &[TopEntry]) -> String {
+    if entries.is_empty() {
+        return "no write has concerned a learned page yet\n".to_owned();
+    }
+    let mut text = format!("{:>8} {:>10}  STATEMENT OF PAGES\n", "WRITES", "SUSPECT");
+    for entry in entries {
+        let name: String = entry.name.chars().map(printable).collect();
+        text.push_str(&format!(
+            "{:>8} {:>10}  {name}\n",
+            entry.count, entry.weight
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_noisiest_statements_are_a_table() {
+        let entry = TopEntry {
+            name: "SELECT option_value FROM wp_options\u{7}".to_owned(),
+            count: 60,
+            weight: 4740,
+        };
+        let text = noisy(&[entry]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(
+            lines[1].contains("60       4740  SELECT option_value"),
+            "{text}"
+        );
+        assert!(!text.contains('\u{7}'));
+        assert!(noisy(&[]).starts_with("no write"));
+    }
+}
