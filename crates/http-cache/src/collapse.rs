@@ -4,7 +4,8 @@
 //! [`Zone::collapse`] decides the part a request plays while it holds the lock of the key's shard of
 //! the table of flights. A leader's response is stored first and its flight taken from the table
 //! after that. A request that finds no flight therefore sees whether something was stored since its
-//! lookup, and looks again if so: between the two no second fetch can slip in.
+//! lookup, and looks again if so: between the two no second fetch can slip in. Where the guard of a flight or of a
+//! response is to be asked, the lock is let go meanwhile, and the request looks at everything anew with the answer.
 
 mod follower;
 mod leader;
@@ -16,6 +17,7 @@ mod tests;
 use crate::fields::RequestFields;
 use crate::flight::{Flight, FlightAcceptance};
 pub use crate::flight::{FlightEnd, Urgency};
+use crate::guard::{GuardAnswers, GuardQuestion};
 use crate::key::KeyRef;
 use crate::purge::Stamp;
 use crate::reason::Reason;
@@ -120,6 +122,22 @@ impl Zone {
         found: &NotFresh,
         wanted_for: FlightUse,
     ) -> Join {
+        let mut answers = GuardAnswers::default();
+        loop {
+            match self.join_by(request, found, wanted_for, &answers) {
+                Ok(join) => return join,
+                Err(unasked) => answers.ask(unasked, request.now),
+            }
+        }
+    }
+
+    fn join_by(
+        self: &Arc<Zone>,
+        request: &JoinRequest<'_>,
+        found: &NotFresh,
+        wanted_for: FlightUse,
+        answers: &GuardAnswers,
+    ) -> Result<Join, GuardQuestion> {
         let JoinRequest {
             key,
             fields,
@@ -138,30 +156,32 @@ impl Zone {
             }
             match flight.accepts(fields, now, lock_age) {
                 FlightAcceptance::Yes
-                    if wanted_for == FlightUse::Answer && !flight.is_current(now) =>
+                    if wanted_for == FlightUse::Answer && !flight.is_current(answers)? =>
                 {
                     outdated = Some(flight);
                 }
                 FlightAcceptance::Yes => {
                     let minds_tags = is_older && request.may_have_tags;
-                    return Join::Follow(Follower::of(self, flight, request.urgency, minds_tags));
+                    let follower = Follower::of(self, flight, request.urgency, minds_tags);
+                    return Ok(Join::Follow(follower));
                 }
                 FlightAcceptance::TooOld => too_old = Some(Arc::clone(flight)),
                 FlightAcceptance::OtherVariant(of) => spec = of.or(spec),
             }
         }
-        let newer = self.find_newer(found, &key, fields, now);
+        let newer = self.find_newer(found, &key, fields, now, answers)?;
         let found = match &newer {
             None => found,
             Some(FoundResponse::NotFresh(newer)) => newer,
-            Some(FoundResponse::Fresh(response)) => return Join::Fresh(Arc::clone(response)),
+            Some(FoundResponse::Fresh(response)) => return Ok(Join::Fresh(Arc::clone(response))),
         };
-        let stale = match self.stale_of(found, &key, now) {
+        let stale = match self.stale_of(found, &key, now, answers)? {
             Ok(stale) => stale,
-            Err(joined) => return joined,
+            Err(joined) => return Ok(joined),
         };
         if let Some(flight) = outdated {
-            return Join::After(Follower::of(self, flight, request.urgency, false));
+            let follower = Follower::of(self, flight, request.urgency, false);
+            return Ok(Join::After(follower));
         }
         if let Some(flight) = too_old {
             // Its followers stay with it; later requests follow the new leader.
@@ -178,10 +198,10 @@ impl Zone {
             expected,
             now,
         ));
-        match table.add(&flight) {
+        Ok(match table.add(&flight) {
             true => Join::Lead(Leader::new(Arc::clone(self), flight, stale, request.group)),
             false => Join::Alone(AloneReason::TooManyFlights),
-        }
+        })
     }
 
     /// Leads or follows a fetch that begins after `came`, a reading of the clock made when the request had been read.
@@ -234,12 +254,13 @@ impl Zone {
         found: &NotFresh,
         key: &KeyRef<'_>,
         now: Millis,
-    ) -> Result<Option<Arc<StoredResponse>>, Join> {
+        answers: &GuardAnswers,
+    ) -> Result<Result<Option<Arc<StoredResponse>>, Join>, GuardQuestion> {
         let alone = |why| Join::Alone(AloneReason::NotShareable(why));
-        match &found.kind {
+        Ok(match &found.kind {
             NotFreshKind::NotShareable(why) => Err(alone(*why)),
             NotFreshKind::Miss | NotFreshKind::VaryMiss => Ok(None),
-            NotFreshKind::Stale(response, _) => match self.worth(response, now) {
+            NotFreshKind::Stale(response, _) => match self.worth_by(response, answers, now)? {
                 // The clock was set back.
                 ResponseWorth::Fresh => Err(Join::Fresh(Arc::clone(response))),
                 worth => match self.refused(key, now) {
@@ -249,7 +270,7 @@ impl Zone {
                     }
                 },
             },
-        }
+        })
     }
 
     /// Leads the refresh of a stale response; `None` if one is under way or the response is

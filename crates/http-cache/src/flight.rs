@@ -8,7 +8,8 @@
 //! ([`Flight::room`]), as long as it cares to ([`Flight::break_off_slowest`]).
 
 use crate::fields::RequestFields;
-use crate::guard::{FlightGuard, Guard};
+use crate::guard::{FlightGuard, Guard, GuardAnswers, GuardQuestion};
+use crate::held_lock::Held;
 use crate::key::{CacheKey, KeyRef};
 use crate::purge::Stamp;
 use crate::reason::Reason;
@@ -247,8 +248,15 @@ impl Flight {
     }
 
     /// Have the inputs of the response not changed since the upstream was sent the request?
-    pub(crate) fn is_current(&self, now: Millis) -> bool {
-        self.guard.is_good(now) || !self.state.lock().is_sent
+    ///
+    /// # Errors
+    /// Its guard is to be asked first.
+    pub(crate) fn is_current(&self, answers: &GuardAnswers) -> Result<bool, GuardQuestion> {
+        // One that is not sent yet will read what is there then.
+        match self.state.lock().is_sent {
+            true => self.guard.is_good(answers),
+            false => Ok(true),
+        }
     }
 
     /// Returns why nothing was shared, once it has ended.
@@ -642,6 +650,7 @@ pub(crate) struct Flights {
 pub(crate) struct Table<'a> {
     flights: MutexGuard<'a, HashTable<Arc<Flight>>>,
     count: &'a AtomicU64,
+    _held: Held,
 }
 
 impl Flights {
@@ -662,6 +671,7 @@ impl Flights {
         Table {
             flights: self.shards[at].lock(),
             count: &self.count,
+            _held: Held::begin(),
         }
     }
 

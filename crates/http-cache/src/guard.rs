@@ -1,9 +1,11 @@
 //! Something beside the purge clock that decides whether a stored response may be shown: the state of the data that it
 //! was made from (`cache_learn on`).
 //!
-//! A response with a guard is never noted as compared with the purges, so that each lookup of it takes the
-//! way through [`Zone::compare`](crate::Zone), where the guard is asked. A response without one pays nothing.
+//! A guard is asked for each lookup, and while no lock of the zone is held ([`ask`]): it may wait for a lock of its own,
+//! and make system calls. Who needs an answer under a lock lets it go, asks, and begins again with the
+//! [answers](GuardAnswers).
 
+use crate::held_lock;
 use crate::purge::Stamp;
 use crate::time::Millis;
 use std::fmt;
@@ -27,7 +29,7 @@ pub trait Guard: fmt::Debug + Send + Sync {
     /// The fetch is about to be sent to the upstream: earlier changes are in its response.
     fn begin(&self);
 
-    /// Called for each lookup, with a lock of the zone held: it must not call the zone.
+    /// Called for each lookup, without a lock of the zone.
     fn verdict(&self, now: Millis) -> GuardVerdict;
 
     /// Returns the stamp from which it hears of changes, if that is later than its fetch: the response was kept
@@ -43,8 +45,45 @@ pub trait Guard: fmt::Debug + Send + Sync {
     }
 }
 
+/// A guard of a fetch and of the response that it gave.
+pub(crate) type SharedGuard = Arc<Box<dyn Guard>>;
+
 /// A guard in one pointer, whether or not there is one.
-pub(crate) type StoredGuard = Option<Arc<Box<dyn Guard>>>;
+pub(crate) type StoredGuard = Option<SharedGuard>;
+
+/// Asks a guard. No thread does so that holds a lock of a zone.
+pub(crate) fn ask(guard: &SharedGuard, now: Millis) -> GuardVerdict {
+    held_lock::expect_none();
+    guard.verdict(now)
+}
+
+/// Guards that one request asks: a flight, and what is stored, for each of a few responses that come meanwhile. A guard
+/// beyond that counts as one that has said no.
+const MOST_ASKED: usize = 8;
+
+/// What guards have said to one request.
+#[derive(Debug, Default)]
+pub(crate) struct GuardAnswers(Vec<(SharedGuard, GuardVerdict)>);
+
+/// A guard that is to be asked once the lock at hand is let go.
+#[derive(Debug)]
+pub(crate) struct GuardQuestion(SharedGuard);
+
+impl GuardAnswers {
+    /// What the guard has said.
+    pub(crate) fn of(&self, guard: &SharedGuard) -> Result<GuardVerdict, GuardQuestion> {
+        match self.0.iter().find(|(asked, _)| Arc::ptr_eq(asked, guard)) {
+            Some((_, verdict)) => Ok(*verdict),
+            None if self.0.len() >= MOST_ASKED => Ok(GuardVerdict::Outdated),
+            None => Err(GuardQuestion(guard.clone())),
+        }
+    }
+
+    pub(crate) fn ask(&mut self, GuardQuestion(guard): GuardQuestion, now: Millis) {
+        let verdict = ask(&guard, now);
+        self.0.push((guard, verdict));
+    }
+}
 
 /// The guard of a fetch, which its leader may set.
 #[derive(Default)]
@@ -62,9 +101,11 @@ impl FlightGuard {
     }
 
     /// May a request that comes now be answered by the fetch?
-    pub(crate) fn is_good(&self, now: Millis) -> bool {
-        let guard = self.0.get();
-        guard.is_none_or(|guard| guard.verdict(now) == GuardVerdict::Good)
+    pub(crate) fn is_good(&self, answers: &GuardAnswers) -> Result<bool, GuardQuestion> {
+        let Some(guard) = self.0.get() else {
+            return Ok(true);
+        };
+        Ok(answers.of(guard)? == GuardVerdict::Good)
     }
 
     pub(crate) fn stored(&self) -> StoredGuard {

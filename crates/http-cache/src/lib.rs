@@ -19,6 +19,7 @@ pub mod fields;
 mod flight;
 pub mod freshness;
 pub mod guard;
+mod held_lock;
 pub mod key;
 pub mod memory_file;
 pub mod outcome;

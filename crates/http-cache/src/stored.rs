@@ -22,7 +22,7 @@ use crate::body::{Body, COUNTER_BYTES};
 use crate::encoded::{EncodedForms, EncodedLookup, Encoding, FormsHome};
 use crate::fields::{Field, KnownField, StoredFields};
 use crate::freshness::LifetimeSource;
-use crate::guard::{Guard, StoredGuard};
+use crate::guard::{SharedGuard, StoredGuard};
 use crate::memory_file::FileSlot;
 use crate::purge::Stamp;
 use crate::purge::labels::Labels;
@@ -267,7 +267,7 @@ pub(crate) enum Bond {
     None,
     /// A private group.
     Group(u64),
-    Guard(Arc<Box<dyn Guard>>),
+    Guard(SharedGuard),
 }
 
 /// A number that grows while others read: the only part of a stored response that changes. A response
@@ -332,9 +332,9 @@ impl StoredResponse {
         self.bond = group.map_or(Bond::None, Bond::Group);
     }
 
-    pub(crate) fn guard(&self) -> Option<&dyn Guard> {
+    pub(crate) fn guard(&self) -> Option<&SharedGuard> {
         match &self.bond {
-            Bond::Guard(guard) => Some(&***guard),
+            Bond::Guard(guard) => Some(guard),
             Bond::None | Bond::Group(_) => None,
         }
     }

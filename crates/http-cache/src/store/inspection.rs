@@ -5,7 +5,6 @@
 //! it only briefly. What is stored or removed meanwhile may be seen or not.
 
 use super::notes::Refusal;
-use super::shard::Shard;
 use super::zone::Zone;
 use crate::encoded::Encoding;
 use crate::key::KeyRef;
@@ -70,20 +69,26 @@ impl Zone {
         let Some(cell) = self.shards.get(walk.shard) else {
             return false;
         };
-        let shard = cell.shard.read();
-        let end = shard.slots_len().min(walk.slot.saturating_add(STEP));
-        while walk.slot < end {
-            let at = u32::try_from(walk.slot).unwrap_or(u32::MAX);
-            walk.slot += 1;
-            if let Some((key, response, ..)) = shard.used(at, now)
-                && is_wanted(key, response)
-                && let Some(inspected) = self.inspected(&shard, at, now)
-                && !found(inspected)
-            {
+        let end = walk.slot.saturating_add(STEP);
+        let next = |slot: &mut usize| {
+            let shard = cell.shard.read();
+            while *slot < end.min(shard.slots_len()) {
+                let at = u32::try_from(*slot).unwrap_or(u32::MAX);
+                *slot += 1;
+                if let Some((key, response, ..)) = shard.used(at, now)
+                    && is_wanted(key, response)
+                {
+                    return shard.inspected(at, now);
+                }
+            }
+            None
+        };
+        while let Some(inspected) = next(&mut walk.slot) {
+            if !found(self.judged_for_people(inspected, now)) {
                 return true;
             }
         }
-        if walk.slot >= shard.slots_len() {
+        if walk.slot >= cell.shard.read().slots_len() {
             *walk = Walk {
                 shard: walk.shard + 1,
                 slot: 0,
@@ -97,7 +102,9 @@ impl Zone {
     pub fn inspect(&self, id: StoredId, now: Millis) -> Option<InspectedResponse> {
         let shard = self.cell(id.hash).shard.read();
         let at = shard.position_of_id(id.hash, id.serial)?;
-        self.inspected(&shard, at, now)
+        let found = shard.inspected(at, now)?;
+        drop(shard);
+        Some(self.judged_for_people(found, now))
     }
 
     /// All variants that are stored for a key.
@@ -105,18 +112,19 @@ impl Zone {
     pub fn variants(&self, key: &KeyRef<'_>, now: Millis) -> Vec<InspectedResponse> {
         let shard = self.cell(key.hash()).shard.read();
         let found = shard.positions_of(key).into_iter();
-        found
-            .filter_map(|at| self.inspected(&shard, at, now))
-            .collect()
+        let found: Vec<_> = found.filter_map(|at| shard.inspected(at, now)).collect();
+        drop(shard);
+        let found = found.into_iter();
+        found.map(|it| self.judged_for_people(it, now)).collect()
     }
 
-    fn inspected(&self, shard: &Shard, at: u32, now: Millis) -> Option<InspectedResponse> {
-        let found = shard.inspected(at, now)?;
-        let is_gone = matches!(
-            self.worth(&found.response, now),
-            super::ResponseWorth::Nothing
-        );
-        Some(InspectedResponse { is_gone, ..found })
+    /// Says whether it is gone. Its guard is asked, so the shard is not held.
+    fn judged_for_people(&self, found: InspectedResponse, now: Millis) -> InspectedResponse {
+        let worth = self.worth(&found.response, now);
+        InspectedResponse {
+            is_gone: matches!(worth, super::ResponseWorth::Nothing),
+            ..found
+        }
     }
 
     /// Why the last response for the key was not stored; none where one is, or where that was

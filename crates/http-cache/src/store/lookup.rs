@@ -11,11 +11,16 @@
 //! that the key's responses cannot be shared. Each shard counts that (its generation), and the
 //! result of `find` is good as long as that count is unchanged; only otherwise `collapse` looks
 //! again. A purge of the whole zone is recognised by its stamp.
+//!
+//! A guard is asked without a lock: it may wait for others, or make system calls. So the response is taken from its
+//! shard first. That shows no page that was purged before the lookup began: such a page is no longer in the shard, or the
+//! stamp of the purge is written down, with which the response is compared afterwards. A page that is purged or replaced
+//! while its guard is asked is one that a request may be shown which came before that.
 
 use super::shard::SelectedResponse;
 use super::zone::{ShardCell, Zone};
 use crate::fields::RequestFields;
-use crate::guard::GuardVerdict;
+use crate::guard::{GuardAnswers, GuardQuestion, GuardVerdict, ask};
 use crate::key::KeyRef;
 use crate::outcome::Forward;
 use crate::purge::clock::PurgeVerdict;
@@ -118,6 +123,19 @@ pub(crate) enum ResponseWorth {
     Nothing,
 }
 
+/// What memory has for a request, before a guard is asked.
+enum Look {
+    Known(FoundResponse),
+    Guarded(GuardedResponse),
+}
+
+/// A stored response whose guard decides about it.
+struct GuardedResponse {
+    response: Arc<StoredResponse>,
+    /// That of the key's shard, as of the look.
+    generation: u64,
+}
+
 impl Zone {
     /// Finds what is stored for a request and counts that. A fresh answer costs one shared lock and
     /// no allocation.
@@ -177,20 +195,43 @@ impl Zone {
         now: Millis,
         touch: Option<Millis>,
     ) -> FoundResponse {
+        match self.look(cell, key, request, now, touch) {
+            Look::Known(found) => found,
+            Look::Guarded(guarded) => {
+                let worth = self.worth(&guarded.response, now);
+                self.judged(guarded, worth, key, now)
+            }
+        }
+    }
+
+    /// Asks no guard, since it holds the shard's lock.
+    #[inline]
+    fn look(
+        &self,
+        cell: &ShardCell,
+        key: &KeyRef<'_>,
+        request: &dyn RequestFields,
+        now: Millis,
+        touch: Option<Millis>,
+    ) -> Look {
         let shard = cell.shard.read();
-        let mut outdated = None;
         let (kind, varies_on) = match shard.select(key, request, touch) {
             SelectedResponse::Found(response) => {
                 response.fetch_lines();
-                match self.worth(response, now) {
-                    ResponseWorth::Fresh => return FoundResponse::Fresh(Arc::clone(response)),
+                if response.guard().is_some() {
+                    return Look::Guarded(GuardedResponse {
+                        response: Arc::clone(response),
+                        generation: cell.generation.load(Acquire),
+                    });
+                }
+                match worth_of(response, self.purges.standing(response), now) {
+                    ResponseWorth::Fresh => {
+                        return Look::Known(FoundResponse::Fresh(Arc::clone(response)));
+                    }
                     ResponseWorth::Stale(info) => {
                         (NotFreshKind::Stale(Arc::clone(response), info), None)
                     }
                     ResponseWorth::Nothing => {
-                        if response.guard().is_some() {
-                            outdated = Some(Arc::clone(response));
-                        }
                         let vary = response.vary.as_ref();
                         (NotFreshKind::Miss, vary.map(|vary| Arc::clone(vary.spec())))
                     }
@@ -202,50 +243,106 @@ impl Zone {
         // Read while nothing can be stored, and before the notes: what comes later is seen later.
         let generation = cell.generation.load(Acquire);
         drop(shard);
-        let refused = match kind {
-            NotFreshKind::Stale(..) => None,
-            _ => self.refused(key, now),
+        let found = NotFresh {
+            kind,
+            varies_on,
+            outdated: None,
+            generation,
         };
-        FoundResponse::NotFresh(NotFresh {
-            kind: refused.map_or(kind, NotFreshKind::NotShareable),
+        Look::Known(self.unless_refused(found, key, now))
+    }
+
+    fn judged(
+        &self,
+        guarded: GuardedResponse,
+        worth: ResponseWorth,
+        key: &KeyRef<'_>,
+        now: Millis,
+    ) -> FoundResponse {
+        let GuardedResponse {
+            response,
+            generation,
+        } = guarded;
+        let (kind, varies_on, outdated) = match worth {
+            ResponseWorth::Fresh => return FoundResponse::Fresh(response),
+            ResponseWorth::Stale(info) => (NotFreshKind::Stale(response, info), None, None),
+            ResponseWorth::Nothing => {
+                let vary = response.vary.as_ref();
+                let varies_on = vary.map(|vary| Arc::clone(vary.spec()));
+                (NotFreshKind::Miss, varies_on, Some(response))
+            }
+        };
+        let found = NotFresh {
+            kind,
             varies_on,
             outdated,
             generation,
-        })
+        };
+        self.unless_refused(found, key, now)
+    }
+
+    fn unless_refused(&self, found: NotFresh, key: &KeyRef<'_>, now: Millis) -> FoundResponse {
+        let refused = match found.kind {
+            NotFreshKind::Stale(..) => None,
+            _ => self.refused(key, now),
+        };
+        let kind = refused.map_or(found.kind, NotFreshKind::NotShareable);
+        FoundResponse::NotFresh(NotFresh { kind, ..found })
     }
 
     /// Looks again where something was stored, purged or noted since `found` was found; none where
     /// not.
+    ///
+    /// # Errors
+    /// A guard is to be asked first, without a lock.
     pub(crate) fn find_newer(
         &self,
         found: &NotFresh,
         key: &KeyRef<'_>,
         request: &dyn RequestFields,
         now: Millis,
-    ) -> Option<FoundResponse> {
-        let generation = self.cell(key.hash()).generation.load(Acquire);
-        (generation != found.generation).then(|| self.find_again(key, request, now))
-    }
-
-    /// What purges, and the guard of the response, say about it.
-    #[inline]
-    pub(crate) fn standing(&self, response: &StoredResponse, now: Millis) -> PurgeVerdict {
-        match self.purges.is_compared(response) {
-            true => PurgeVerdict::Good,
-            false => self.compare(response, now),
+        answers: &GuardAnswers,
+    ) -> Result<Option<FoundResponse>, GuardQuestion> {
+        let cell = self.cell(key.hash());
+        if cell.generation.load(Acquire) == found.generation {
+            return Ok(None);
+        }
+        match self.look(cell, key, request, now, None) {
+            Look::Known(found) => Ok(Some(found)),
+            Look::Guarded(guarded) => {
+                let worth = self.worth_by(&guarded.response, answers, now)?;
+                Ok(Some(self.judged(guarded, worth, key, now)))
+            }
         }
     }
 
-    fn compare(&self, response: &StoredResponse, now: Millis) -> PurgeVerdict {
-        let standing = self.purges.compare(response);
-        let Some(guard) = response.guard() else {
-            return standing;
-        };
-        let holds_since = guard.holds_since().unwrap_or(response.stamp);
-        if standing == PurgeVerdict::Removed || self.purges.doubts_guard(holds_since) {
+    /// What purges, and the guard of the response, say about it. The guard is asked: call it without a lock of the zone.
+    pub(crate) fn standing(&self, response: &StoredResponse, now: Millis) -> PurgeVerdict {
+        let standing = self.purges.standing(response);
+        match response.guard() {
+            Some(guard) if standing != PurgeVerdict::Removed => {
+                self.standing_by(response, ask(guard, now), now)
+            }
+            _ => standing,
+        }
+    }
+
+    /// As [`Zone::standing`], with what the guard has said.
+    fn standing_by(
+        &self,
+        response: &StoredResponse,
+        verdict: GuardVerdict,
+        now: Millis,
+    ) -> PurgeVerdict {
+        let holds_since = response.guard().and_then(|guard| guard.holds_since());
+        if self
+            .purges
+            .doubts_guard(holds_since.unwrap_or(response.stamp))
+        {
             return PurgeVerdict::Removed;
         }
-        standing.worse(match guard.verdict(now) {
+        // Compared after the guard has answered: what was purged meanwhile counts.
+        self.purges.standing(response).worse(match verdict {
             GuardVerdict::Good => PurgeVerdict::Good,
             GuardVerdict::Unknown => PurgeVerdict::VoidSince(now),
             GuardVerdict::Outdated => PurgeVerdict::Removed,
@@ -264,28 +361,26 @@ impl Zone {
                 .keep(key, response, until)
     }
 
-    /// What a stored response is worth now.
+    /// What a stored response is worth now. Its guard is asked: call it without a lock of the zone.
     pub(crate) fn worth(&self, response: &StoredResponse, now: Millis) -> ResponseWorth {
-        let standing = self.standing(response, now);
-        let (expires_at, is_purged) = match standing {
-            PurgeVerdict::Removed => return ResponseWorth::Nothing,
-            PurgeVerdict::ExpiredAt(at) => (response.expires_at.min(at), true),
-            PurgeVerdict::VoidSince(at) => (response.expires_at.min(at), false),
-            PurgeVerdict::Good => (response.expires_at, response.is_purged),
+        worth_of(response, self.standing(response, now), now)
+    }
+
+    /// What a stored response is worth by what its guard has said.
+    ///
+    /// # Errors
+    /// It was not asked yet.
+    pub(crate) fn worth_by(
+        &self,
+        response: &StoredResponse,
+        answers: &GuardAnswers,
+        now: Millis,
+    ) -> Result<ResponseWorth, GuardQuestion> {
+        let standing = match response.guard() {
+            Some(guard) => self.standing_by(response, answers.of(guard)?, now),
+            None => self.purges.standing(response),
         };
-        // A request may have begun before the response was stored.
-        if now < expires_at && !response.needs_validation() {
-            return ResponseWorth::Fresh;
-        }
-        ResponseWorth::Stale(StaleInfo {
-            past_expiry: now.since(expires_at),
-            stale_while_revalidate: response.stale_while_revalidate.duration(),
-            stale_if_error: response.stale_if_error.duration(),
-            rule: response.stale_rule(),
-            is_purged,
-            is_void: matches!(standing, PurgeVerdict::VoidSince(_)),
-            last_failure: response.last_failure.at().map(|at| now.since(at)),
-        })
+        Ok(worth_of(response, standing, now))
     }
 
     /// The facts that decide whether `response` may be served stale; `None` where it is fresh or
@@ -311,6 +406,30 @@ impl Zone {
     }
 }
 
+/// What a stored response is worth, with what purges and its guard say.
+#[inline]
+fn worth_of(response: &StoredResponse, standing: PurgeVerdict, now: Millis) -> ResponseWorth {
+    let (expires_at, is_purged) = match standing {
+        PurgeVerdict::Removed => return ResponseWorth::Nothing,
+        PurgeVerdict::ExpiredAt(at) => (response.expires_at.min(at), true),
+        PurgeVerdict::VoidSince(at) => (response.expires_at.min(at), false),
+        PurgeVerdict::Good => (response.expires_at, response.is_purged),
+    };
+    // A request may have begun before the response was stored.
+    if now < expires_at && !response.needs_validation() {
+        return ResponseWorth::Fresh;
+    }
+    ResponseWorth::Stale(StaleInfo {
+        past_expiry: now.since(expires_at),
+        stale_while_revalidate: response.stale_while_revalidate.duration(),
+        stale_if_error: response.stale_if_error.duration(),
+        rule: response.stale_rule(),
+        is_purged,
+        is_void: matches!(standing, PurgeVerdict::VoidSince(_)),
+        last_failure: response.last_failure.at().map(|at| now.since(at)),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,7 +448,11 @@ mod tests {
             FoundResponse::NotFresh(found) => found,
             FoundResponse::Fresh(_) => panic!("nothing is stored"),
         };
-        let newer = |found: &NotFresh| zone.find_newer(found, &a.as_ref(), NO_FIELDS, T0);
+        let newer = |found: &NotFresh| {
+            let answers = GuardAnswers::default();
+            let newer = zone.find_newer(found, &a.as_ref(), NO_FIELDS, T0, &answers);
+            newer.expect("no guard")
+        };
         let found = find();
         assert!(matches!(find().kind, NotFreshKind::Miss));
         assert!(newer(&found).is_none());

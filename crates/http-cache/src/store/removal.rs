@@ -8,6 +8,7 @@ use crate::purge::labels::Kind;
 use crate::purge::{PurgeMode, PurgeResult, PurgeTarget, Stamp};
 use crate::stored::StoredResponse;
 use crate::time::Millis;
+use std::ptr;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// What a sweep did.
@@ -165,7 +166,7 @@ impl Zone {
             });
             now.since(last_used) >= self.config.inactive
                 || expiry_bound.is_some_and(|bound| bound <= now)
-                || self.standing(response, now) == PurgeVerdict::Removed
+                || self.purges.standing(response) == PurgeVerdict::Removed
         };
         while swept.looked_at < work {
             let (at_shard, at_slot) = *cursor;
@@ -182,6 +183,13 @@ impl Zone {
                 *cursor = (at_shard + 1, 0);
                 continue;
             }
+            // Guards are asked before, without the shard's lock. A response that is kept here is at its place in memory.
+            let mut guarded = cell.shard.read().guarded(at_slot, step);
+            guarded.retain(|it| self.standing(it, now) == PurgeVerdict::Removed);
+            let is_outdated = |it: &StoredResponse| guarded.iter().any(|one| ptr::eq(&**one, it));
+            let is_over = |response: &StoredResponse, last_used: Millis| {
+                is_over(response, last_used) || response.guard().is_some() && is_outdated(response)
+            };
             let gone = cell.shard.write().sweep(at_slot, step, is_over);
             gone.iter().for_each(|gone| self.count_gone(gone));
             swept.looked_at += step;

@@ -492,6 +492,14 @@ impl Shard {
             .collect()
     }
 
+    /// The responses of these slots that have a guard.
+    pub(super) fn guarded(&self, from: usize, work: usize) -> Vec<Arc<StoredResponse>> {
+        let to = self.slots.len().min(from.saturating_add(work));
+        let slots = (from..to).filter_map(|at| self.response(u32::try_from(at).ok()?));
+        let guarded = slots.filter(|response| response.guard().is_some());
+        guarded.cloned().collect()
+    }
+
     /// Gives back the memory of the tables where nothing is stored any more.
     pub(super) fn shrink(&mut self) {
         if self.index.is_empty() {

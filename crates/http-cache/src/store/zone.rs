@@ -7,6 +7,7 @@ use super::purge_arrivals::PurgeArrivals;
 use super::shard::{RemovedResponse, Shard};
 use super::sites::Sites;
 use crate::flight::Flights;
+use crate::held_lock::CountedLock;
 use crate::key::KeyRef;
 use crate::memory_file::FileBytes;
 use crate::private::{GroupLimits, Groups};
@@ -17,7 +18,7 @@ use crate::reason::Reason;
 use crate::tier::Tier;
 use crate::time::Millis;
 use crate::vary::VarySpec;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use std::fmt;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -153,7 +154,7 @@ struct ApplicationHabits {
 #[derive(Default)]
 #[repr(align(128))]
 pub(super) struct ShardCell {
-    pub(super) shard: RwLock<Shard>,
+    pub(super) shard: CountedLock<Shard>,
     pub(super) notes: Mutex<Notes>,
     pub(super) hits: AtomicU64,
     pub(super) stale_hits: AtomicU64,

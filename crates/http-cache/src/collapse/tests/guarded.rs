@@ -1,6 +1,9 @@
 //! Responses whose guard decides whether they may be shown.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use parking_lot::Mutex;
 
 use super::*;
 use crate::{Guard, GuardVerdict, PurgeListener, StaleReason, UseStale, may_serve_stale};
@@ -201,4 +204,141 @@ fn what_was_fetched_before_the_end_of_another_process_is_not_shown_by_its_guard(
     assert!(matches!(client.not_fresh().kind, NotFreshKind::Miss));
     let (_after, _) = stored(&client);
     assert!(matches!(client.find(), FoundResponse::Fresh(_)));
+}
+
+/// Says that it is asked, and answers once it is let.
+#[derive(Debug)]
+struct SlowGuard {
+    asked: Sender<()>,
+    answers: Mutex<Receiver<GuardVerdict>>,
+}
+
+/// The other end of a [`SlowGuard`].
+struct SlowGuardHandle {
+    asked: Receiver<()>,
+    answer: Sender<GuardVerdict>,
+}
+
+/// Only a test that fails waits for that long.
+const FAILS_AFTER: Duration = Duration::from_secs(60);
+
+impl SlowGuard {
+    fn new() -> (SlowGuard, SlowGuardHandle) {
+        let ((asked, is_asked), (answer, answers)) = (channel(), channel());
+        let guard = SlowGuard {
+            asked,
+            answers: Mutex::new(answers),
+        };
+        let handle = SlowGuardHandle {
+            asked: is_asked,
+            answer,
+        };
+        (guard, handle)
+    }
+}
+
+impl Guard for SlowGuard {
+    fn begin(&self) {}
+
+    fn verdict(&self, _: Millis) -> GuardVerdict {
+        self.asked.send(()).expect("a test");
+        let answer = self.answers.lock().recv_timeout(FAILS_AFTER);
+        answer.expect("an answer")
+    }
+}
+
+/// All keys are in one shard.
+fn one_shard() -> Arc<Zone> {
+    Zone::new(ZoneConfig {
+        shards: 1,
+        ..ZoneConfig::default()
+    })
+}
+
+#[test]
+fn other_keys_of_a_shard_are_looked_up_stored_and_purged_while_a_guard_is_asked() {
+    let zone = one_shard();
+    let (client, (guard, handle)) = (Client::new(&zone, &[]), SlowGuard::new());
+    let leader = client.lead();
+    leader.set_guard(Box::new(guard));
+    publish(leader, SECOND, &[], None)
+        .complete(T0)
+        .expect("stored");
+    let other = Client {
+        key: key("/other"),
+        ..Client::new(&zone, &[])
+    };
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| client.find());
+        handle.asked.recv_timeout(FAILS_AFTER).expect("it is asked");
+        publish(other.lead(), SECOND, &[], None)
+            .complete(T0)
+            .expect("stored");
+        assert!(matches!(other.find(), FoundResponse::Fresh(_)));
+        zone.purge(
+            PurgeTarget::Key(other.key.as_ref()),
+            PurgeMode::Hard,
+            other.now,
+        );
+        assert!(matches!(other.not_fresh().kind, NotFreshKind::Miss));
+        handle.answer.send(GuardVerdict::Good).expect("it waits");
+        let found = asking.join().expect("a lookup");
+        assert!(matches!(found, FoundResponse::Fresh(_)));
+    });
+}
+
+#[test]
+fn a_purge_while_a_guard_is_asked_counts_and_one_before_needs_no_answer() {
+    for (target, is_seen) in [
+        (PurgeTarget::Everything, true),
+        // It leaves the shard, from which the lookup has taken it before.
+        (PurgeTarget::Key(key("/").as_ref()), false),
+    ] {
+        let zone = one_shard();
+        let (client, (guard, handle)) = (Client::new(&zone, &[]), SlowGuard::new());
+        let leader = client.lead();
+        leader.set_guard(Box::new(guard));
+        publish(leader, SECOND, &[], None)
+            .complete(T0)
+            .expect("stored");
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| client.find());
+            handle.asked.recv_timeout(FAILS_AFTER).expect("it is asked");
+            zone.purge(target, PurgeMode::Hard, client.now);
+            handle.answer.send(GuardVerdict::Good).expect("it waits");
+            let found = asking.join().expect("a lookup");
+            assert_eq!(matches!(found, FoundResponse::NotFresh(_)), is_seen);
+        });
+        // The guard is not asked any more: nobody would answer.
+        assert!(matches!(client.not_fresh().kind, NotFreshKind::Miss));
+    }
+}
+
+#[test]
+fn other_keys_are_fetched_while_the_guard_of_a_fetch_is_asked() {
+    let zone = one_shard();
+    let (client, (guard, handle)) = (Client::new(&zone, &[]), SlowGuard::new());
+    let leader = client.lead();
+    leader.set_guard(Box::new(guard));
+    leader.progress().under_way(T0);
+    let other = Client {
+        key: key("/other"),
+        ..Client::new(&zone, &[])
+    };
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| client.join());
+        handle.asked.recv_timeout(FAILS_AFTER).expect("it is asked");
+        let _led = other.lead();
+        handle.answer.send(GuardVerdict::Good).expect("it waits");
+        assert!(matches!(asking.join(), Ok(Join::Follow(_))));
+
+        // The fetch ends while its guard is asked, and its response is found.
+        let asking = scope.spawn(|| client.join());
+        handle.asked.recv_timeout(FAILS_AFTER).expect("it is asked");
+        publish(leader, SECOND, &[], None)
+            .complete(T0)
+            .expect("stored");
+        handle.answer.send(GuardVerdict::Good).expect("it waits");
+        assert!(matches!(asking.join(), Ok(Join::Fresh(_))));
+    });
 }
