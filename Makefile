@@ -30,8 +30,7 @@ build:
 
 run:
 	@scripts/setup.sh build run
-	@CARGO="$(CARGO)" scripts/build.sh plain
-	@scripts/run-demo.sh "$(BINARY)"
+	@scripts/run-demo.sh "$$(CARGO="$(CARGO)" scripts/build.sh look)"
 
 test:
 	@scripts/setup.sh build run test instructions

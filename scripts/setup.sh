@@ -212,14 +212,19 @@ if [ ! -e $policy ]; then
     trap '"${as_root[@]}" rm -f $policy' EXIT
 fi
 
+# Another program that installs, such as unattended upgrades, may hold the lock of packages; it is waited for.
+LOCK_SECONDS=600
+apt_get() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=$LOCK_SECONDS "$@"
+}
+
 log=$(mktemp)
 install() {
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1
+    apt_get install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1
 }
 # Package lists may be missing (fresh container) or old; then fetch them once.
 if ! install; then
-    "${as_root[@]}" apt-get update >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+    apt_get update >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
     install || { cat "$log" >&2; exit 1; }
 fi
 rm -f "$log"

@@ -40,6 +40,7 @@ use processes::upgrade::wire::InheritedResources;
 
 /// jemalloc: under many connections it keeps less than the system's allocator,
 /// and gives back what it does not need (settings in `.cargo/config.toml`).
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -91,6 +91,9 @@ pub fn build_text() -> String {
         let _ = write!(text, " --with-{name}");
     }
     text.push('\n');
+    if !cfg!(feature = "jemalloc") {
+        text.push_str("built for a first look, as by make run: allocator of the system\n");
+    }
     text
 }
 
