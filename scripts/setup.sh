@@ -212,19 +212,25 @@ if [ ! -e $policy ]; then
     trap '"${as_root[@]}" rm -f $policy' EXIT
 fi
 
-# Another program that installs, such as unattended upgrades, may hold the lock of packages; it is waited for.
+# Another program, such as unattended upgrades, may hold one of the locks of packages; it is waited for. Only the one of
+# dpkg is waited for by apt-get itself.
 LOCK_SECONDS=600
+log=$(mktemp)
 apt_get() {
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=$LOCK_SECONDS "$@"
+    local until=$((SECONDS + LOCK_SECONDS))
+    while ! "${as_root[@]}" env LC_ALL=C DEBIAN_FRONTEND=noninteractive \
+        apt-get -o DPkg::Lock::Timeout=$LOCK_SECONDS "$@" >"$log" 2>&1; do
+        grep -q "Could not get lock" "$log" && [ $SECONDS -lt $until ] || return 1
+        sleep 2
+    done
 }
 
-log=$(mktemp)
 install() {
-    apt_get install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1
+    apt_get install -y --no-install-recommends "${missing[@]}"
 }
 # Package lists may be missing (fresh container) or old; then fetch them once.
 if ! install; then
-    apt_get update >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+    apt_get update || { cat "$log" >&2; exit 1; }
     install || { cat "$log" >&2; exit 1; }
 fi
 rm -f "$log"
