@@ -1,19 +1,22 @@
-"""Structs: at most fifteen fields and two booleans in `server` and the crates that its code moved to.
+"""Structs: at most fifteen fields, and two booleans in `server` and the crates that its code moved to.
 
 More is several values that wait for their names. An exception has its reason above the struct, in a
 comment line that begins with `// Large:`.
 """
 
 import glob
+import itertools
 import os
 import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-CRATES = (
+FOLDERS = (("crates", "*"), ("bench", "tools"))
+MOST_FIELDS = 15
+# The booleans of other crates are flags of a protocol, options of a command line, or directives that are on or off.
+OF_FEW_BOOLEANS = (
     "server", "basic-auth", "cache-bus", "cache-decision", "clock", "decimal", "live-state", "recoding", "server-base",
     "site-files", "transport", "transport-settings", "upstream", "upstream-exchange", "upstream-fetch",
 )
-MOST_FIELDS = 15
 MOST_BOOLEANS = 2
 
 STRUCT = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?struct (\w+)[^;{(]*\{\n(.*?)^\1\}", re.DOTALL | re.MULTILINE)
@@ -23,13 +26,17 @@ REASON = re.compile(r"^ *// Large: \w+")
 def checks(_binary):
     return [
         ("structs_have_at_most_fifteen_fields_and_two_booleans", structs_are_small),
+        ("crates_of_few_booleans_are_there", crates_are_there),
         ("exceptions_are_of_large_structs", exceptions_are_needed),
     ]
 
 
-def structs_are_small():
-    gone = [crate for crate in CRATES if not os.path.isdir(os.path.join(ROOT, "crates", crate, "src"))]
+def crates_are_there():
+    gone = [crate for crate in OF_FEW_BOOLEANS if not os.path.isdir(os.path.join(ROOT, "crates", crate, "src"))]
     assert not gone, f"no such crate: {', '.join(gone)}"
+
+
+def structs_are_small():
     found = [f"{path}: {name} has {said}" for path, name, said, is_argued in structs() if said and not is_argued]
     assert not found, "; ".join(found)
 
@@ -41,16 +48,18 @@ def exceptions_are_needed():
 
 def structs():
     """Path, name, what is too large of it, and whether a comment argues for it."""
-    for crate in CRATES:
-        for path in sorted(glob.glob(os.path.join(ROOT, "crates", crate, "src", "**", "*.rs"), recursive=True)):
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-            for match in STRUCT.finditer(text):
-                field = re.compile(rf"^{match[1]}    (?:pub(?:\([^)]*\))? )?\w+: (.*)", re.MULTILINE)
-                types = [kind.rstrip(",") for kind in field.findall(match[3])]
-                counts = ((len(types), MOST_FIELDS, "fields"), (types.count("bool"), MOST_BOOLEANS, "booleans"))
-                said = " and ".join(f"{count} {what}" for count, most, what in counts if count > most)
-                yield os.path.relpath(path, ROOT), match[2], said, is_argued(text[: match.start()])
+    paths = (glob.glob(os.path.join(ROOT, *folder, "src", "**", "*.rs"), recursive=True) for folder in FOLDERS)
+    for path in sorted(itertools.chain.from_iterable(paths)):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for match in STRUCT.finditer(text):
+            field = re.compile(rf"^{match[1]}    (?:pub(?:\([^)]*\))? )?\w+: (.*)", re.MULTILINE)
+            types = [kind.rstrip(",") for kind in field.findall(match[3])]
+            counts = [(len(types), MOST_FIELDS, "fields")]
+            if os.path.relpath(path, ROOT).split(os.sep)[1] in OF_FEW_BOOLEANS:
+                counts.append((types.count("bool"), MOST_BOOLEANS, "booleans"))
+            said = " and ".join(f"{count} {what}" for count, most, what in counts if count > most)
+            yield os.path.relpath(path, ROOT), match[2], said, is_argued(text[: match.start()])
 
 
 def is_argued(before):

@@ -53,6 +53,7 @@ pub struct AdviseArgs {
 /// With --rate, requests are due at fixed times whether or not the server keeps up, and latency counts from
 /// then: this is what visitors feel. Without --rate, each connection asks again when it has its answer: this is
 /// what the server can do. With --page, a page is loaded with all that it needs, as a browser loads it.
+// Large: each is an option of the command line.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct BenchArgs {
     /// URLs over HTTP/1.1; with several, 3@URL asks for it three times as often as for one without a weight

@@ -53,6 +53,7 @@ pub struct EntryRequest {
 }
 
 /// A stored response.
+// Large: each is a member of the JSON that commands and the dashboard show.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// By which it is opened, for as long as it is stored.

@@ -33,6 +33,7 @@ pub struct ExplainRequest {
 }
 
 /// How the server would answer a request, and why.
+// Large: each is a member of the JSON that commands and the dashboard show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// The URL as the caller gave it.

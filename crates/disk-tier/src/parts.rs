@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 /// Files with the names of segments that are of another form, zone or fingerprint: the first to go.
 pub(crate) type SkippedFiles = Mutex<VecDeque<(String, u64)>>;
 
+// Large: the tier has one of each, and its threads take them by name; most have a lock or a bound of their own.
 #[derive(Debug)]
 pub(crate) struct TierParts {
     pub(crate) storage: Arc<dyn Storage>,

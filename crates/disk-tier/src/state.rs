@@ -32,6 +32,7 @@ impl fmt::Display for TierState {
 }
 
 /// Numbers since the start; the first four are of now.
+// Large: numbers that are shown one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierStats {
     pub records: u64,

@@ -153,6 +153,7 @@ struct LearnedPage {
 }
 
 /// The learned pages of one site. They hold for one schema: when it changes, begin anew.
+// Large: tables of one index, which a page enters and leaves together.
 pub struct Index {
     shapes: Shapes,
     indexed: Vec<Option<IndexedShape>>,

@@ -110,6 +110,7 @@ struct Database {
     sessions: Vec<Arc<ReplaySession>>,
 }
 
+// Large: what is known of one pool, under one lock; a write may concern each of them.
 #[derive(Default)]
 pub struct Book {
     databases: Vec<Database>,

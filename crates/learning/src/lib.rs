@@ -112,6 +112,7 @@ pub struct PoolRules {
 }
 
 /// A pool whose pages are learned.
+// Large: most have a lock of their own, so that a request waits for none that it does not need.
 pub struct LearnedPool {
     name: String,
     /// Tells its socket from that of another pool of the same name.

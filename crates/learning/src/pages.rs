@@ -27,6 +27,7 @@ pub struct Cause {
 }
 
 /// A page, and what it was made of.
+// Large: facts of one page, which change together under the lock of the book.
 #[derive(Debug, Clone)]
 pub struct LearnedPage {
     pub name: PageName,

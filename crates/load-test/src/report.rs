@@ -17,6 +17,7 @@ const CURVE: [f64; 12] = [
 ];
 
 /// One run.
+// Large: numbers that are shown one by one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// `open`, `closed` or `replay`.

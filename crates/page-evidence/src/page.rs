@@ -71,6 +71,7 @@ const FIRST_AUDIT_SECONDS: u32 = 10;
 const MOST_AUDIT_SECONDS: u32 = 3600;
 
 /// The record of one page.
+// Large: facts of one page, of which there are thousands: each comparison reads and writes most of them.
 #[derive(Debug, Default)]
 pub(crate) struct PageRecord {
     /// The start of the evidence, in seconds; 0: nothing is known.

@@ -39,6 +39,7 @@ use std::time::Duration;
 use crate::find::ProgramFile;
 
 /// A PHP pool as its administrator wants it. Two equal specs need no reload.
+// Large: each becomes lines of the configuration of PHP-FPM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolSpec {
     /// Name of the pool: letters, digits, `_`, `-` and `.`, at most

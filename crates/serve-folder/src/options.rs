@@ -47,6 +47,7 @@ pub enum GuestSessions {
 }
 
 /// The options of the command line.
+// Large: each is an option of `mayfly serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeOptions {
     /// Arguments of `listen`, one each.

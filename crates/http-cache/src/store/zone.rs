@@ -67,6 +67,7 @@ impl Default for ZoneConfig {
 }
 
 /// Counters of a zone.
+// Large: numbers that are shown one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Stored responses.
@@ -119,6 +120,7 @@ const BYTES_PER_PURGE: u64 = 1024;
 const MAX_NOTES: u64 = 65_536;
 
 /// One cache zone. Shared by all threads behind an [`Arc`].
+// Large: a zone has one of each, and each has a lock of its own or is an atomic; a lookup takes the shards alone.
 pub struct Zone {
     /// For what outlives a call and may outlive the zone.
     pub(super) me: Weak<Zone>,

@@ -39,6 +39,7 @@ use crate::stream::{RequestState, ResponseState, State, Stream};
 pub use send::SendError;
 
 /// One HTTP/2 connection of a client.
+// Large: one state machine: a frame may change settings, windows, streams and what is to be sent.
 #[derive(Debug)]
 pub struct Connection {
     settings: Settings,

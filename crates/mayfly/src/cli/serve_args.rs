@@ -7,6 +7,7 @@ use clap::{ArgGroup, Args};
 
 use command_line::values::time;
 
+// Large: each is an option of the command line.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(group = ArgGroup::new("https").args(["domain", "tls"]).multiple(true))]
 pub struct ServeArgs {

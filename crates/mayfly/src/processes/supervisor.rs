@@ -77,6 +77,7 @@ type LogLine = (LogLevel, String);
 pub type ReadyCallback = Box<dyn FnOnce(Option<&Account>)>;
 
 /// The configuration that is served, and what belongs to it.
+// Large: what one loop owns: each event replaces some of it, and a reload all that belongs to the configuration.
 struct Supervisor {
     invocation: Invocation,
     journal: Arc<Journal>,

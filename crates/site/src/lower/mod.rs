@@ -125,6 +125,7 @@ pub fn lower(
 }
 
 /// The state of a lowering: names known so far, values that levels share, diagnostics.
+// Large: a table for each kind of name that directives enter, from any level.
 pub(crate) struct Lowering<'a> {
     options: &'a LowerOptions,
     own_files: OwnFiles,

@@ -53,6 +53,7 @@ pub enum Revalidation {
 }
 
 /// How one location uses a cache zone.
+// Large: each is what a directive says.
 #[derive(Debug)]
 pub struct CacheRules {
     pub zone: CacheZoneChoice,

@@ -237,6 +237,7 @@ pub struct FastCgiParam {
 }
 
 /// Settings that `fastcgi_*` and `proxy_*` share.
+// Large: each is what a directive says.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     /// `*_bind`: where connections come from.

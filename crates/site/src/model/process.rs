@@ -48,6 +48,7 @@ pub struct User {
 }
 
 /// `php_pool NAME { ... }`: PHP-FPM that Mayfly runs itself.
+// Large: each is what a directive of the block says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhpPool {
     pub name: String,

@@ -24,6 +24,7 @@ use super::template::Template;
 
 pub use transport_settings::{BodySettings, ConnectionSettings, InFileOnly, LingeringClose};
 
+// Large: each is what a directive, or a group of them, says of a location.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub content: Content,
