@@ -9,7 +9,7 @@
 
 use crate::fields::RequestFields;
 use crate::guard::{FlightGuard, Guard, GuardAnswers, GuardQuestion};
-use crate::held_lock::Held;
+use crate::held_lock::HeldLock;
 use crate::key::{CacheKey, KeyRef};
 use crate::purge::Stamp;
 use crate::reason::Reason;
@@ -650,7 +650,7 @@ pub(crate) struct Flights {
 pub(crate) struct Table<'a> {
     flights: MutexGuard<'a, HashTable<Arc<Flight>>>,
     count: &'a AtomicU64,
-    _held: Held,
+    _held: HeldLock,
 }
 
 impl Flights {
@@ -671,7 +671,7 @@ impl Flights {
         Table {
             flights: self.shards[at].lock(),
             count: &self.count,
-            _held: Held::begin(),
+            _held: HeldLock::begin(),
         }
     }
 

@@ -10,18 +10,18 @@ thread_local! {
 }
 
 /// Counts as a lock for as long as it is there.
-pub(crate) struct Held(());
+pub(crate) struct HeldLock(());
 
-impl Held {
+impl HeldLock {
     #[inline]
-    pub(crate) fn begin() -> Held {
+    pub(crate) fn begin() -> HeldLock {
         #[cfg(debug_assertions)]
         HELD.set(HELD.get() + 1);
-        Held(())
+        HeldLock(())
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldLock {
     #[inline]
     fn drop(&mut self) {
         #[cfg(debug_assertions)]
@@ -43,7 +43,7 @@ pub(crate) struct CountedLock<T>(RwLock<T>);
 /// A [`CountedLock`] that is held.
 pub(crate) struct CountedGuard<G> {
     guard: G,
-    _held: Held,
+    _held: HeldLock,
 }
 
 impl<T> CountedLock<T> {
@@ -51,7 +51,7 @@ impl<T> CountedLock<T> {
     pub(crate) fn read(&self) -> CountedGuard<RwLockReadGuard<'_, T>> {
         CountedGuard {
             guard: self.0.read(),
-            _held: Held::begin(),
+            _held: HeldLock::begin(),
         }
     }
 
@@ -59,7 +59,7 @@ impl<T> CountedLock<T> {
     pub(crate) fn write(&self) -> CountedGuard<RwLockWriteGuard<'_, T>> {
         CountedGuard {
             guard: self.0.write(),
-            _held: Held::begin(),
+            _held: HeldLock::begin(),
         }
     }
 }
