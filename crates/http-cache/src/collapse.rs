@@ -5,7 +5,7 @@
 //! the table of flights. A leader's response is stored first and its flight taken from the table
 //! after that. A request that finds no flight therefore sees whether something was stored since its
 //! lookup, and looks again if so: between the two no second fetch can slip in. Where the guard of a flight or of a
-//! response is to be asked, the lock is let go meanwhile, and the request looks at everything anew with the answer.
+//! response must be asked, the lock is let go meanwhile, and the request looks at everything anew with the answer.
 
 mod follower;
 mod leader;

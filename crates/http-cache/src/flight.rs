@@ -250,7 +250,7 @@ impl Flight {
     /// Have the inputs of the response not changed since the upstream was sent the request?
     ///
     /// # Errors
-    /// Its guard is to be asked first.
+    /// Its guard must be asked first.
     pub(crate) fn is_current(&self, answers: &GuardAnswers) -> Result<bool, GuardQuestion> {
         // One that is not sent yet will read what is there then.
         match self.state.lock().is_sent {

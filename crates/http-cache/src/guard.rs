@@ -65,7 +65,7 @@ const MOST_ASKED: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct GuardAnswers(Vec<(SharedGuard, GuardVerdict)>);
 
-/// A guard that is to be asked once the lock at hand is let go.
+/// A guard that must be asked once the lock at hand is let go.
 #[derive(Debug)]
 pub(crate) struct GuardQuestion(SharedGuard);
 

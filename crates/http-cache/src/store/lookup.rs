@@ -294,7 +294,7 @@ impl Zone {
     /// not.
     ///
     /// # Errors
-    /// A guard is to be asked first, without a lock.
+    /// A guard must be asked first, without a lock.
     pub(crate) fn find_newer(
         &self,
         found: &NotFresh,

@@ -40,7 +40,7 @@ pub fn run(arguments: &[OsString], inherited: InheritedFiles) -> Exit {
     )
 }
 
-/// A relative folder of PATH depends on where somebody stands, so it does not count.
+/// Relative folders of PATH are left out: what they name depends on the current folder.
 fn find(own: Option<&Path>, path: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
     let folders = own.map(Path::to_owned).into_iter().chain(path);
     let files = folders

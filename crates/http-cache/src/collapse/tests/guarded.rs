@@ -309,7 +309,7 @@ fn a_purge_while_a_guard_is_asked_counts_and_one_before_needs_no_answer() {
             let found = asking.join().expect("a lookup");
             assert_eq!(matches!(found, FoundResponse::NotFresh(_)), is_seen);
         });
-        // The guard is not asked any more: nobody would answer.
+        // The guard is not asked any more: it would wait for an answer.
         assert!(matches!(client.not_fresh().kind, NotFreshKind::Miss));
     }
 }
