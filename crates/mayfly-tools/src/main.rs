@@ -22,7 +22,7 @@ struct Line {
 
 #[derive(Subcommand)]
 enum Word {
-    /// Read access logs, and say how much work each lifetime of stored pages would save
+    /// Read access logs, and report how much work each lifetime of stored pages would save
     Advise(AdviseArgs),
     /// Put load on a server of this machine and measure what visitors feel, or load a page as a browser does
     Bench(Box<BenchArgs>),
