@@ -720,6 +720,7 @@ mod tests {
             ttl: None,
             wordpress_plugin: false,
             learn: None,
+            learn_account: None,
             guest_sessions: crate::cli::GuestSessionsMode::On,
             home: None,
             workers: Workers::Auto,
