@@ -14,7 +14,6 @@ use http_cache::{
 };
 use http_semantics::same_name;
 use learning::{Digest, Fetch, KeepPage, PageMark, PageVerdict, StoredPage, WithdrawPage};
-use shared_request::left_out;
 use site::{Content, LearnRules, Pass};
 
 use super::store_plan::StorePlan;
@@ -66,12 +65,13 @@ impl LearnedFetch {
                 url.extend_from_slice(request.received.target());
                 String::from_utf8_lossy(&url).into_owned()
             },
-            clients: {
-                let neutral = plan.audience.class().map(|_| IpAddr::V4(left_out::DUMMY));
-                let visitor = request.received.client_ip();
-                visitor.into_iter().chain(neutral).collect()
-            },
+            clients: request.received.client_ip().into_iter().collect(),
         }))
+    }
+
+    /// PHP sees this address as the visitor's, if a shared request is sent in the place of the visitor's own.
+    pub fn is_sent_from(&mut self, address: Option<IpAddr>) {
+        self.clients.extend(address);
     }
 
     pub fn number(&self) -> u64 {

@@ -249,7 +249,7 @@ pub fn prepare(
         Some(Class::Mobile) if pass.exchange.litespeed => Some(litespeed::MOBILE_VALUE),
         _ => None,
     };
-    let (learned, visit) = match role {
+    let (mut learned, visit) = match role {
         FetchRole::Shared => (LearnedFetch::begin(request, pass, plan, leader), None),
         FetchRole::Own(_) | FetchRole::Trial => (None, learned::begin(request, pass)),
     };
@@ -283,6 +283,9 @@ pub fn prepare(
             .and_then(|it| it.fragments.turn.take())
     {
         made.extras.fragments.turn = Some(turn);
+    }
+    if let Some((learned, made)) = learned.as_mut().zip(made.as_ref()) {
+        learned.is_sent_from(made.received.client_ip());
     }
     let sent = made.as_deref_mut().unwrap_or(request);
     let mut trace = traced;
