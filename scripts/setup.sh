@@ -7,6 +7,12 @@
 # installed packages are not started: the scripts here start their own.
 set -euo pipefail
 
+system=$(uname -s)
+if [ "$system" != Linux ]; then
+    echo "setup.sh: this is $system, and Mayfly runs on Linux alone; docs/questions.md lists the calls that it needs. Use a container or a virtual machine with Linux." >&2
+    exit 1
+fi
+
 packages_of() {
     case $1 in
         build) echo gcc libc6-dev ;;

@@ -1,5 +1,11 @@
 //! Errors of the operating system as nginx writes them: `98: Address already in use`.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "Mayfly runs on Linux alone: docs/questions.md lists the calls that FreeBSD, macOS and others lack. Use a container \
+     or a virtual machine with Linux."
+);
+
 use std::fmt;
 use std::io;
 
