@@ -58,10 +58,10 @@ pub(crate) fn ask(guard: &SharedGuard, now: Millis) -> GuardVerdict {
 }
 
 /// Guards that one request asks: a flight, and what is stored, for each of a few responses that come meanwhile. A guard
-/// beyond that counts as one that has said no.
+/// beyond that counts as one whose verdict is `Outdated`.
 const MOST_ASKED: usize = 8;
 
-/// What guards have said to one request.
+/// Verdicts of the guards that one request has asked.
 #[derive(Debug, Default)]
 pub(crate) struct GuardAnswers(Vec<(SharedGuard, GuardVerdict)>);
 
@@ -70,7 +70,10 @@ pub(crate) struct GuardAnswers(Vec<(SharedGuard, GuardVerdict)>);
 pub(crate) struct GuardQuestion(SharedGuard);
 
 impl GuardAnswers {
-    /// What the guard has said.
+    /// Returns the verdict of the guard. A guard past the bound counts as outdated.
+    ///
+    /// # Errors
+    /// The guard has not been asked yet.
     pub(crate) fn of(&self, guard: &SharedGuard) -> Result<GuardVerdict, GuardQuestion> {
         match self.0.iter().find(|(asked, _)| Arc::ptr_eq(asked, guard)) {
             Some((_, verdict)) => Ok(*verdict),

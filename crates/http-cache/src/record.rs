@@ -15,7 +15,7 @@
 //! written in `GUARDED_FORM`, and is of no use without its inputs, which are not parsed here.
 //!
 //! A variance stands under the bare key of a page that varies: it names the fields by which its variants,
-//! which are kept under longer keys, are told apart.
+//! which are kept under longer keys, differ.
 
 use crate::body::Body;
 use crate::fields::StoredFields;

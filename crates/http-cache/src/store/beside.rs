@@ -14,7 +14,7 @@ pub trait PurgeListener: Send + Sync {
     fn purged(&self, zone: &str, target: PurgeTarget<'_>, mode: PurgeMode);
 }
 
-/// What there is of another process.
+/// The link to another process, and to other machines.
 #[derive(Default)]
 pub(super) struct OtherZone {
     is_there: AtomicBool,
@@ -42,7 +42,7 @@ impl OtherZone {
 impl Zone {
     /// From now on `listener` hears of each purge.
     pub fn begin_beside(&self, listener: Arc<dyn PurgeListener>) {
-        // The PHP of the other one writes too, and tells nothing here.
+        // The PHP of the other process writes too, and its writes are not reported here.
         self.purges.doubt_guards();
         *self.other.listener.write() = Some(listener);
         self.other.is_there.store(true, Release);

@@ -16,12 +16,12 @@ use crate::time::Millis;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::{Arc, Weak};
 
-/// Where a response comes from that is to be stored.
+/// The source of a response that is to be stored.
 #[derive(Clone, Copy)]
 pub(super) enum Arrival<'a> {
     /// From the upstream.
     Fetched,
-    /// From where it was kept. Purges have said this of it.
+    /// A response that was kept elsewhere, with the verdict of the purges.
     Returned {
         names: &'a LabelNames<'a>,
         verdict: KeptVerdict,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// How many slots are looked at under one lock: some ten microseconds, with what is shown of each.
 const STEP: usize = 64;
 
-/// Where a stored response is, as long as it is there.
+/// The identity of a stored response; it stays valid as long as the response is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredId {
     /// The hash of its key.
@@ -27,11 +27,11 @@ pub struct StoredId {
 /// A stored response, and what the zone knows of it.
 #[derive(Clone, Debug)]
 pub struct InspectedResponse {
-    /// Where it is.
+    /// The identity of the stored response.
     pub id: StoredId,
     /// The cache key.
     pub key: Box<[u8]>,
-    /// What is stored.
+    /// The stored response.
     pub response: Arc<StoredResponse>,
     /// Bytes that it takes of the budget, its forms included.
     pub size_bytes: u64,
@@ -56,9 +56,9 @@ pub struct Walk {
 }
 
 impl Zone {
-    /// Looks at some more of the zone, and gives what is wanted to `found`, which says whether it
-    /// takes more. Says whether there is more to look at; the walk then stands behind what was
-    /// given last.
+    /// Looks at some more of the zone, and passes each wanted response to `found`, which returns whether
+    /// it takes more. Returns whether there is more to look at; the walk then stands behind the response
+    /// that was passed last.
     pub fn walk(
         &self,
         walk: &mut Walk,

@@ -32,7 +32,7 @@ use crate::vary::VarySpec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// What [`Zone::find`] found.
+/// The result of [`Zone::find`].
 #[derive(Clone, Debug)]
 pub enum FoundResponse {
     /// Serve it.
@@ -45,17 +45,17 @@ pub enum FoundResponse {
 /// [`Zone::collapse`] and [`Zone::refresh`] take it, so that they need not look again.
 #[derive(Clone, Debug)]
 pub struct NotFresh {
-    /// What there is instead.
+    /// Why nothing fresh is there, with the stale response if there is one.
     pub kind: NotFreshKind,
-    /// What the key's responses vary on, where the kind does not say.
+    /// The fields on which the key's responses vary, where `kind` does not contain them.
     varies_on: Option<Arc<VarySpec>>,
-    /// What is stored, and has a guard that does not let it be shown.
+    /// The stored response whose guard does not let it be shown.
     outdated: Option<Arc<StoredResponse>>,
     /// That of the key's shard.
     generation: u64,
 }
 
-/// What there is where nothing is fresh.
+/// The kinds of a lookup that found nothing fresh.
 #[derive(Clone, Debug)]
 pub enum NotFreshKind {
     /// A stale response: see [`crate::may_serve_stale`], [`Zone::refresh`], [`Zone::collapse`].
@@ -81,8 +81,8 @@ impl NotFresh {
         }
     }
 
-    /// Where something is stored that its guard calls outdated: returns once another lookup may find it good (`true`), or
-    /// will not.
+    /// Waits for the guard of a stored response that is outdated. Returns `true` once another lookup may find the response
+    /// good, `false` if no lookup will or if there is no such response.
     pub async fn decided(&self) -> bool {
         match self.outdated.as_ref().and_then(|stored| stored.guard()) {
             Some(guard) => guard.decided().await,
@@ -105,7 +105,7 @@ impl NotFresh {
         }
     }
 
-    /// What the key's stored responses vary on, if any does.
+    /// Returns the fields on which the key's stored responses vary, if any does.
     #[must_use]
     pub fn varies_on(&self) -> Option<&Arc<VarySpec>> {
         match &self.kind {
@@ -115,7 +115,7 @@ impl NotFresh {
     }
 }
 
-/// What a stored response is worth now.
+/// The present worth of a stored response.
 pub(crate) enum ResponseWorth {
     Fresh,
     Stale(StaleInfo),
@@ -123,7 +123,7 @@ pub(crate) enum ResponseWorth {
     Nothing,
 }
 
-/// What memory has for a request, before a guard is asked.
+/// The result of a look into memory, before a guard is asked.
 enum Look {
     Known(FoundResponse),
     Guarded(GuardedResponse),
@@ -175,7 +175,7 @@ impl Zone {
         }
     }
 
-    /// As [`Zone::find`], but counts nowhere: for another round of a request that was counted.
+    /// Finds like [`Zone::find`], but counts nowhere: for another round of a request that was counted.
     #[must_use]
     pub fn find_again(
         &self,
@@ -316,7 +316,7 @@ impl Zone {
         }
     }
 
-    /// What purges, and the guard of the response, say about it. The guard is asked: call it without a lock of the zone.
+    /// Returns the verdict of the purges and of the response's guard. The guard is asked: call it without a lock of the zone.
     pub(crate) fn standing(&self, response: &StoredResponse, now: Millis) -> PurgeVerdict {
         let standing = self.purges.standing(response);
         match response.guard() {
@@ -327,7 +327,7 @@ impl Zone {
         }
     }
 
-    /// As [`Zone::standing`], with what the guard has said.
+    /// Returns the same as [`Zone::standing`], for a verdict that the guard has already given.
     fn standing_by(
         &self,
         response: &StoredResponse,
@@ -361,12 +361,12 @@ impl Zone {
                 .keep(key, response, until)
     }
 
-    /// What a stored response is worth now. Its guard is asked: call it without a lock of the zone.
+    /// Returns the present worth of a stored response. Its guard is asked: call it without a lock of the zone.
     pub(crate) fn worth(&self, response: &StoredResponse, now: Millis) -> ResponseWorth {
         worth_of(response, self.standing(response, now), now)
     }
 
-    /// What a stored response is worth by what its guard has said.
+    /// Returns the worth of a stored response by the verdict that its guard has already given.
     ///
     /// # Errors
     /// It was not asked yet.
@@ -399,14 +399,14 @@ impl Zone {
         self.cell(key.hash()).shard.read().count(key) >= self.config.max_variants.max(1)
     }
 
-    /// What the key's stored responses vary on.
+    /// Returns the fields on which the key's stored responses vary.
     #[must_use]
     pub fn vary_spec(&self, key: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
         self.cell(key.hash()).shard.read().vary_spec(key)
     }
 }
 
-/// What a stored response is worth, with what purges and its guard say.
+/// Returns the worth of a stored response by its times and by `standing`, the verdict of the purges and of its guard.
 #[inline]
 fn worth_of(response: &StoredResponse, standing: PurgeVerdict, now: Millis) -> ResponseWorth {
     let (expires_at, is_purged) = match standing {

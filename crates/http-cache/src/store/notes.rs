@@ -1,4 +1,4 @@
-//! What a zone remembers about keys beside what is stored: that their responses cannot be
+//! Notes of a zone about keys, beside the stored responses: that their responses cannot be
 //! shared, who may share them where visitors' cookies count, how often they were asked for, that
 //! a write has removed them a moment ago, and why the last response was not stored.
 //!
@@ -40,7 +40,7 @@ struct RefusedNote {
     until: Millis,
 }
 
-/// Who may share a page that was made with a visitor's cookies, as its last response said.
+/// Who may share a page that was made with a visitor's cookies, according to its last response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// All visitors for whom what it varies on is the same.
@@ -147,7 +147,7 @@ const BUCKET: usize = 4;
 /// The note on a key, with the key's hash.
 type Entry<N> = Option<(u64, N)>;
 
-/// What is remembered of some keys. A key's entry is in one bucket; where that is full, a newcomer replaces
+/// Notes about some keys. A key's entry is in one bucket; where that is full, a newcomer replaces
 /// what was noted longest ago. Takes its memory with the first note: a server at rest stays small.
 struct Table<N> {
     entries: Box<[Entry<N>]>,
@@ -198,7 +198,7 @@ impl<N: Copy> Table<N> {
         }
     }
 
-    /// Where the entries of the key's bucket are; none in a table without memory.
+    /// Returns the positions of the entries of the key's bucket; none in a table without memory.
     fn bucket(&self, hash: u64) -> Option<Range<usize>> {
         // The shard was chosen by the upper half: the lower bits are still evenly spread.
         let bucket = (hash as usize).checked_rem(self.entries.len() / BUCKET)?;

@@ -14,7 +14,7 @@ use crate::time::Millis;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What may be done with a response that was kept elsewhere.
+/// The verdict of the purges on a response that was kept elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptVerdict {
     /// Show it as its times say.
@@ -33,7 +33,7 @@ const ONE_IN: u64 = 8;
 /// A zone counts as full when only this part of its memory is free: eviction makes no more room than is needed.
 const FULL_BUT_FOR: u64 = 16;
 
-/// What became of a response that came back.
+/// The outcome for a response that came back.
 #[derive(Debug)]
 pub enum Promotion {
     /// It is stored in memory, fresh or stale.
@@ -47,7 +47,7 @@ pub enum Promotion {
 }
 
 impl Zone {
-    /// Where the zone keeps responses beside memory.
+    /// Returns the tier in which the zone keeps responses beside memory.
     #[inline]
     #[must_use]
     pub fn tier(&self) -> Option<&Arc<dyn Tier>> {
@@ -124,7 +124,7 @@ impl Zone {
                 .is_multiple_of(ONE_IN)
     }
 
-    /// The same of a response that is shown while its guard allows it, until `until` at most.
+    /// Promotes a response that is shown while its guard allows it, until `until` at most.
     pub fn promote_guarded(
         &self,
         key: &KeyRef<'_>,

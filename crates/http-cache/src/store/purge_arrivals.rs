@@ -1,5 +1,5 @@
-//! Whether the purges of an application arrive. What an application is known to purge may be kept for as long as it
-//! says; otherwise a page that has changed would be shown for that long.
+//! Whether the purges of an application arrive. A page that an application is known to purge may be kept for the lifetime
+//! that the application gives it; otherwise a page that has changed would be shown for that long.
 //!
 //! ```text
 //! unknown ── purge ──► arriving ── edit without a purge ──► missed ── purge ──► arriving
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::time::Millis;
 
-/// Of one zone.
+/// The state of the purges that arrive for one zone.
 #[derive(Default)]
 pub struct PurgeArrivals(Mutex<State>);
 

@@ -11,7 +11,7 @@ use crate::time::Millis;
 use std::ptr;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweepResult {
     /// Responses looked at.
@@ -34,7 +34,7 @@ impl Zone {
         purged
     }
 
-    /// The same, for a purge that another process has told of: that one knows it.
+    /// Purges like [`Zone::purge`], for a purge that another process has sent and therefore need not hear of.
     pub fn purge_here(&self, target: PurgeTarget<'_>, mode: PurgeMode, now: Millis) -> PurgeResult {
         // First written down, then applied: see the head of `purge/clock.rs`.
         let stamp = self.purges.record(target, mode, now);

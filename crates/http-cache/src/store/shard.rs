@@ -30,11 +30,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 const NONE: u32 = u32::MAX;
 
-/// What a slot and its entry in the index cost beside the response. Both tables grow by doubling, and
+/// The bytes that a slot and its entry in the index cost beside the response. Both tables grow by doubling, and
 /// the index when it is full to seven eighths: that is the most they can take per stored response.
 const SLOT_BYTES: usize = 2 * size_of::<Slot>() + 5 * (size_of::<IndexedResponse>() + 1) / 2;
 
-/// What memory gives at a time.
+/// The bytes that the processor reads from memory at a time.
 const CACHE_LINE_BYTES: usize = 64;
 
 thread_local! {
@@ -52,14 +52,14 @@ pub(super) struct Shard {
     newest: Option<u32>,
     oldest: Option<u32>,
     hand: Option<u32>,
-    /// Those that are asked for again and again, for a tier that keeps them; none where there is no tier.
+    /// Responses that are asked for again and again, for a tier that keeps them; none where there is no tier.
     wanted: Option<Mutex<Vec<StoredId>>>,
 }
 
 /// In so many different seconds a response was asked for that has earned a place in a tier beside memory.
 const WANTED_SECONDS: u32 = 4;
 
-/// Those that wait to be written to a tier; what comes on top is noted at a later use.
+/// The most responses that wait to be written to a tier. Further ones are noted at a later use.
 const MAX_WANTED: usize = 256;
 
 /// A stored response in the index. A lookup goes from here to the block and to the response at the
@@ -73,14 +73,14 @@ struct IndexedResponse {
     at: u32,
 }
 
-/// What eviction and the budget have to know of a stored response. A slot that nothing in the index
+/// The facts about a stored response that eviction and the budget need. A slot that nothing in the index
 /// belongs to is empty.
 struct Slot {
     hash: u64,
     /// Tells this use of the slot from others.
     id: u64,
     size_bytes: u64,
-    /// What is kept beside it takes: encoded forms, files.
+    /// The bytes of the encoded forms and files that are kept beside the response.
     forms_bytes: u64,
     last_used: AtomicU64,
     uses: Uses,
@@ -89,7 +89,7 @@ struct Slot {
     next: u32,
 }
 
-/// What a request selects.
+/// The result of selecting a response for a request.
 pub(super) enum SelectedResponse<'a> {
     Found(&'a Arc<StoredResponse>),
     /// Responses for the key, which vary on this, none for these fields.
@@ -97,7 +97,7 @@ pub(super) enum SelectedResponse<'a> {
     Miss,
 }
 
-/// What left a shard.
+/// A response that left a shard.
 #[derive(Clone, Debug)]
 pub(super) struct RemovedResponse {
     pub size_bytes: u64,
@@ -107,10 +107,10 @@ pub(super) struct RemovedResponse {
     pub stamp: u64,
 }
 
-/// What storing a response made leave.
+/// The responses that left because another one was stored.
 #[derive(Debug, Default)]
 pub(super) struct DisplacedResponses {
-    /// What left, for whatever reason.
+    /// All responses that left.
     pub gone: Vec<RemovedResponse>,
     /// How many of them were variants beyond the bound.
     pub dropped_variants: u64,
@@ -170,7 +170,7 @@ impl Shard {
         })
     }
 
-    /// What the key's stored responses vary on, if they do.
+    /// Returns the fields on which the key's stored responses vary, if they do.
     pub(super) fn vary_spec(&self, key: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
         self.under(key)
             .find_map(|found| Some(Arc::clone(found.response.vary.as_ref()?.spec())))
@@ -184,7 +184,7 @@ impl Shard {
         std::hint::black_box(self.index.get_bucket(bucket).map(|found| found.at));
     }
 
-    /// What is stored under this very key.
+    /// Returns the responses that are stored under this key, without others that have the same hash.
     fn under(&self, key: &KeyRef<'_>) -> impl Iterator<Item = &IndexedResponse> {
         self.index
             .iter_hash(key.hash())
@@ -472,7 +472,7 @@ impl Shard {
         }
     }
 
-    /// Removes those of the slots `from..from + work` that `is_over` says are over.
+    /// Removes those of the slots `from..from + work` for which `is_over` is true.
     pub(super) fn sweep(
         &mut self,
         from: usize,
@@ -542,12 +542,12 @@ impl Shard {
         })
     }
 
-    /// Those that are asked for again and again are noted from now on.
+    /// Begins to note the responses that are asked for again and again.
     pub(super) fn note_wanted(&mut self) {
         self.wanted = Some(Mutex::default());
     }
 
-    /// Those that were noted since the last time, with their keys.
+    /// Returns the responses that were noted since the last call, with their keys.
     pub(super) fn take_wanted(&self) -> Vec<(Box<[u8]>, Arc<StoredResponse>)> {
         let taken = self
             .wanted
@@ -561,7 +561,7 @@ impl Shard {
         found.collect()
     }
 
-    /// Where the response that was stored with this id is.
+    /// Returns the slot of the response that was stored with this id.
     pub(super) fn position_of_id(&self, hash: u64, id: u64) -> Option<u32> {
         let mut found = self.index.iter_hash(hash).map(|found| found.at);
         found.find(|&at| self.slot(at).id == id)

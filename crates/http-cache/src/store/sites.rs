@@ -1,4 +1,4 @@
-//! What the pages of each site vary on, learned from pages that were stored: a page that is asked for the
+//! The fields on which the pages of each site vary, learned from pages that were stored: a page that is asked for the
 //! first time is then made for the preferences of its first visitor already.
 //!
 //! Bounded in sites and in names. What no page has named for a long time is forgotten, so that one odd
@@ -38,7 +38,7 @@ struct SiteTable {
     clock: u64,
 }
 
-/// What the pages of a site vary on.
+/// The fields on which the pages of a site vary.
 struct SiteVariance {
     spec: Arc<VarySpec>,
     /// The names of the spec, and how many pages in a row have not named each.
@@ -81,7 +81,7 @@ impl Sites {
         }
     }
 
-    /// What the pages of a site are known to vary on.
+    /// Returns the fields on which the pages of a site are known to vary.
     pub(super) fn varies_on(&self, site: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
         let mut table = self.0.lock();
         table.clock += 1;

@@ -96,7 +96,7 @@ fn a_page_of_21_kb_costs_at_most_1_15_times_its_bytes() {
     assert!(used * 100 < 1000 * 21504 * 107, "{used}");
 }
 
-/// What one of several threads does to a zone that they share.
+/// Makes one random change to a zone that several threads share.
 fn disturb(zone: &Zone, random: &mut Random) {
     let name = format!("k{}", random.below(300));
     match random.below(10) {
@@ -436,7 +436,7 @@ fn a_storm_of_purges_never_lets_an_outdated_fetch_in() {
             false => zone.purge(PurgeTarget::Key(key.as_ref()), PurgeMode::Hard, T0),
         };
         purge(&target);
-        // More than the purge log tells apart.
+        // More purges than the purge log keeps apart.
         for i in 0..5000 {
             purge(&key(&format!("/other/{i}")));
         }
@@ -521,7 +521,7 @@ fn a_group_keeps_no_more_than_its_share() {
         (look(&zone, "large", T0), look(&zone, "bob", T0)),
         ("fresh", "fresh")
     );
-    // What leaves for other reasons no longer counts.
+    // A response that leaves for other reasons no longer counts.
     zone.purge(PurgeTarget::Key(key("large").as_ref()), PurgeMode::Hard, T0);
     put("again", 1, 50_500);
     assert_eq!(look(&zone, "again", T0), "fresh");

@@ -3,9 +3,9 @@
 //! A response is wanted by the number of seconds, of the last minutes, in which it was asked for
 //! ([`Uses`]). A hit pays for that at most once a second, when it notes the time anyway.
 //!
-//! What a purge of labels has hit stays in its slot until it is swept or stored again. So the walk
-//! that finds it comes after the purge, in steps, and the purge need not wait for it. What is
-//! removed by its key leaves at once, and is looked at before ([`Zone::add_wanted`]).
+//! A response that a purge of labels has hit stays in its slot until it is swept or stored again. So
+//! the walk that finds it comes after the purge, in steps, and the purge need not wait for it. A
+//! response that is removed by its key leaves at once, and is looked at before ([`Zone::add_wanted`]).
 
 use super::shard::Shard;
 use super::zone::Zone;
@@ -21,7 +21,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// What a second with a use counts.
+/// The amount that a second with a use adds to the count.
 const USE: u32 = 256;
 
 /// Uses fade: the count falls in a straight line to nothing over this many seconds without a use.
@@ -59,12 +59,12 @@ impl Uses {
         self.0.store(self.faded(ago_ms), Relaxed);
     }
 
-    /// The same in seconds.
+    /// Returns the count in seconds, rounded up, `ago_ms` milliseconds after the last use.
     pub fn seconds(&self, ago_ms: u64) -> u32 {
         self.faded(ago_ms).div_ceil(USE)
     }
 
-    /// What is left of the count so long after the last use.
+    /// Returns the rest of the count, `ago_ms` milliseconds after the last use.
     pub fn faded(&self, ago_ms: u64) -> u32 {
         let count = u64::from(self.0.load(Relaxed));
         let left = MEMORY_SECONDS.saturating_sub(ago_ms / 1000);
@@ -79,7 +79,7 @@ pub struct WantedResponse {
     pub key: Box<[u8]>,
     /// The address by which it can be purged, see [`LabelNames::address`](crate::LabelNames::address).
     pub address: Box<[u8]>,
-    /// What it varies on, with the values for which it was made.
+    /// The fields on which it varies, with the values for which it was made.
     pub vary: Option<Arc<VaryKey>>,
     uses: u32,
     last_used: Millis,
@@ -159,7 +159,7 @@ impl MostWanted {
         }
     }
 
-    /// Those that there are, each once, the most wanted first.
+    /// Returns all wanted responses, each once, the most wanted first.
     #[must_use]
     pub fn into_sorted(self) -> Vec<WantedResponse> {
         let sorted = self.found.into_sorted_vec().into_iter();

@@ -45,8 +45,8 @@ pub struct ZoneConfig {
     pub max_variants: usize,
     /// Bounds on private groups.
     pub group_limits: Option<GroupLimits>,
-    /// How many purges are told apart; none: as many as fetches under way need. What is kept elsewhere
-    /// needs those of its whole life.
+    /// How many purges are kept apart; none: as many as fetches under way need. A response that is kept
+    /// elsewhere needs the purges of its whole life.
     pub purges_remembered: Option<usize>,
 }
 
@@ -138,13 +138,13 @@ pub struct Zone {
     pub(crate) flights: Flights,
     pub(super) file_bytes: Arc<FileBytes>,
     habits: ApplicationHabits,
-    /// Where responses are kept beside memory.
+    /// The tier in which responses are kept beside memory.
     pub(super) tier: OnceLock<Arc<dyn Tier>>,
     pub(super) other: OtherZone,
     pub(crate) counters: Counters,
 }
 
-/// What is learned of the applications in front of which the zone stands.
+/// Habits of the applications in front of which the zone stands, as the zone has learned them.
 #[derive(Default)]
 struct ApplicationHabits {
     sites: Sites,
@@ -225,7 +225,7 @@ impl Zone {
         &self.config
     }
 
-    /// Counts a request for `key` and says how many there were, this one included (saturating, and
+    /// Counts a request for `key` and returns how many there were, this one included (saturating, and
     /// forgotten after `inactive` or under pressure). For `min_uses` above 1.
     #[must_use]
     pub fn count_use(&self, key: &KeyRef<'_>, now: Millis) -> u32 {
@@ -265,7 +265,7 @@ impl Zone {
         self.habits.sites.note_page(site, varies_on);
     }
 
-    /// What the pages of a site are known to vary on, for addresses of which nothing is known.
+    /// Returns the fields on which the pages of a site are known to vary, for addresses of which nothing is known.
     #[must_use]
     pub fn site_varies_on(&self, site: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
         self.habits.sites.varies_on(site)
