@@ -220,7 +220,7 @@ impl AnswerReader {
         self.end(payload, is_short)
     }
 
-    /// Some bytes of a payload; `is_short` says that the payload has fewer bytes than an EOF may have.
+    /// Takes some bytes of a payload; `is_short` means that the payload has fewer bytes than an EOF may have.
     pub(crate) fn part(&mut self, part: &[u8], is_short: bool) {
         if !self.payload_has_begun {
             self.payload_has_begun = true;

@@ -4,15 +4,15 @@
 //! bytes received ─► PacketReader ─► status byte ─► header ─► LogEvent
 //! ```
 //!
-//! Of each event the first [`MOST_EVENT_BYTES`] are kept, which hold all that is read but for the text of long
-//! statements. The client asks for events without checksums; if the server says that they have them, they are cut off.
+//! The first [`MOST_EVENT_BYTES`] of each event are kept, which hold all that is read but for the text of long
+//! statements. The client asks for events without checksums; if the server reports checksums, they are cut off.
 
 use std::collections::HashMap;
 
 use crate::fields;
 use crate::packet::{PacketReader, Piece};
 
-/// What is kept of an event. The text of a longer statement counts as incomplete.
+/// The bytes that are kept of an event. The text of a longer statement counts as incomplete.
 pub const MOST_EVENT_BYTES: usize = 1 << 16;
 
 /// Tables of one transaction whose names are kept. Rows of further ones are unknown.
@@ -43,7 +43,7 @@ pub struct LogEvent<'a> {
     pub content: LogContent<'a>,
 }
 
-/// What an event writes.
+/// The write that an event describes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LogContent<'a> {
     /// The log goes on in this file.
@@ -65,7 +65,7 @@ pub struct LogStatement<'a> {
     /// Its default database.
     pub database: &'a [u8],
     pub text: &'a [u8],
-    /// The number of the collation that the client's text has; `None`: it is not said.
+    /// The number of the collation that the client's text has; `None`: the event does not contain it.
     pub collation: Option<u16>,
     /// The text is all there, and its `sql_mode` has nothing that changes how it is read.
     pub is_plain: bool,
@@ -74,7 +74,7 @@ pub struct LogStatement<'a> {
 /// Why nothing more comes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LogEnd {
-    /// What the server said.
+    /// The server reported this error.
     Failed(String),
     /// The server has sent all that it wanted.
     Ended,
@@ -103,7 +103,7 @@ impl LogReader {
     /// Reads on; `see` is called for each event that is complete.
     ///
     /// # Errors
-    /// The server has ended the log, or says what makes no sense.
+    /// The server has ended the log, or its bytes make no sense.
     pub fn received(
         &mut self,
         mut bytes: &[u8],
@@ -152,7 +152,7 @@ impl LogReader {
                 self.tables.clear();
                 LogContent::Nothing
             }
-            // Of MySQL and MariaDB, in their versions, compressed and not.
+            // Row events of MySQL and MariaDB, in their versions, compressed and not.
             23..=25 | 30..=32 | 39 | 166..=171 => {
                 match self.tables.get(&table_number(&mut body)?) {
                     Some((database, table)) => LogContent::Rows { database, table },
@@ -189,8 +189,8 @@ fn table_number(body: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes([a, b, c, d, e, f, 0, 0]))
 }
 
-/// What the description of the log's format says: version, server, time, the length of headers, those of each event, then the
-/// kind of checksums and its own.
+/// Returns whether events have checksums. The description of the log's format has version, server, time, the length of
+/// headers and of each event, then the kind of checksums and its own checksum.
 fn has_checksums(body: &[u8]) -> Option<bool> {
     let at = body.len().checked_sub(1 + CHECKSUM_BYTES)?;
     (at > 2 + 50 + 4).then(|| body.get(at) == Some(&1))
@@ -214,7 +214,8 @@ fn statement(mut body: &[u8], is_all: bool) -> Option<LogStatement<'_>> {
     })
 }
 
-/// Of the variables that a statement was logged with, in the server's order; those behind them are not looked at.
+/// Returns `sql_mode` and the client's collation, from the variables that a statement was logged with, in the server's order.
+/// Variables behind these are not looked at.
 fn modes_and_collation(mut rest: &[u8]) -> (Option<u64>, Option<u16>) {
     let (mut modes, mut collation) = (None, None);
     let mut next = || {
@@ -239,7 +240,7 @@ fn modes_and_collation(mut rest: &[u8]) -> (Option<u64>, Option<u16>) {
     (modes, collation)
 }
 
-/// What an error packet says behind its first byte.
+/// Returns the text of an error packet, from the bytes behind its first one.
 fn said(rest: &[u8]) -> String {
     let text = rest.get(2..).unwrap_or_default();
     let text = match text.first() {

@@ -83,7 +83,7 @@ fn query(modes: u64, text: &str) -> Vec<u8> {
     event(QUERY, 500, &body)
 }
 
-/// With the modes that MariaDB has unless told otherwise.
+/// The modes that MariaDB has by default.
 const MODES: u64 = 1 << 21 | 1 << 26 | 1 << 28 | 1 << 30;
 
 #[test]
@@ -196,7 +196,7 @@ fn errors_ends_and_nonsense_end_the_log() {
 
 #[test]
 fn any_bytes_within_the_frame_of_an_event_are_read_or_refused() {
-    // As the fuzzer does it, with each byte of each event altered in turn.
+    // Calls the fuzzer's entry point with each byte of each event altered in turn.
     let events = [
         query(MODES, "DELETE FROM post"),
         table_map(9, "post"),

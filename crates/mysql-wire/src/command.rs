@@ -1,4 +1,4 @@
-//! What a client asks for: one command with its statement and parameters.
+//! The command of a client, with its statement and parameters.
 
 use std::sync::Arc;
 

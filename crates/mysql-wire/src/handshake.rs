@@ -2,7 +2,7 @@
 
 use crate::fields::{length, string, take, u8, u16, u32, zero_ended};
 
-/// Of the capabilities, those that change how later bytes are read.
+/// Flags of the capabilities that change how later bytes are read.
 pub(crate) mod capability {
     pub(crate) const MYSQL: u32 = 1;
     pub(crate) const CONNECT_WITH_DATABASE: u32 = 1 << 3;
@@ -95,7 +95,7 @@ pub(crate) fn handshake_response(mut payload: &[u8]) -> Option<HandshakeResponse
     Some(response)
 }
 
-/// What a change of the account within a connection asks for.
+/// A request to change the account within a connection.
 #[derive(Debug, PartialEq)]
 pub(crate) struct AccountChange {
     pub(crate) account: Vec<u8>,

@@ -37,7 +37,7 @@ pub use conversation::{
 };
 pub use parameters::{MOST_PARAMETERS, Parameter, execute_command};
 
-/// For the fuzzer: the first byte of each piece says its direction and length.
+/// Runs a conversation for the fuzzer: the first byte of each piece gives its direction and length.
 #[doc(hidden)]
 pub fn fuzz_conversation(mut bytes: &[u8]) {
     let mut conversation = Conversation::default();

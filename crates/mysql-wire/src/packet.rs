@@ -4,7 +4,7 @@
 //! payload up to a limit and passes all of it on in parts, so that a long result is hashed as it
 //! comes and never held.
 
-/// The length that says that the payload goes on in the next packet.
+/// The length of a packet whose payload goes on in the next one.
 const FULL_PACKET: u32 = 0xff_ffff;
 
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use crate::fields::{integer, string, take, u8};
 
-/// As many as the protocol allows.
+/// The most parameters that the protocol allows.
 pub const MOST_PARAMETERS: usize = 65_535;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -20,8 +20,8 @@ pub enum Parameter {
 /// The type of a parameter: number and the flag for unsigned integers.
 pub(crate) type ParameterType = (u8, u8);
 
-/// What follows the fixed head of COM_STMT_EXECUTE. `types` are those of the last execution, which
-/// count if this one sends none; `is_long(n)` says that the value of parameter n was sent before.
+/// Parses the bytes that follow the fixed head of COM_STMT_EXECUTE. `types` are those of the last execution, which
+/// count if this one sends none; `is_long(n)` is true if the value of parameter n was sent before.
 pub(crate) fn parameters(
     payload: &mut &[u8],
     count: usize,
