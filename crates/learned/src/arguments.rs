@@ -1,6 +1,6 @@
 //! The values of one statement in one piece of memory: a site has hundreds of thousands of them.
 //!
-//! Each value is a byte that says its kind, and its content: whole numbers in as few bytes as they
+//! Each value is a byte for its kind, and its content: whole numbers in as few bytes as they
 //! need, texts behind their length, and the list behind IN as the length of its items and the items.
 
 use crate::value::{Value, ValueRef};

@@ -264,7 +264,7 @@ fn comparison(
 }
 
 impl Condition {
-    /// What it can be for a row of which `row` is known.
+    /// Returns the truth values that the condition can have for a row with the known contents `row`.
     pub(crate) fn evaluate(&self, row: &Row, arguments: &Arguments) -> Possible {
         match self {
             Self::And(parts) => parts.iter().fold(Possible::TRUE, |all, part| {

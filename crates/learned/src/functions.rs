@@ -139,7 +139,7 @@ const CLOCK: &[&str] = &[
 
 const CHANCE: &[&str] = &["rand", "uuid", "uuid_short"];
 
-/// Of the connection or the server: not of the data, and not the same on another connection.
+/// Functions of the connection or the server: not of the data, and not the same on another connection.
 const CONNECTION: &[&str] = &[
     "connection_id",
     "current_user",
@@ -282,7 +282,8 @@ pub(crate) fn may_stand_before_parenthesis(word: &str) -> bool {
         .any(|it| word.eq_ignore_ascii_case(it))
 }
 
-/// `Ok` for a deterministic function. `arguments` tells `UNIX_TIMESTAMP()` from the one with a date.
+/// Returns `Ok` for a deterministic function. `arguments`, their number, distinguishes `UNIX_TIMESTAMP()` from the form
+/// with a date.
 pub(crate) fn judge(name: &str, arguments: usize) -> Result<(), NotLearned> {
     let has = |names: &[&str]| names.contains(&name);
     if DETERMINISTIC.binary_search(&name).is_ok() || (name == "unix_timestamp" && arguments > 0) {

@@ -1,4 +1,4 @@
-//! What must hold for any bytes at all; a fuzz target calls it.
+//! The invariants that hold for any bytes at all; a fuzz target checks them.
 
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@
 //! write ─► row ──┴─ by a value (postings) ──┴─ by nothing: the whole shape
 //! ```
 //!
-//! A write leaves stamps, on the statements that it finds by a value, or on the shapes of which no value
-//! tells them apart; it does not go to the pages, of which one write may concern all. A page is suspect
+//! A write leaves stamps, on the statements that it finds by a value, or on the shapes whose statements it
+//! cannot find by one; it does not go to the pages, of which one write may concern all. A page is suspect
 //! if one of its statements has a stamp that is younger than the page, which is looked at when the page
 //! is asked for. A statement that was run again and returned the same is as good as one that was read then.
 
@@ -47,7 +47,7 @@ const MOST_TEXT_BYTES: usize = 64 << 20;
 pub enum SuspicionCause {
     /// A written row meets the conditions of a statement.
     Row,
-    /// What was written says too little of its rows: it may concern all statements of this kind.
+    /// Too little is known of the written rows: the write may concern all statements of this kind.
     Shape,
     /// It was run again and returned something else, or could not be run.
     RunAgain,
@@ -257,7 +257,7 @@ impl Index {
         if self.pages.len() >= MOST_PAGES {
             return Err(NotLearned::TooManyPages);
         }
-        // A statement that was run counts as of a write, and 0 says that it was not.
+        // A statement that was run again has the number of a write; 0 means that it was not run.
         self.writes = self.writes.max(1);
         self.put(page, record, true)
     }
@@ -618,7 +618,7 @@ impl Index {
         Some(number)
     }
 
-    /// What it is run again by, while there is room for it.
+    /// Returns the texts by which the statement is run again, while there is room for them.
     fn texts_of<'a>(&self, statement: &'a PageStatement) -> Option<&'a RunAgain> {
         let again = statement.again.as_ref()?;
         (self.text_bytes + again.bytes() <= MOST_TEXT_BYTES).then_some(again)
@@ -817,8 +817,8 @@ fn add_compared(condition: &Condition, compared: &mut Vec<(ColumnUse, Vec<Operan
     }
 }
 
-/// Finds the statements of a shape that a change may concern by the values of its rows. `false`: no
-/// value tells them apart.
+/// Finds the statements of a shape that a change may concern by the values of its rows. `false`: they
+/// cannot be found by a value.
 fn find(
     postings: &Postings,
     table_use: &TableUse,
@@ -854,8 +854,8 @@ fn find(
     })
 }
 
-/// Those of the statements that a row can concern, with how many there are. `None`: the row does not say,
-/// or they are too many.
+/// Returns the fingerprints of the statements that a row can concern, with their number. `None`: the row's
+/// value is not known, or they are too many.
 fn fingerprints_of(
     postings: &Postings,
     place: &Place,

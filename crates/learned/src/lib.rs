@@ -1,4 +1,4 @@
-//! What a page was made of: whether a change of the database can alter what its statements returned.
+//! The statements of a page: whether a change of the database can alter the results that they returned.
 //!
 //! ```text
 //! text ─► tokens: Shape + values ─► sqlparser, once per shape ─► Reading, Effect
@@ -12,8 +12,8 @@
 //! The answer errs on one side only: "no" is a proof that the statement would return the same, and
 //! whatever is not understood is "yes", or [`NotLearned`] with its reason. Conditions are evaluated
 //! over what is known of a row, with the set of truth values that are possible ([`Possible`]).
-//! Text, collations and conversions follow the rules in `value.rs`. The crate does no I/O; what is
-//! known of tables ([`Schema`]) is told to it.
+//! Text, collations and conversions follow the rules in `value.rs`. The crate does no I/O; the caller
+//! passes what is known of tables ([`Schema`]).
 
 mod arguments;
 mod condition;

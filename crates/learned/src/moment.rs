@@ -87,7 +87,7 @@ fn is_near_day(year: i64, month: i64, day: i64, now: i64) -> bool {
     (start - MOST_OFFSET_SECONDS..start + DAY_SECONDS + MOST_OFFSET_SECONDS).contains(&now)
 }
 
-/// Of its beginning, in UTC (days from civil, by Howard Hinnant).
+/// Returns the second at which a day begins, in UTC (days from civil, by Howard Hinnant).
 fn seconds_of_day(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

@@ -5,7 +5,7 @@
 pub enum NotLearned {
     /// The statement is not understood.
     Syntax,
-    /// Of one statement.
+    /// One statement is too complex: it has too many nested queries or conditions.
     TooLong,
     SeveralStatements,
     /// A comment whose text the server executes.
@@ -22,17 +22,17 @@ pub enum NotLearned {
     SystemVariable,
     Clock,
     Chance,
-    /// What belongs to the connection: found rows, the last number.
+    /// A value that belongs to the connection: found rows, the last number.
     Connection,
     /// GET_LOCK, FOR UPDATE, LOCK IN SHARE MODE.
     Lock,
     TooManyShapes,
-    /// The page itself writes, and the server tells it how many rows that changed.
+    /// The page itself writes, and the server returns to it how many rows that changed.
     OwnWrite,
     TooManyStatements,
     /// All statements of the page together.
     RecordTooLong,
-    /// What the page read was written while the page was made.
+    /// Data that the page read was written while the page was made.
     WrittenMeanwhile,
     TooManyPages,
 }

@@ -1,4 +1,4 @@
-//! What one page was made of, as its statements come in.
+//! The record of one page, built as its statements come in.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,11 +11,11 @@ use crate::session::Session;
 use crate::statement::{Reading, Shapes};
 use crate::value::Value;
 
-/// Of one page.
+/// The most statements of one page.
 pub const MOST_STATEMENTS: usize = 400;
 /// The texts and parameters of all statements of a page.
 pub const MOST_RECORD_BYTES: usize = 256 * 1024;
-/// Of one page.
+/// The most connections of one page.
 const MOST_CONNECTIONS: usize = 16;
 
 /// A statement that a page ran, with its answer.
@@ -25,11 +25,11 @@ pub struct SeenStatement<'a> {
     pub connection: u32,
     pub text: &'a [u8],
     pub parameters: &'a [Value],
-    /// As it was before the statement.
+    /// The state of the session before the statement.
     pub session: &'a Session,
     /// A hash of all that it returned.
     pub result: u64,
-    /// Where it can be run again.
+    /// The session in which it can be run again, and how it was sent.
     pub again_in: Option<RunIn>,
 }
 
@@ -87,7 +87,7 @@ impl PageRecord {
             .collect()
     }
 
-    /// Adds a statement, in the order in which they ran. An error says why the page is not learned.
+    /// Adds a statement, in the order in which they ran. The error is the reason why the page is not learned.
     pub fn add(
         &mut self,
         shapes: &mut Shapes,

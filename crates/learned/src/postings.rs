@@ -2,7 +2,7 @@
 //!
 //! An entry is eight bytes: a fingerprint of place and content, and a statement. Fingerprints may be
 //! the same for different contents, which finds a statement too many. A fingerprint of many statements
-//! (all that are published) tells little; it is crowded then, and only counted.
+//! (all that are published) narrows little; it is crowded then, and only counted.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};

@@ -1,5 +1,5 @@
-//! What a SELECT reads: for each table the conditions that its rows must meet, and the columns that
-//! are mentioned.
+//! The data that a SELECT reads: for each table the conditions that its rows must meet, and the columns
+//! that are mentioned.
 //!
 //! A row that meets no set of conditions cannot alter the result. Conditions count where leaving the
 //! row out is all that they do:
@@ -68,15 +68,15 @@ impl TableUse {
     }
 }
 
-/// What a shape of statements reads.
+/// The tables that a shape of statements reads, with their conditions.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadShape {
-    /// As it is parsed: `SELECT a FROM t WHERE b = ?0`.
+    /// The text of the shape: `SELECT a FROM t WHERE b = ?0`.
     pub(crate) text: String,
     pub(crate) uses: Vec<TableUse>,
 }
 
-/// What one statement reads: its shape and its values.
+/// The reading of one statement: its shape and its values.
 #[derive(Debug, Clone)]
 pub struct QueryReading {
     pub(crate) shape: std::sync::Arc<ReadShape>,
@@ -410,7 +410,7 @@ pub(crate) fn judge(expression: &Expr) -> Result<(), NotLearned> {
     }
 }
 
-/// Database and name, as the statement or the session says them.
+/// Returns database and name of a table, as the statement or the session names them.
 pub(crate) fn table_name(
     name: &ObjectName,
     database: Option<&str>,
@@ -703,7 +703,7 @@ impl Scope {
                 let [alias, name] = &parts[..] else {
                     return None;
                 };
-                // The same name twice, or one that differs in case alone, is not told apart here.
+                // A name that stands twice, or that differs from another in case alone, is ambiguous here.
                 let has_name = |it: &&ScopeTable| it.alias.eq_ignore_ascii_case(&alias.value);
                 if self.tables.iter().filter(has_name).count() != 1 || table.alias != alias.value {
                     return None;

@@ -1,9 +1,9 @@
-//! What is known of a written row, and what was written of a table.
+//! The known contents of a written row, and the changes of a table.
 
 use crate::schema::{Schema, Table, TableNumber, WrittenAlong};
 use crate::value::{KnownContent, Value, known_when_stored};
 
-/// What is known of a row: for some columns, by their positions, the contents that are possible.
+/// The known contents of a row: for some columns, by their positions, the contents that are possible.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
     columns: Vec<(u16, Vec<KnownContent>)>,
@@ -19,11 +19,11 @@ impl Row {
         }
     }
 
-    /// A row as a log of changes has it. Values of columns that are not told are unknown.
+    /// Makes a row from a log of changes. Columns that the log does not have are unknown.
     pub fn image<'a>(table: &Table, values: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
         let mut row = Self::default();
         for (name, value) in values {
-            // What was stored is not converted any more; what could not have been stored as such is unknown.
+            // A stored value is not converted any more; a value that could not have been stored as such is unknown.
             if let Some((position, column)) = table.column(name) {
                 let known = known_when_stored(column, value.as_ref());
                 row.set(position, known.map(|known| vec![known]));
@@ -43,7 +43,7 @@ impl Row {
             .map(|(_, contents)| contents.as_slice())
     }
 
-    /// What was known of the column before counts no more.
+    /// Replaces the known contents of a column; `None` makes them unknown.
     pub(crate) fn set(&mut self, position: u16, contents: Option<Vec<KnownContent>>) {
         self.columns.retain(|(other, _)| *other != position);
         self.columns
@@ -76,7 +76,7 @@ pub struct TableChange {
     pub rows: Option<Vec<RowChange>>,
 }
 
-/// What a statement writes.
+/// The changes that a statement makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     Nothing,

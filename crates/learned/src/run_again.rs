@@ -5,7 +5,7 @@ use crate::value::Value;
 /// Bytes of one statement that is run again, with its values. A longer one is not.
 const MOST_BYTES: usize = 16 * 1024;
 
-/// Where a statement can be run again, and how it was sent.
+/// The session in which a statement can be run again, and how it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RunIn {
     /// The caller's number of the session in which it read.
@@ -18,7 +18,7 @@ pub struct RunIn {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RunText {
     pub text: Box<str>,
-    /// Of a prepared statement. `None`: it is sent as text.
+    /// The values of a prepared statement. `None`: it is sent as text.
     pub values: Option<Box<[Value]>>,
 }
 
@@ -82,7 +82,7 @@ impl RunText {
     }
 }
 
-/// Of two results one.
+/// Combines the hashes of two results.
 pub(crate) const fn joined(first: u64, second: u64) -> u64 {
     (first.rotate_left(5) ^ second).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

@@ -1,8 +1,8 @@
-//! What is known of tables: the columns with what their values can be, as `information_schema` has it.
+//! The known tables: their columns with the values that these can have, as `information_schema` has them.
 
 use std::collections::HashMap;
 
-/// Of all databases of a site.
+/// The most tables of all databases of a site.
 pub const MOST_TABLES: usize = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Column {
     pub counts_up: bool,
 }
 
-/// What `information_schema.columns` says of a column.
+/// A column as `information_schema.columns` describes it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ColumnDescription<'a> {
     pub name: &'a str,
@@ -145,8 +145,8 @@ pub(crate) struct ColumnUse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableNumber(pub(crate) u32);
 
-/// What else is written when a table is: by its triggers, and by foreign keys that pass on what
-/// becomes of it.
+/// The tables that are written along with a table: by its triggers, and by foreign keys that pass its
+/// changes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WrittenAlong {
     Tables(Vec<TableNumber>),
@@ -179,7 +179,7 @@ impl Table {
     }
 }
 
-/// What a name in FROM is.
+/// The kind of a name in FROM.
 #[derive(Debug, Clone)]
 pub(crate) enum Relation {
     Base(TableNumber),
@@ -189,7 +189,7 @@ pub(crate) enum Relation {
     Unclear,
 }
 
-/// The tables of a server as its `information_schema` tells them. A name that is not here may be
+/// The tables of a server according to its `information_schema`. A name that is not here may be
 /// anything, for example a temporary table.
 #[derive(Debug, Clone, Default)]
 pub struct Schema {

@@ -1,7 +1,7 @@
 //! The rows of `information_schema` become a [`Schema`]: views are resolved to the tables that they
 //! read, triggers and foreign keys to the tables that are written along with another.
 //!
-//! What is not understood errs on the safe side: a view may read and do anything, a trigger may write
+//! A definition that is not understood errs on the safe side: a view may read and do anything, a trigger may write
 //! anything. A trigger counts as writing every table whose name stands anywhere in its body.
 
 use std::collections::{HashMap, HashSet};

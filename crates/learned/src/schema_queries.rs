@@ -1,4 +1,4 @@
-//! What to ask a server for its tables: the rows of the answers go to `SchemaBuilder::row`.
+//! The queries that ask a server for its tables: the rows of the answers go to `SchemaBuilder::row`.
 
 /// In the order in which they are to be asked, on one connection of the application. A definition that
 /// changes in between makes the whole schema old, as every definition does.

@@ -8,8 +8,8 @@ use crate::functions::needs_parenthesis_at_once;
 use crate::not_learned::NotLearned;
 use crate::value::Value;
 
-/// Behind SELECT, where MediaWiki writes it, it says in which order the server reads the tables, and nothing of what they
-/// have.
+/// MediaWiki writes this behind SELECT. It sets the order in which the server reads the tables, and does not change
+/// the result.
 const ORDER_OF_TABLES: &[u8] = b"/*! STRAIGHT_JOIN */";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

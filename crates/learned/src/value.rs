@@ -71,7 +71,7 @@ impl ValueRef<'_> {
     }
 }
 
-/// What is known of a column of a row.
+/// The known content of a column of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KnownContent {
     Null,
@@ -116,7 +116,7 @@ pub(crate) fn comparable(kind: ColumnKind, value: ValueRef<'_>) -> Option<Compar
     }
 }
 
-/// What a row holds of which `column = value` is true.
+/// Returns the content of the column in a row for which `column = value` is true.
 pub(crate) fn known_to_equal(column: &Column, value: ValueRef<'_>) -> Option<KnownContent> {
     match comparable(column.kind, value)? {
         // Nothing equals NULL: there is no such row, and saying nothing is right as well.
@@ -128,7 +128,7 @@ pub(crate) fn known_to_equal(column: &Column, value: ValueRef<'_>) -> Option<Kno
     }
 }
 
-/// What a row holds after `value` was stored in the column. `None` where it may be converted.
+/// Returns the content of the column after `value` was stored in it. `None` where the value may be converted.
 pub(crate) fn known_when_stored(column: &Column, value: ValueRef<'_>) -> Option<KnownContent> {
     let known = comparable(column.kind, value)?;
     let is_kept = match (known, column.kind) {

@@ -1,4 +1,4 @@
-//! What a statement writes, as far as it says so itself.
+//! The changes that a statement makes, as far as its text contains them.
 //!
 //! The written row is taken from the statement: `WHERE column = value` is known of the row before,
 //! `SET column = value` and `VALUES` of the row after, and all else is unknown. The row that REPLACE
@@ -20,13 +20,13 @@ use crate::row::{Effect, Row, RowChange, TableChange};
 use crate::schema::{Column, Relation, Schema, Table, TableNumber, WrittenAlong};
 use crate::value::{KnownContent, ValueRef, known_to_equal, known_when_stored};
 
-/// Of one INSERT. With more the whole table counts as written.
+/// The most rows of one INSERT. With more the whole table counts as written.
 pub const MOST_ROWS: usize = 64;
 
 /// Values behind IN that are followed one by one.
 const MOST_ALTERNATIVES: usize = 64;
 
-/// What writes have in common: where names are looked up.
+/// The session, schema and arguments by which the names and values of a write are read.
 pub(crate) struct WriteContext<'a> {
     pub(crate) database: Option<&'a str>,
     /// Texts are compared by their bytes, whatever the collation of the column.
@@ -159,7 +159,7 @@ impl WriteContext<'_> {
         })
     }
 
-    /// What is known of each row of VALUES or SET.
+    /// Returns the known contents of each row of VALUES or SET.
     fn inserted_rows(&self, insert: &Insert, table: &Table) -> Option<Vec<InsertedRow>> {
         if !insert.assignments.is_empty() {
             let values = insert
@@ -226,7 +226,7 @@ impl WriteContext<'_> {
         for (name, expression) in values {
             if let Some((position, column)) = table.column(&name) {
                 let known = self.known_when_stored(column, expression);
-                // Of two values for one column the last counts.
+                // The last of two values for one column counts.
                 row.set(position, known.map(|known| vec![known]));
             }
         }
@@ -276,7 +276,7 @@ impl WriteContext<'_> {
         })
     }
 
-    /// What is known of the rows that a condition selects.
+    /// Returns the known contents of the rows that a condition selects.
     fn selected(&self, table: &Table, alias: &str, condition: Option<&Expr>) -> Row {
         let mut row = Row::default();
         if let Some(condition) = condition {
@@ -350,8 +350,8 @@ struct InsertedRow {
 }
 
 impl InsertedRow {
-    /// What is known of the rows that stand in its way: one for each unique key that it can share.
-    /// `None`: nothing is known.
+    /// Returns the known contents of the rows that the inserted one replaces: one for each unique key that it
+    /// can share. `None`: nothing is known.
     fn replaced_rows(&self, table: &Table) -> Option<Vec<Row>> {
         let mut replaced = Vec::new();
         for key in table.unique_keys.as_ref()? {
@@ -375,7 +375,7 @@ impl InsertedRow {
     }
 }
 
-/// What is known of a content that a unique key finds equal to `known`.
+/// Returns the known content of a column that a unique key finds equal to `known`.
 fn known_of_equal(column: &Column, known: &KnownContent) -> KnownContent {
     match known {
         KnownContent::Text(text) if column.compares_by_collation() => {
