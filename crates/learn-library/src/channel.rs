@@ -1,5 +1,5 @@
-//! The way to Mayfly: it connects with the first message, and closes at the first doubt. Where Mayfly has ended, another
-//! one may listen in its place, and is told at once.
+//! The way to Mayfly: it connects with the first message, and closes at the first doubt. If Mayfly has ended and another
+//! one listens in its place, the channel connects to that one at once.
 #![forbid(unsafe_code)]
 
 use learn_record::{Acknowledgement, Doubt, DoubtReason, Hello, Message, VERSION};
@@ -15,7 +15,7 @@ const MOST_HOLD_MILLISECONDS: u64 = 10_000;
 /// Names of extensions in the first message.
 const MOST_EXTENSIONS: usize = 32;
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToldEnd {
     /// Mayfly has taken note of it.
@@ -32,10 +32,10 @@ pub(crate) struct Channel {
     /// Counts connections.
     connections: u64,
     opens_again_at: u64,
-    /// What Mayfly has said last: for so long a write is held that is not acknowledged.
+    /// The last value that Mayfly has sent: the time for which a write is held that is not acknowledged.
     hold_milliseconds: u64,
     has_spoken: bool,
-    /// The library does not see all statements of this process any more: the next connection tells Mayfly so.
+    /// The library does not see all statements of this process any more: the next connection reports that to Mayfly.
     has_missed: bool,
     is_of_command: bool,
     unseen_extensions: Vec<Vec<u8>>,
@@ -77,7 +77,7 @@ impl Channel {
         self.opens_again_at = now + PAUSE_MILLISECONDS;
         self.socket = Socket::connect(&self.path);
         let is_again = self.has_spoken;
-        // What is written until the next time is not told.
+        // Writes until the next connection are not reported.
         self.has_spoken = true;
         let mut told = ToldEnd::NotHeard;
         if self.socket.is_some() {
@@ -99,7 +99,7 @@ impl Channel {
     }
 
     /// A write is not acknowledged that the database answered at `answered`: waits until it is known everywhere all the same.
-    /// Where the library does not see all, Mayfly does not count on it.
+    /// Does not wait if the library has missed statements: Mayfly does not count on it then.
     pub(crate) fn hold(&self, answered: u64) {
         if !self.has_missed {
             system::sleep_until(answered + self.hold_milliseconds);

@@ -1,4 +1,4 @@
-//! All servers that this process tells what it writes: the one whose pool it belongs to, or those that a command
+//! All servers to which this process reports its writes: the one whose pool it belongs to, or those that a command
 //! was given (`mayfly run`).
 #![forbid(unsafe_code)]
 
@@ -7,7 +7,7 @@ use learn_record::{DoubtReason, Message, Write, WriteOutcome};
 use crate::channel::{Channel, ToldEnd};
 use crate::system;
 
-/// How often a write is announced: a Mayfly that takes the place of another one is told as well.
+/// How often a write is announced: a Mayfly that takes the place of another one gets the announcement as well.
 const MOST_ANNOUNCEMENTS: usize = 2;
 
 /// One server, and what it knows.
@@ -44,8 +44,8 @@ impl ToldServer {
         }
     }
 
-    /// One that was not told of the announcement, because it has taken the place of another one since, is told that
-    /// something was written.
+    /// Reports the outcome of a write. A server that did not get the announcement, because it has taken the place of
+    /// another one since, gets a new greeting: that something was written.
     fn written(&mut self, written: WriteOutcome) {
         let answered = system::milliseconds();
         let mut told = match written.number > self.last_of_others {

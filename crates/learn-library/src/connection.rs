@@ -16,11 +16,11 @@ const MOST_SETTINGS_BYTES: usize = 4096;
 /// The number of the command that a query is sent by.
 const QUERY: u8 = 3;
 
-/// Of what was said and is not read yet: bytes in all, and at one time.
+/// Bytes of the conversation that are not read yet: in all, and at one time.
 const MOST_LATER_BYTES: usize = 48 * 1024;
 const MOST_LATER_PART: usize = 8 * 1024;
 
-/// What was said, kept until the conversation is free again.
+/// An event of the conversation, kept until the conversation is free again.
 enum ConversationEvent {
     Asked(Command),
     Answered(CommandAnswer),
@@ -45,7 +45,7 @@ pub(crate) struct Connection {
     database: Option<Vec<u8>>,
     settings: Option<Vec<Vec<u8>>>,
     was_ready: bool,
-    /// Of the session in this state: the record and the index there.
+    /// The place of the session in this state: the record and the index there.
     place: Option<(u64, u16)>,
     asked: Option<PendingCommand>,
     is_missed: bool,
@@ -107,7 +107,7 @@ impl Connection {
         self.follow_sometime(bytes, false, reporter);
     }
 
-    /// Something was said that was not seen.
+    /// Notes that a part of the conversation was not seen.
     pub(crate) fn miss(&mut self, reporter: &mut Reporter) {
         self.catch_up(reporter);
         self.is_missed = true;
@@ -225,7 +225,7 @@ impl Connection {
     fn is_unread_database(&self) -> bool {
         let is_unread = self.unread_input();
         let is_of_database = is_unread.is_some_and(|(kind, _)| kind == InputKind::UnreadDatabase);
-        // What was missed before a greeting may be any connection.
+        // A connection that was missed before its greeting may be of any kind.
         is_of_database && (self.was_ready || !self.is_missed)
     }
 
@@ -266,7 +266,7 @@ impl Connection {
         let is_in_transaction = status_before & 1 != 0;
         let kind = statement_kind(command.kind);
         let may_write = match command.kind {
-            // What could wait changes nothing.
+            // A statement that could wait changes nothing.
             CommandKind::Query if self.later.is_now => false,
             CommandKind::Query | CommandKind::Execute => {
                 !command.is_whole() || !is_plain_read(command.text(), is_in_transaction)
@@ -335,7 +335,7 @@ impl Connection {
         }
     }
 
-    /// What the command has changed of the session.
+    /// Follows the changes that the command has made to the session.
     fn follow_session(&mut self, command: &Command, outcomes: usize) {
         match command.kind {
             CommandKind::InitDatabase => self.database = Some(command.text().to_vec()),
@@ -380,7 +380,7 @@ impl Connection {
         }
     }
 
-    /// Where this session stands in the record, which it enters if it has not.
+    /// Returns the index of this session in the record, and adds it there if it is new.
     fn session_index(&mut self, record: u64, reporter: &mut Reporter) -> u16 {
         if let Some((in_record, index)) = self.place
             && in_record == record

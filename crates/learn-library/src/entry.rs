@@ -68,7 +68,7 @@ pub(crate) fn enter<R>(work: impl FnOnce(&mut Library) -> R) -> Option<R> {
     })
 }
 
-/// The same, for who knows what the file is that was opened last.
+/// Does `work` like [`enter`], for callers that know the file that was opened last.
 pub(crate) fn enter_while_opening<R>(work: impl FnOnce(&mut Library) -> R) -> Option<R> {
     if !is_active() {
         return None;

@@ -93,8 +93,8 @@ const UNDONE: &[&[u8]] = &[
     b"zip",
 ];
 
-/// What kind of extension is loaded from `path`; `None` for a file that is no extension of PHP: its name
-/// does not end in `.so` without a version.
+/// Returns the kind of the extension that is loaded from `path`; `None` for a file that is no extension of
+/// PHP: its name does not end in `.so` without a version.
 pub(crate) fn extension(path: &[u8]) -> Option<Extension> {
     let file = path.rsplit(|byte| *byte == b'/').next()?;
     let name = file.strip_suffix(b".so")?;

@@ -11,13 +11,13 @@ const BEGIN_REQUEST: u8 = 1;
 const END_REQUEST: u8 = 3;
 const PARAMETERS: u8 = 4;
 
-/// Of all parameters of a request. A request with more has no number.
+/// Bytes of all parameters of a request. A request with more has no number.
 const MOST_PARAMETER_BYTES: usize = 128 * 1024;
 
 /// Room that is kept for the next request.
 const KEPT_PARAMETER_BYTES: usize = 16 * 1024;
 
-/// Where a stream of records stands.
+/// The position within a stream of records.
 #[derive(Debug, Clone, Copy, Default)]
 struct Position {
     head: [u8; 8],
@@ -74,7 +74,7 @@ impl Position {
     }
 }
 
-/// What the server asks for.
+/// An event of the FastCGI connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestEvent {
     /// A request begins; the one before it is over.

@@ -1,4 +1,4 @@
-//! What stands in the places of libc's functions: each passes its arguments on and returns the result.
+//! The functions that take the places of libc's: each passes its arguments on and returns the result.
 //!
 //! They all have this form: what must be known before (a statement that is about to be sent), the
 //! function of libc, what it did. In tests they have other names, or the tests would call them.

@@ -1,5 +1,5 @@
-//! The library that Mayfly preloads into the PHP pools it starts. It reads what PHP and a database say
-//! to each other, notices what else a request is made from, and tells Mayfly before the request ends.
+//! The library that Mayfly preloads into the PHP pools it starts. It reads the conversation of PHP with a
+//! database, notices what else a request is made from, and reports that to Mayfly before the request ends.
 //!
 //! ```text
 //! PHP ─► hooks (send, recv, open, ...) ─► the function of libc, with the same arguments
@@ -21,8 +21,8 @@
 //! - **It does not wait**, but for two acknowledgements of a write, a second at most.
 //! - **It stays out of the way.** PHP's own code is what the processor's caches are for: what can wait is held, and done many at
 //!   a time (`connection.rs`, `reporter.rs`).
-//! - **It lets go.** Where it missed something or cannot follow, the record says so. What it does not see
-//!   it does not guess.
+//! - **It lets go.** Where it missed something or cannot follow, it marks the record as incomplete. What it does
+//!   not see it does not guess.
 //! - One thread at a time is within the library. What another one, or a signal handler, does meanwhile is
 //!   passed on at once and counts as missed.
 //!

@@ -9,7 +9,8 @@ use libc::{
 };
 use libc::{posix_spawn_file_actions_t, posix_spawnattr_t, stat as FileStatus};
 
-/// Where a libc lacks the function, what stands here says so as the function itself would.
+/// Returns the address of a function of libc. It is null if libc lacks the function: the caller then returns
+/// the function's own error.
 fn find(address: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     let known = address.load(Ordering::Relaxed);
     if !known.is_null() {
@@ -24,7 +25,7 @@ fn find(address: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
 macro_rules! functions {
     ($($name:ident($($argument:ident: $kind:ty),*) -> $result:ty, or $missing:expr;)*) => {$(
         /// # Safety
-        /// As for the function of libc with this name.
+        /// The function of libc with this name has the same conditions.
         pub(crate) unsafe fn $name($($argument: $kind),*) -> $result {
             static ADDRESS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
             const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {

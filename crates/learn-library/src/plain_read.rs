@@ -169,8 +169,8 @@ const STOPPING_WORDS: &[&[u8]] = &[
     b"STATEMENT",
 ];
 
-/// What a byte is, a bit each: a part of a word, the begin of a stopping word in either case, and what may stop a
-/// statement outside of words.
+/// The classes of a byte, a bit each: a part of a word, the begin of a stopping word in either case, and a sign that may
+/// stop a statement outside of words.
 const OF_WORD: u8 = 1;
 const BEGINS_STOPPING_WORD: u8 = 2;
 const MAY_STOP: u8 = 4;
@@ -297,7 +297,7 @@ fn passes(text: &[u8]) -> bool {
     true
 }
 
-/// What stands before a parenthesis is an operator, a reserved word, or a known function.
+/// Returns whether an operator, a reserved word or a known function stands before a parenthesis.
 fn may_stand_before_parenthesis(before: &[u8]) -> bool {
     let trimmed = before.trim_ascii_end();
     match trimmed {

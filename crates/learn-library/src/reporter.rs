@@ -1,4 +1,4 @@
-//! What is to be told: the record of the request that runs, and writes at once.
+//! The reports to Mayfly: the record of the request that runs, and writes at once.
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;
@@ -25,7 +25,7 @@ const MOST_WRITE_BYTES: usize = 48 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Request {
-    /// 0 where nobody wants to know: files alone are told.
+    /// 0 if Mayfly wants no statements: the record has files alone.
     fetch: u64,
     /// Its response has ended; PHP may still be at work.
     has_ended: bool,
@@ -43,13 +43,13 @@ struct HeldLook {
     path_ends: usize,
 }
 
-/// What was already noted, by its hash.
+/// The hashes of inputs and files that were already noted.
 type NotedHashes = HashSet<u64, BuildHasherDefault<HashItself>>;
 
 #[derive(Debug)]
 pub(crate) struct Reporter {
     pub(crate) channels: Channels,
-    /// Of a command, which makes no pages.
+    /// The process belongs to a command, which makes no pages.
     is_of_command: bool,
     has_told_unread: bool,
     request: Option<Request>,
@@ -62,7 +62,7 @@ pub(crate) struct Reporter {
     held_looks: Vec<HeldLook>,
     held_paths: Vec<u8>,
     spare_room: Vec<u8>,
-    /// Of these hashes: without it, names with the same hash are easy to find.
+    /// The seed of the hashes in `noted`: without it, names with the same hash are easy to find.
     seed: u64,
 }
 
@@ -144,7 +144,7 @@ impl Reporter {
 
     pub(crate) fn add_input(&mut self, kind: InputKind, detail: &[u8]) {
         if self.is_of_command && kind == InputKind::UnreadDatabase && !self.has_told_unread {
-            // What it writes there is not seen, and no page shows that.
+            // Writes of the command there are not seen, and no page shows that.
             self.has_told_unread = true;
             self.channels.open();
             self.channels.let_go(DoubtReason::Missed);
@@ -176,7 +176,7 @@ impl Reporter {
         });
     }
 
-    /// Of several looks at one file, the first one says what it was.
+    /// Notes the held looks. The first of several looks at one file gives its state.
     fn note_held(&mut self) {
         let (looks, paths) = (take(&mut self.held_looks), take(&mut self.held_paths));
         let mut begin = 0;
@@ -271,7 +271,7 @@ fn parameter_bytes(write: &Write<'_>) -> usize {
     write.parameters.iter().map(bytes).sum()
 }
 
-/// What is hashed is a hash.
+/// Hashes a value that is a hash already: returns it as it is.
 #[derive(Debug, Clone, Copy, Default)]
 struct HashItself(u64);
 

@@ -37,7 +37,7 @@ fn of_pool() -> Option<Library> {
     Some(Library::new(vec![path], false))
 }
 
-/// A process of `mayfly run`. Those that it starts are told as well.
+/// Makes the library for a process of `mayfly run`. The processes that it starts load the library as well.
 fn of_command() -> Option<Library> {
     let paths = variable(&CString::new(COMMAND_VARIABLE).ok()?)?;
     let paths = paths.split(|byte| *byte == b':').take(MOST_SERVERS);

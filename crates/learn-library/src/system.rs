@@ -18,7 +18,7 @@ const MOST_WAITS: usize = 4;
 /// The sockets to Mayfly, or -1. They are closed also where nothing else of the state can be trusted.
 static CHANNELS: [AtomicI32; MOST_SERVERS] = [const { AtomicI32::new(-1) }; MOST_SERVERS];
 
-/// What became of a packet.
+/// The outcome of sending a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SentPacket {
     Sent,
@@ -27,7 +27,7 @@ pub(crate) enum SentPacket {
     NotSent,
 }
 
-/// What came.
+/// The outcome of receiving a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReceivedPacket {
     Packet(usize),
@@ -250,7 +250,7 @@ pub(crate) fn process_id() -> u32 {
     std::process::id()
 }
 
-/// What there is at `path`, past symbolic links.
+/// Returns the state of the file at `path`, past symbolic links.
 pub(crate) fn look(path: &CStr) -> Option<FileState> {
     let mut found = MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the path ends with a zero; the result is written to a value of its type.

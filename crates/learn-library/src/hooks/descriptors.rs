@@ -29,7 +29,7 @@ unsafe fn note_received(fd: c_int, buffer: *const c_void, received: ssize_t, fla
     }
 }
 
-/// Sends by `real`, with the library told before and after.
+/// Sends by `real`, and informs the library before and after.
 ///
 /// # Safety
 /// `buffer` holds `count` bytes.

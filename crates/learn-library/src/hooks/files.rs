@@ -292,7 +292,7 @@ unsafe extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
 }
 
 /// libc lists the folders by itself. The last folder without a wildcard is noted; where wildcards stand
-/// in names of folders, others are listed as well, and the record says that something is missing.
+/// in names of folders, others are listed as well, and the record is marked as incomplete.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 unsafe extern "C" fn glob(
     pattern: *const c_char,
