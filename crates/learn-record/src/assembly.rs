@@ -1,7 +1,7 @@
 //! The parts of a record become the record.
 //!
-//! Entries stand in the order in which they happened, each after a byte that says what it is. The
-//! last one says whether something is missing.
+//! Entries stand in the order in which they happened, each after a byte for its kind. The last one
+//! records whether something is missing.
 
 use crate::encoding::{Decode, ListEntry, MalformedMessage, Reader};
 use crate::entries::{FileLook, Incomplete, Input, Session, SqliteFile, Statement};
@@ -15,7 +15,7 @@ pub(crate) const INPUT: u8 = 3;
 pub(crate) const FILE: u8 = 4;
 pub(crate) const SQLITE_FILE: u8 = 5;
 
-/// What a request was made from.
+/// A record: the inputs from which the response to a request was made.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Record<'a> {
     pub sessions: Vec<Session<'a>>,
@@ -111,7 +111,7 @@ impl RecordParts {
         Record::decode(&self.bytes)
     }
 
-    /// What there is so far, as it came.
+    /// Returns the bytes that have come so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

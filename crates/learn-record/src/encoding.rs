@@ -38,7 +38,7 @@ pub(crate) trait Decode<'a>: Sized {
     fn take(reader: &mut Reader<'a>) -> Result<Self, MalformedMessage>;
 }
 
-/// What stands in lists, with the most that one list holds.
+/// An entry of a list, with the most entries that one list holds.
 pub(crate) trait ListEntry {
     const MOST: usize;
 }

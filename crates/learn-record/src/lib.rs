@@ -1,7 +1,7 @@
 //! The messages between the library that PHP loads and Mayfly about the making of a page.
 //!
 //! ```text
-//! library ─► Mayfly   Hello                        once for each process, and again where something was not told
+//! library ─► Mayfly   Hello                        once for each process, and again where something was not reported
 //!                     Write, Written                    around each statement that may change data
 //!                     RecordPart ... (is_last)     what a request read, before its END_REQUEST leaves
 //!                     Doubt                        the library lets go of this process
@@ -44,11 +44,11 @@ pub const VERSION: u16 = 7;
 /// Holds the path of the socket. The library removes it from the environment of the process.
 pub const CHANNEL_VARIABLE: &str = "MAYFLY_LEARN";
 
-/// Holds the paths of the sockets of all servers that are told what a command writes (`mayfly run`), between colons. It
+/// Holds the paths of the sockets of all servers to which a command reports its writes (`mayfly run`), between colons. It
 /// stays in the environment, for the programs that the command starts.
 pub const COMMAND_VARIABLE: &str = "MAYFLY_RUN";
 
-/// Servers that a command tells.
+/// The most servers to which a command reports its writes.
 pub const MOST_SERVERS: usize = 8;
 
 /// Holds the number of the fetch, in decimal digits. A request without it has no record.
@@ -94,7 +94,7 @@ pub fn fuzz_decoding(bytes: &[u8]) {
     fuzz_made_of(bytes);
 }
 
-/// Of bytes whose hash is right.
+/// Decodes bytes as if their hash were right.
 fn fuzz_made_of(bytes: &[u8]) {
     let hash = |_: &[u8]| 0;
     if let Some(made_of) = MadeOf::decode(bytes, hash) {

@@ -2,7 +2,7 @@
 
 pub const MOST_MESSAGE_BYTES: usize = 64 * 1024;
 
-/// Of a record as it is encoded. A longer one says [`TooLong`](crate::Incomplete::TooLong) instead.
+/// Bytes of an encoded record. A longer one is marked [`TooLong`](crate::Incomplete::TooLong) instead.
 pub const MOST_RECORD_BYTES: usize = 256 * 1024;
 
 pub const MOST_STATEMENTS: usize = 400;
@@ -22,7 +22,7 @@ pub const MOST_SQLITE_FILES: usize = 16;
 
 pub const MOST_DETAIL_BYTES: usize = 200;
 
-/// What a page was made of, as it is kept beside the page.
+/// Bytes of the inputs of a page, as they are kept beside the page.
 pub const MOST_MADE_OF_BYTES: usize = 512 * 1024;
 
 /// Scripts that a pool knows of.

@@ -1,4 +1,4 @@
-//! What a kept page was made of, in the bytes that stand beside it on disk.
+//! The inputs of a kept page, in the bytes that stand beside it on disk.
 //!
 //! ```text
 //! form 1 │ hash of the rest 8 │ fields of MadeOf
@@ -15,7 +15,7 @@ const FORM: u8 = 1;
 
 const HEAD_BYTES: usize = 1 + size_of::<u64>();
 
-/// What a page was made of, and what has to be as it was then.
+/// The inputs of a page, and the facts that have to be the same as then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeOf<'a> {
     /// The name of the pool.
@@ -24,11 +24,11 @@ pub struct MadeOf<'a> {
     pub php: u64,
     /// Stands for the database server, its tables and definitions; 0: none was asked.
     pub server: u64,
-    /// Of the hashes of results.
+    /// The seed of the hashes of results.
     pub seed: u64,
     /// When the fetch began, in Unix nanoseconds.
     pub began: i64,
-    /// Of the page.
+    /// The digest of the page.
     pub digest: u64,
     /// For how long it may be kept, from the moment at which it was stored.
     pub lasts_seconds: u32,
@@ -36,7 +36,7 @@ pub struct MadeOf<'a> {
     pub address: &'a [u8],
     /// All that the pool knew, in the order of their paths.
     pub scripts: Vec<Script<'a>>,
-    /// What PHP read for it: a [`crate::Record`].
+    /// The record of the reads that PHP did for it: a [`crate::Record`].
     pub record: &'a [u8],
 }
 fields!(MadeOf<'a> {
@@ -49,7 +49,7 @@ pub struct Script<'a> {
     /// So many bytes of its path are those of the script before.
     pub shared: u16,
     pub rest: &'a [u8],
-    /// Whether it was there; otherwise the rest says nothing.
+    /// Whether it was there; otherwise the other fields mean nothing.
     pub is_there: bool,
     pub modified_nanoseconds: i64,
     pub size: u64,

@@ -13,12 +13,12 @@ pub enum Message<'a> {
     Doubt(Doubt<'a>),
 }
 
-/// A process speaks for the first time on this connection, or has written something that was not told.
+/// A process speaks for the first time on this connection, or has written something that was not reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello<'a> {
     pub version: u16,
     pub pid: u32,
-    /// The process spoke before, and what it has written since then may not have been told. It waits until that counts,
+    /// The process spoke before, and its writes since then may not have been reported. It waits until they count,
     /// with the number 0.
     pub is_again: bool,
     /// It belongs to a command (`mayfly run`), and makes no pages.
@@ -89,8 +89,8 @@ pub enum DoubtReason {
     Acknowledgement,
     /// A message did not go into the channel.
     Channel,
-    /// The library missed what was said on a connection: another thread was at work, or a child of the
-    /// process goes on with its connections.
+    /// The library missed bytes of a connection: another thread was at work, or a child of the process goes
+    /// on with its connections.
     Missed,
 }
 numbered!(DoubtReason { Acknowledgement = 1, Channel = 2, Missed = 3 });
@@ -133,7 +133,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// What the message of a part of a record begins with; that number of bytes of the record follows.
+    /// Writes the head of the message of a part of a record; that number of bytes of the record follows.
     pub(crate) fn put_part_head(fetch: u64, is_last: bool, bytes: usize, out: &mut Vec<u8>) {
         out.push(2);
         fetch.put(out);

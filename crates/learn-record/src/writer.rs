@@ -9,7 +9,7 @@ use crate::limits::{
 };
 use crate::message::Message;
 
-/// Of a record in one message; the rest is room for what stands around it.
+/// Bytes of a record in one message; the rest is room for the head of the message.
 const PART_BYTES: usize = MOST_MESSAGE_BYTES - 64;
 
 /// Room that is kept from one request to the next.
@@ -18,7 +18,7 @@ const KEPT_BYTES: usize = 64 * 1024;
 /// Before a record: what the message that it is sent in begins with.
 const HEAD_BYTES: usize = 24;
 
-/// What happened in a request so far, encoded. Past a limit it keeps nothing and says so.
+/// The encoded events of a request so far. Past a limit it keeps nothing, and marks the record as incomplete.
 #[derive(Debug, Default)]
 pub struct RecordWriter {
     /// After [`HEAD_BYTES`] that are written last; empty before the first entry.
