@@ -1,4 +1,4 @@
-//! The request fields by which the cache tells variants apart (`Vary`).
+//! The request fields by which the cache distinguishes variants (`Vary`).
 
 use http_cache::{ONE_COOKIE, RequestFields};
 use http_semantics::RequestHead;

@@ -159,7 +159,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Returns the fields by which the cache tells variants apart.
+    /// Returns the fields by which the cache distinguishes variants.
     #[inline]
     pub fn fields<'r>(&'r self, head: &'r RequestHead) -> Fields<'r> {
         match self.audience.class() {

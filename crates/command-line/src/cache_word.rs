@@ -1,6 +1,6 @@
-//! What a response says of a cache on its way.
+//! The cache result that the fields of a response contain.
 
-/// What `Cache-Status` (RFC 9211), `X-Cache` or a field of this kind says.
+/// The cache result in `Cache-Status` (RFC 9211), `X-Cache` or a field of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheWord {
     Hit,
@@ -21,7 +21,7 @@ impl CacheWord {
         )
     }
 
-    /// As logs and reports write it.
+    /// Returns the word that logs and reports write.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl CacheWord {
         }
     }
 
-    /// What the fields of an answer say: `Cache-Status` before the others.
+    /// Returns the cache result in the fields of an answer: `Cache-Status` before the others.
     #[must_use]
     pub fn of_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Option<CacheWord> {
         let mut word = None;
@@ -43,7 +43,7 @@ impl CacheWord {
         word
     }
 
-    /// What is known after one more field.
+    /// Returns the cache result that is known after one more field.
     #[must_use]
     pub fn after_field(known: Option<CacheWord>, name: &str, value: &str) -> Option<CacheWord> {
         if name.eq_ignore_ascii_case("cache-status") {

@@ -1,4 +1,4 @@
-//! What the command lines of `mayfly` and `mayfly-tools` share: exit codes, messages, the addresses that a
+//! The parts that the command lines of `mayfly` and `mayfly-tools` share: exit codes, messages, the addresses that a
 //! command asks, and the arguments of the words that `mayfly-tools` obeys. `mayfly` reads these arguments as
 //! well: help, manual pages and completions know all words, whether or not the tools are installed.
 

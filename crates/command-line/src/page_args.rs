@@ -1,11 +1,11 @@
-//! What `mayfly bench --page` is told beside what all of `bench` knows.
+//! The arguments of `mayfly bench --page`, beside those that all of `bench` knows.
 
 use clap::Args;
 
 use crate::window_size::WindowSize;
 
-// What belongs to `--page` is refused beside other URLs. `requires` would say nothing there, since what it
-// asks for conflicts with them.
+// Arguments of `--page` are refused beside other URLs. `requires` would have no effect there, since the argument
+// that it asks for conflicts with them.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Loading a page")]
 pub struct PageArgs {

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Reads a number of events in a second, or a factor.
 ///
 /// # Errors
-/// What was expected.
+/// The text is no such value: the error names the expected form.
 pub fn rate(text: &str) -> Result<f64, String> {
     let number = text.parse().ok();
     let is_possible = |it: &f64| (0.001..=1_000_000.0).contains(it);
@@ -17,7 +17,7 @@ pub fn rate(text: &str) -> Result<f64, String> {
 /// Reads a time as nginx writes it.
 ///
 /// # Errors
-/// What was expected.
+/// The text is no such value: the error names the expected form.
 pub fn time(text: &str) -> Result<Duration, String> {
     nginx_conf::parse_duration(text)
         .map_err(|_| "expected a time such as 1s, 200ms or 1m".to_owned())

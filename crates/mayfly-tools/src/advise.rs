@@ -1,4 +1,4 @@
-//! `mayfly advise`: reads access logs, and says which lifetime spares how much.
+//! `mayfly advise`: reads access logs, and reports how much each lifetime spares.
 
 use std::io::{self, IsTerminal, Write};
 

@@ -67,7 +67,7 @@ pub fn run(args: &BenchArgs) -> Exit {
     }
 }
 
-/// What is shown at the end.
+/// The report that is shown at the end.
 struct BenchReport {
     text: String,
     html: String,

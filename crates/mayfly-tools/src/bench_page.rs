@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use page_load::{Browser, LoadError, MeasuredPage, Report, Settings, Viewport, address, field};
 use system_error::SystemError;
 
-/// Of the text where it goes to no terminal.
+/// The width of the text where it goes to no terminal.
 const WIDTH: usize = 100;
 
 /// Loads `page` and the page beside it, if there is one, and prints the report.

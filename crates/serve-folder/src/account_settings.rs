@@ -125,7 +125,7 @@ fn is_mysql(driver: &str) -> Result<(), String> {
     }
 }
 
-/// Of `NAME=value` and `name = "value"`, below `[section]`.
+/// Returns the names and values of `NAME=value` and `name = "value"`, below `[section]`.
 fn lines(text: &str) -> Vec<(String, Option<String>)> {
     let mut section = String::new();
     let mut all = Vec::new();

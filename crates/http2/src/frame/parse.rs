@@ -90,7 +90,7 @@ pub struct PriorityUpdate<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads the payload of a frame, which is as long as its header says.
+    /// Reads the payload of a frame, which has the length that its header declares.
     ///
     /// # Errors
     /// The frame itself is not valid.

@@ -53,7 +53,7 @@ pub enum Revalidation {
 }
 
 /// How one location uses a cache zone.
-// Large: each is what a directive says.
+// Large: each field is the value of a directive.
 #[derive(Debug)]
 pub struct CacheRules {
     pub zone: CacheZoneChoice,

@@ -237,7 +237,7 @@ pub struct FastCgiParam {
 }
 
 /// Settings that `fastcgi_*` and `proxy_*` share.
-// Large: each is what a directive says.
+// Large: each field is the value of a directive.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     /// `*_bind`: where connections come from.

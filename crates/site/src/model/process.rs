@@ -48,7 +48,7 @@ pub struct User {
 }
 
 /// `php_pool NAME { ... }`: PHP-FPM that Mayfly runs itself.
-// Large: each is what a directive of the block says.
+// Large: each field is the value of a directive of the block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhpPool {
     pub name: String,

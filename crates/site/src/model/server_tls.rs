@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::template::Template;
 
 /// `ssl_*` of a server. Servers that say the same share one.
-// Large: each is what a directive says.
+// Large: each field is the value of a directive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTls {
     /// `ssl_certificate` and `ssl_certificate_key`, in order. Empty only with

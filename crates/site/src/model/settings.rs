@@ -24,7 +24,7 @@ use super::template::Template;
 
 pub use transport_settings::{BodySettings, ConnectionSettings, InFileOnly, LingeringClose};
 
-// Large: each is what a directive, or a group of them, says of a location.
+// Large: each field is the value that a directive, or a group of them, gives to a location.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub content: Content,

@@ -46,7 +46,7 @@ impl Site {
 const LEFT_PURGES: &str = "left-purges";
 
 /// The `http` block: the settings that servers share, and the servers.
-// Large: each is a list of what blocks and directives of its level declare, or what one of them says.
+// Large: each field is a list of the declarations of blocks and directives of its level, or the value of one of them.
 #[derive(Debug, Default)]
 pub struct Http {
     /// One for each distinct address that some server listens on.
