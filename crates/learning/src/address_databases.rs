@@ -9,7 +9,7 @@ use std::path::Path;
 /// Formats of such databases alone: MaxMind and those who sell in its format, and IPIP.net.
 const FORMATS: [&str; 2] = ["mmdb", "ipdb"];
 
-/// Formats that other files have as well: these are told by the beginnings of their names.
+/// Formats that other files have as well: databases are recognised by the beginnings of their names.
 const COMMON_FORMATS: [&str; 7] = ["bin", "csv", "dat", "db", "sqlite", "sqlite3", "xdb"];
 
 /// Beginnings of names, in small letters and without signs between the words.

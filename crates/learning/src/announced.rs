@@ -38,7 +38,7 @@ impl UnansweredWriteTable {
         self.all.remove(&number);
     }
 
-    /// Those of a process that is not heard any more.
+    /// Removes the writes of a process that is not heard any more.
     pub fn remove_all_of(&mut self, process: u64) {
         self.all.retain(|(of, _), _| *of != process);
     }

@@ -1,12 +1,12 @@
-//! Other programs' writes as the binary log tells them (`cache_learn_binary_log`), beside the polls.
+//! Other programs' writes, read from the binary log (`cache_learn_binary_log`), beside the polls.
 //!
 //! ```text
 //! event ─► announced: pages that it meets are not shown ─► barrier ─► counted: pages fetched meanwhile are not kept
 //! ```
 //!
-//! An event is sent before others can see what it tells: MariaDB writes its log first, and commits in the
+//! An event is sent before others can see its write: MariaDB writes its log first, and commits in the
 //! engine then. So what is read counts as under way until a snapshot contains it. MariaDB takes snapshots
-//! between commits, in the order of the log, and says up to which position of the log each one goes.
+//! between commits, in the order of the log, and reports up to which position of the log each one goes.
 //!
 //! Whatever goes wrong ends the following with a reason; the polls go on. The next try begins at the present end of the
 //! log, and what was written before it may be anything.
@@ -30,12 +30,12 @@ use crate::{Digest, LearnedPool};
 /// To log in and begin.
 const BEGINS_WITHIN: Duration = Duration::from_secs(10);
 
-/// The server says something this often, in nanoseconds, and is lost after [`SILENCE`].
+/// The server sends a heartbeat this often, in nanoseconds, and is lost after [`SILENCE`].
 const SETTINGS: &str = "SET @master_heartbeat_period = 500000000, @master_binlog_checksum = 'NONE', \
     @mariadb_slave_capability = 4, net_write_timeout = 60";
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// What an event tells is seen by others within this time.
+/// The write of an event is seen by others within this time.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_SNAPSHOTS: Duration = Duration::from_millis(1);
 
@@ -224,11 +224,11 @@ fn replica_number() -> u32 {
 }
 
 impl Follower<'_> {
-    /// What was read counts once it is announced, and once more when others see it.
+    /// Takes bytes of the log. Their writes count once they are announced, and once more when others see them.
     async fn take(&mut self, bytes: &[u8], is_first: bool) -> Result<(), FollowEnd> {
         let (mut writes, mut end) = (WriteList::default(), None);
         let (mut last, mut last_written) = (self.position, self.position);
-        // What frames a transaction may lie behind the end of each snapshot.
+        // Events that frame a transaction may lie behind the end of each snapshot.
         self.reader.received(bytes, &mut |event| {
             match behind(last, event) {
                 Ok(position) => last = position,
@@ -307,7 +307,7 @@ fn too_long() -> io::Error {
     io::Error::other("its file is longer than 4 GiB")
 }
 
-/// Of a file as `mysqld-bin.000012`.
+/// Returns the number of a file such as `mysqld-bin.000012`.
 fn file_number(name: &[u8]) -> Option<u64> {
     let name = str::from_utf8(name).ok()?;
     name.rsplit_once('.')?.1.parse().ok()
@@ -317,7 +317,7 @@ fn file_number(name: &[u8]) -> Option<u64> {
 struct Snapshots(Client);
 
 impl Snapshots {
-    /// Takes one, and tells the file and the place in the log up to which it goes.
+    /// Takes a snapshot, and returns the file and the place in the log up to which it goes.
     async fn next(&mut self) -> io::Result<(Vec<u8>, LogPosition)> {
         let client = &mut self.0;
         let begin = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
@@ -409,7 +409,7 @@ impl WriteList {
     }
 }
 
-/// What frames the events of a transaction.
+/// Returns whether a statement only frames the events of a transaction.
 fn writes_nothing(text: &[u8]) -> bool {
     [&b"BEGIN"[..], b"COMMIT", b"ROLLBACK"].contains(&text)
 }

@@ -108,7 +108,7 @@ impl Scene {
         LogThread(Some(thread))
     }
 
-    /// As the thread of the pool would, once definitions are seen or may have been missed.
+    /// Reads the schema like the thread of the pool, which does so once definitions are seen or may have been missed.
     fn read_schema(&self) {
         let definitions = self.pool.change(|book| book.servers()).first().unwrap().2;
         let schema = Self::run(schema_reader::read(&self.account)).unwrap();
@@ -117,7 +117,7 @@ impl Scene {
         });
     }
 
-    /// Of what a page is made.
+    /// Makes the record of a page that runs this statement.
     fn record(&self, statement: &str) -> RunRecord {
         let mut record = reads(&[statement]);
         record
@@ -196,7 +196,6 @@ fn writes_in_each_format_end_the_pages_that_read_what_they_write() {
     let scene = Scene::with_log();
     let _followed = scene.follow();
     for format in ["ROW", "STATEMENT", "MIXED"] {
-        // How it was before is said by no event.
         let set = format!("SET binlog_format = {format}; USE blog");
         let page = scene.page(SECOND_POST);
         scene.database.run(&format!(
@@ -343,7 +342,7 @@ fn killed_connection_ends_following_and_the_next_one_ends_all_pages() {
     assert!(!page.is_good(), "what was written meanwhile is not known");
     let notice = format!("the binary log of {} is followed again", scene.server);
     assert_eq!(scene.pool.take_notices(), [notice]);
-    // The same goes on in the next file.
+    // Following goes on in the next file of the log.
     let page = scene.page(SECOND_POST);
     scene
         .database

@@ -46,7 +46,7 @@ pub const MOST_SERVERS: usize = 4;
 /// `opcache.revalidate_freq` 2.
 const OLD_CODE_RUNS: Duration = Duration::from_secs(122);
 
-/// The time of a file tells a change only where it lay so far back when PHP looked: two changes within
+/// The time of a file reveals a change only where it lay so far back when PHP looked: two changes within
 /// one tick of the file system have one time.
 const RACY_NANOSECONDS: i64 = 1_000_000_000;
 
@@ -104,7 +104,7 @@ struct Database {
     /// The servers that other machines name.
     others: OtherServers,
     log: LogState,
-    /// Why its log was not followed, as was said last; empty: it is.
+    /// Why its log was not followed, as the last notice reports it; empty: it is.
     log_told: Arc<str>,
     /// In which statements can be run again, by their numbers from 0 on.
     sessions: Vec<Arc<ReplaySession>>,
@@ -135,7 +135,7 @@ pub struct Book {
     replay_time: ReplayTime,
     /// Suspect pages for which visitors wait.
     awaited: BTreeSet<u32>,
-    /// PHP may have read scripts that were told to another process.
+    /// PHP may have read scripts that were reported to another process.
     lacks_scripts: bool,
 }
 

@@ -224,7 +224,7 @@ fn writes_are_counted_on_when_the_tables_are_read_again() {
     book.learn(&began, Some(reads(&[SECOND_POST])), now);
     let why = state(&mut book, now).unwrap();
     assert!(why.starts_with("written-meanwhile"), "{why}");
-    // The cause that is told is the write itself, not an earlier one with its number.
+    // The reported cause is the write itself, not an earlier one with its number.
     made(&mut book, 1, reads(&[SECOND_POST]), now);
     book.written(&write("UPDATE post SET title = 'c' WHERE id = 2"));
     let cause = state(&mut book, now).unwrap();
@@ -358,7 +358,7 @@ fn files_belong_to_the_page_and_scripts_to_all() {
         state(&mut book, now).as_deref(),
         Some("/srv/part.html has changed")
     );
-    // A time that is no older than the fetch tells nothing.
+    // A time that is no older than the fetch proves nothing.
     made(
         &mut book,
         1,
@@ -402,7 +402,7 @@ fn while_a_worker_is_not_heard_nothing_is_learned() {
         state(&mut book, now).as_deref(),
         Some("incomplete: process 77 is not heard: it is too quick")
     );
-    // Another one says nothing of it.
+    // A message of another process does not change that.
     book.note_heard_again(78, now);
     made(&mut book, 1, reads(&[SECOND_POST]), now);
     assert!(state(&mut book, now).is_some());
@@ -557,7 +557,7 @@ fn a_definition_in_doubt_at_a_server_that_is_not_asked_leaves_pages_of_files_alo
     assert!(state(&mut book, now).unwrap().starts_with("no-schema"));
 }
 
-/// As the thread of the pool does it for `cache_learn on`.
+/// Learns a page that is kept, like the thread of the pool does for `cache_learn on`.
 pub fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instant) -> LearnedEnd {
     let keep: crate::KeepPage = Box::new(|_, _| true);
     let page = StoredPage {
@@ -736,7 +736,7 @@ fn a_page_that_differs_though_nothing_has_changed_is_not_kept_for_a_while() {
     let mut book = polled_book(now);
     for (digest, is_expected, polled) in [
         (1, true, "10:00:00"),
-        // It differs, but another program has written it, as the next poll tells.
+        // It differs, but another program has written it, as the next poll shows.
         (2, true, "10:00:07"),
         (3, true, "10:00:07"),
         // It differs, and nobody has.
@@ -867,7 +867,7 @@ fn a_restart_of_the_database_and_a_worker_in_doubt_end_pages() {
     };
     see(&mut book, poll(1, "10:00:00", false).after_restart(), now);
     assert_eq!(book.confirm(number, 1, now), Confirmation::Outdated);
-    // Views may be others than before, which no later poll tells.
+    // Views may be others than before, which no later poll shows.
     assert_eq!(make(&mut book), LearnedEnd::Free);
     let why = state(&mut book, now).unwrap();
     assert!(why.starts_with("no-schema"), "{why}");

@@ -1,8 +1,8 @@
-//! What one worker of PHP says, packet by packet.
+//! The messages of one worker of PHP, packet by packet.
 //!
 //! Nothing here trusts it: packets, records, announced writes and open transactions are bounded, and a
-//! packet that cannot be understood ends the connection. What was announced and not answered counts
-//! as written then: the process may have been killed between the database's answer and its word.
+//! packet that cannot be understood ends the connection. A write that was announced and not answered counts
+//! as done then: the process may have been killed between the database's answer and its own message.
 
 use std::collections::HashMap;
 use std::io;
@@ -80,7 +80,7 @@ pub struct Worker {
     has_greeted: bool,
     /// It belongs to a command, and makes no pages.
     is_command: bool,
-    /// Of root, which may write what the pools of all accounts read.
+    /// The process belongs to root, which may write what the pools of all accounts read.
     is_of_root: bool,
     /// Another Mayfly may know what its transactions have written so far.
     has_spoken_elsewhere: bool,
@@ -91,13 +91,13 @@ pub struct Worker {
     transactions: HashMap<u32, Transaction>,
 }
 
-/// Writes, and what each alters as a pool that knows its tables has it; none where one pool alone is told.
+/// Writes, each with the tables that a pool which knows them has named; without names where one pool alone counts them.
 struct WriteList {
     writes: Arc<[SentWrite]>,
     named: Vec<Option<Vec<SentWrite>>>,
 }
 
-/// What an open transaction of a connection has written. With more, it may have written anything.
+/// The writes of an open transaction of a connection. With more, it may have written anything.
 struct Transaction {
     writes: Vec<SentWrite>,
 }
@@ -215,7 +215,7 @@ impl Worker {
         let now = Instant::now();
         self.pool.change(|book| book.see_code(&run.files, now));
         if fetch == 0 {
-            // No page: scripts alone are told.
+            // No page: the record has scripts alone.
             return Ok(());
         }
         let joined = self.join.lock().record(fetch, (run, bytes), now);
@@ -263,7 +263,7 @@ impl Worker {
         self.acknowledge(write.number)
     }
 
-    /// Whether the statement may end a transaction that has written what was not told here.
+    /// Whether the statement may end a transaction with writes that were not reported here.
     fn has_unknown_writes(&self, write: &Write<'_>) -> bool {
         self.has_spoken_elsewhere
             && write.status_before & told::WITHIN_TRANSACTION != 0
@@ -313,7 +313,7 @@ impl Worker {
             });
             pool.want_replays();
         }
-        // Of an open transaction others see nothing.
+        // Others see nothing of an open transaction.
         if may_end || !is_open {
             let entry = self.entry_of(&seen);
             self.tell_nodes(entry).await;
@@ -321,10 +321,10 @@ impl Worker {
         self.acknowledge(written.number)
     }
 
-    /// What other nodes have to know of these writes, as one of the pools understands them.
+    /// Makes the entry that reports these writes to other nodes, as one of the pools understands them.
     fn entry_of(&self, writes: &[SentWrite]) -> Option<WrittenEntry> {
         self.pool.nodes.get()?;
-        // What the server says of itself is known while the thread of the pool is at work.
+        // The identity of the server is known while the thread of the pool is at work.
         self.pool.marks.wake();
         let now = Instant::now();
         let mut others = self.reached().into_iter();
@@ -374,7 +374,7 @@ impl Worker {
         self.pool.reached(self.is_command && self.is_of_root)
     }
 
-    /// What a pool counts of these writes: its account may not see the tables, and a command may reach the pool's database
+    /// Returns the writes that a pool counts: its account may not see the tables, and a command may reach the pool's database
     /// by another address.
     fn counted(&self, book: &mut Book, told: &WriteList) -> Arc<[SentWrite]> {
         let mut writes = told.writes.clone();
@@ -392,13 +392,13 @@ impl Worker {
         }
     }
 
-    /// What a transaction writes is seen by others at its end: returns all of it then.
+    /// Follows a transaction, whose writes others see at its end: returns all of them then.
     fn follow_transaction(&mut self, mut sent: SentWrite, is_open: bool) -> Vec<SentWrite> {
         let connection = sent.connection;
         if is_open {
             let is_new = !self.transactions.contains_key(&connection);
             if is_new && self.transactions.len() >= MOST_TRANSACTIONS {
-                // Connections that ended within one roll back, and nothing tells of it.
+                // Connections that ended within one roll back, and there is no message about that.
                 let open = std::mem::take(&mut self.transactions).into_values();
                 let writes = open.flat_map(|transaction| transaction.writes);
                 writes.for_each(|sent| self.count(&sent));
@@ -469,8 +469,8 @@ fn may_end_transaction(text: &[u8]) -> bool {
     !goes_on_within || text.contains(&b';')
 }
 
-/// Whether a process is alive that has closed its end: what it does is not heard, and the message that says
-/// so may have been lost. One that ends closes it a moment earlier.
+/// Returns whether a process that has closed its end is still alive. It is not heard then, and the message about
+/// that may have been lost. A process that ends closes its end a moment earlier.
 async fn goes_on(pid: u32) -> bool {
     for _ in 0..LOOKS_FOR_ITS_END {
         if !process::is_alive(pid) {

@@ -10,9 +10,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
-/// Of one packet of the server.
+/// Bytes of one packet of the server.
 const MOST_PACKET_BYTES: usize = 1 << 20;
-/// Of one answer.
+/// Rows and bytes of one answer.
 const MOST_ROWS: usize = 500_000;
 const MOST_BYTES: usize = 64 << 20;
 /// All of a conversation.
@@ -23,7 +23,7 @@ const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 /// utf8mb4_general_ci
 const COLLATION: u8 = 45;
 
-/// What the server itself calls the connection. A proxy answers the plain question alone by its own number.
+/// Asks for the server's own number of the connection. A proxy answers the plain question alone by its own number.
 const CONNECTION: &str = "SELECT CONNECTION_ID() + 0";
 
 const NATIVE: &[u8] = b"mysql_native_password";
@@ -32,7 +32,7 @@ const CACHING: &[u8] = b"caching_sha2_password";
 /// Whom to ask about tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseAccount {
-    /// As PHP reaches it: `unix:PATH` or `IP:PORT`.
+    /// The address by which PHP reaches it: `unix:PATH` or `IP:PORT`.
     pub server: String,
     pub user: String,
     pub password: String,
@@ -57,7 +57,7 @@ pub type TextRow = Vec<Option<Vec<u8>>>;
 /// A connection to a server.
 pub struct Client {
     stream: Box<dyn Stream>,
-    /// No other machine hears what is said.
+    /// The conversation does not leave this machine.
     is_local: bool,
     sequence: u8,
     /// The connection, as who greeted calls it.
@@ -67,7 +67,7 @@ pub struct Client {
 /// The answers to these questions, in their order.
 ///
 /// # Errors
-/// What the system or the server says, and that a proxy stands between: it may ask one server after the other.
+/// The system or the server reports an error, or a proxy stands between: it may ask one server after the other.
 pub async fn ask(account: &DatabaseAccount, questions: &[&str]) -> io::Result<Vec<Vec<TextRow>>> {
     let conversation = async {
         let mut client = Client::open(account, COLLATION).await?;
@@ -89,7 +89,7 @@ impl Client {
     /// Connects and logs in, with a collation by its number in the protocol.
     ///
     /// # Errors
-    /// What the system or the server says.
+    /// The system or the server reports an error.
     pub async fn open(account: &DatabaseAccount, collation: u8) -> io::Result<Client> {
         let mut client = Client::connect(account).await?;
         client.log_in(account, collation).await?;
@@ -115,19 +115,19 @@ impl Client {
         let _ = self.send(&[1]).await;
     }
 
-    /// What a statement returns, as the library in PHP hashes it. The connection is of no use after an error.
+    /// Returns the answer to a statement, hashed like the library in PHP does. The connection is of no use after an error.
     ///
     /// # Errors
-    /// What the system says, and an answer that makes no sense or is longer than a packet may be.
+    /// The system reports an error, or the answer makes no sense or is longer than a packet may be.
     pub async fn answer(&mut self, text: &str, seed: u64) -> io::Result<CommandAnswer> {
         self.ask(text).await?;
         self.receive_answer(seed).await
     }
 
-    /// The same of a statement that is prepared, and closed afterwards.
+    /// Returns the answer to a statement that is prepared, and closed afterwards; see [`Self::answer`].
     ///
     /// # Errors
-    /// As above; and it is refused, or has another number of parameters.
+    /// The errors of [`Self::answer`]; or the statement is refused, or has another number of parameters.
     pub async fn answer_of_prepared(
         &mut self,
         text: &str,
@@ -171,7 +171,7 @@ impl Client {
     /// Sends a command that is answered with OK.
     ///
     /// # Errors
-    /// What the system or the server says.
+    /// The system or the server reports an error.
     pub async fn command(&mut self, command: &[u8]) -> io::Result<()> {
         self.command_without_answer(command).await?;
         match self.receive().await?.split_first() {
@@ -182,7 +182,7 @@ impl Client {
     }
 
     /// # Errors
-    /// What the system says.
+    /// The system reports an error.
     pub async fn command_without_answer(&mut self, command: &[u8]) -> io::Result<()> {
         self.sequence = 0;
         self.send(command).await
@@ -191,7 +191,7 @@ impl Client {
     /// Bytes that follow a command, as they come; 0 at their end.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system reports an error.
     pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream.read(buffer).await
     }
@@ -290,13 +290,13 @@ impl Client {
     }
 
     /// # Errors
-    /// What the system or the server says.
+    /// The system or the server reports an error.
     pub async fn query(&mut self, text: &str) -> io::Result<Vec<TextRow>> {
         self.ask(text).await?;
         let head = self.receive().await?;
         let columns = match head.split_first() {
             Some((0xff, rest)) => return Err(said(rest)),
-            // Of SET.
+            // The answer to SET.
             Some((0x00, _)) => return Ok(Vec::new()),
             Some((0xfb, _)) | None => return Err(nonsense()),
             Some((count, _)) => usize::from(*count),
@@ -409,7 +409,7 @@ fn row(packet: &[u8], columns: usize) -> Option<TextRow> {
     rest.is_empty().then_some(row)
 }
 
-/// What an error packet says, behind its first byte: a number, a state of six bytes, a text.
+/// Makes an error from an error packet, behind its first byte: a number, a state of six bytes, a text.
 fn said(rest: &[u8]) -> io::Error {
     let text = rest.get(2..).unwrap_or_default();
     let text = match text.first() {
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn the_proof_is_the_one_of_the_protocol() {
-        // As MariaDB 10.11 computes it: SHA1(password) XOR SHA1(challenge, SHA1(SHA1(password))).
+        // The proof of MariaDB 10.11: SHA1(password) XOR SHA1(challenge, SHA1(SHA1(password))).
         let proof = proof(NATIVE, "secret", b"01234567890123456789").unwrap();
         let hex: String = proof.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, "7abe1a8776b59e931059451f81e596a60dbbf7a8");

@@ -1,8 +1,8 @@
-//! What is counted of a pool, since the server began.
+//! Counts of a pool, since the server began.
 
 use crate::record::Reason;
 
-/// What became of a page that was known when it was made again.
+/// The comparison of a known page with the one that was made again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// It would have been kept, and is the same.
@@ -24,7 +24,7 @@ impl Comparison {
     ];
 }
 
-/// What came of a statement that was run again.
+/// The outcome of a statement that was run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplayEnd {
     /// It returned the same.
@@ -47,7 +47,7 @@ pub struct Counts {
     pub not_learned: [u64; Reason::ALL.len()],
     /// Statements that may have written.
     pub writes: u64,
-    /// Writes that the binary log told, each table and statement once at a time.
+    /// Writes from the binary log, each table and statement once at a time.
     pub logged: u64,
     /// Logs that are followed now.
     pub followed: u64,

@@ -1,7 +1,7 @@
 //! Pages that were made again while nothing had changed, and were others: they are made of something that is not seen,
 //! such as the clock or chance, and are not kept for a while.
 //!
-//! What another program wrote a moment ago may be the reason. So the next poll decides: a page whose tables
+//! A recent write of another program may be the reason. So the next poll decides: a page whose tables
 //! were written is none of them.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use crate::pages::PageName;
 /// How long such a page is not kept.
 const DIFFERS_FOR: Duration = Duration::from_secs(3600);
 
-/// Of each kind. Further ones are kept.
+/// The most pages of each kind. Further ones are kept.
 const MOST_PAGES: usize = 10_000;
 
 #[derive(Default)]

@@ -1,15 +1,15 @@
-//! What stands for bytes: the same in each version of each program, since it goes to disk.
+//! The digest of bytes: the same in each version of each program, since it goes to disk.
 
 use std::hash::Hasher;
 
 use twox_hash::XxHash3_64;
 
-/// Of all that makes one answer another.
+/// A digest of bytes, which are read piece by piece.
 #[derive(Default)]
 pub struct Digest(XxHash3_64);
 
 impl Digest {
-    /// Of these bytes.
+    /// Returns the digest of these bytes.
     pub fn of(bytes: &[u8]) -> u64 {
         let mut digest = Digest::default();
         digest.read(bytes);

@@ -1,11 +1,11 @@
-//! Writes of processes that ended before they said what became of them.
+//! Writes of processes that ended before they reported the outcome.
 //!
 //! A server finishes a COMMIT whose client has died, at a time that nobody knows. As long as it lists the
 //! connection, the write may still be done: no page that reads what it writes is learned.
 //!
-//! Where the server does not show the connection, because the account may not see it or because it belongs to another
-//! server, the doubt ends after a minute. What is done later is as a write of another program, which the polls see: no
-//! COMMIT has returned to anyone.
+//! If the server does not show the connection, because the account may not see it or because it belongs to another
+//! server, the doubt ends after a minute. A write that is done later is like one of another program, which the polls see:
+//! no COMMIT has returned to anyone.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::record::{SentWrite, ServerName};
 const MOST_DOUBTS: usize = 64;
 
 /// For this long a write counts of which the server does not show whether it may still be done. MariaDB waits for a lock for
-/// 50 seconds at most, unless it is told otherwise.
+/// 50 seconds at most by default.
 const UNSHOWN_LASTS: Duration = Duration::from_secs(60);
 
 /// Writes of one connection. With more, it may write anything.
@@ -29,10 +29,10 @@ pub const QUESTIONS: [&str; 3] = [
      AND grantee = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')",
 ];
 
-/// What a server said.
+/// The answer of a server to [`QUESTIONS`].
 pub struct AskedServer<'a> {
     pub server: &'a str,
-    /// Of the connections that it shows.
+    /// The numbers of the connections that it shows.
     pub identifiers: &'a [u32],
     /// Whose connections it shows.
     pub account: &'a [u8],

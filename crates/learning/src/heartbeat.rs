@@ -1,7 +1,7 @@
-//! Until when all is counted that the processes of a pool have said.
+//! The time until which all messages of the processes of a pool are counted.
 //!
 //! A process waits for an acknowledgement, but not for ever: if this thread stands still, PHP goes on. So it notes
-//! a time at which nothing that was said before was left to be read; pages are shown by what is known of them for
+//! a time at which no earlier message was left to be read; pages are shown by what is known of them for
 //! half of the time that a process waits. Where there is no such page and no fetch, nothing is noted, and the thread
 //! sleeps.
 
@@ -55,13 +55,13 @@ pub async fn run(
         while !accept_all(&socket, &connections, &accepted).await {
             sleep(AGAIN).await;
         }
-        // Those that were accepted until now.
+        // The connections that were accepted until now.
         for connection in connections.all() {
             while connection.upgrade().is_some_and(|it| has_something(&it)) {
                 sleep(AGAIN).await;
             }
         }
-        // Its end says that nothing is heard any more.
+        // A pool that ends has noted by itself that nothing is heard any more.
         let Some(pool) = pool.upgrade() else {
             return;
         };

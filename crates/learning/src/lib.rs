@@ -1,4 +1,4 @@
-//! What pages of own PHP pools were made of, and which of them may have changed (`cache_learn`).
+//! The inputs of pages of own PHP pools, and which of these pages may have changed (`cache_learn`).
 //!
 //! ```text
 //! library in PHP ─► channel ─► told ──┐
@@ -9,7 +9,7 @@
 //!
 //! Each pool has a thread of its own, which hears its workers and keeps its book: a worker that sends
 //! nonsense, or too much, can spoil what is known of its own pool's pages and nothing else. The server
-//! waits for none of this. It learns the numbers of fetches here, says what became of them, and asks
+//! waits for none of this. It gets the numbers of fetches here, reports how each of them ended, and asks
 //! what is known of a page.
 
 mod address_databases;
@@ -96,10 +96,10 @@ pub struct Learning {
     ending: Vec<Arc<LearnedPool>>,
 }
 
-/// What a configuration says of a pool.
+/// The rules for a pool in a configuration.
 #[derive(Default)]
 pub struct PoolRules {
-    /// Those by which the tables of its database servers are read.
+    /// The accounts with which the tables of its database servers are read.
     pub accounts: Vec<DatabaseAccount>,
     /// Pages are kept by what is known of them: `cache_learn on`.
     pub keeps: bool,
@@ -119,7 +119,7 @@ pub struct LearnedPool {
     socket: (u64, u64),
     /// Who runs PHP.
     account: u32,
-    /// Of the hashes of results.
+    /// The seed of the hashes of results.
     seed: u64,
     book: Mutex<Book>,
     /// How many writes each database server has seen, as of now.
@@ -127,7 +127,7 @@ pub struct LearnedPool {
     last_fetch: AtomicU64,
     marks: Arc<Marks>,
     keeps: AtomicBool,
-    /// As the book has it, without its lock.
+    /// A copy of the book's value, which is read without its lock.
     replays: AtomicBool,
     follows: AtomicBool,
     /// [`PoolRules::lasts`], with `replays`.
@@ -146,7 +146,7 @@ pub struct LearnedPool {
     awaited: Arc<Notify>,
     /// A round of them is over.
     replayed: Notify,
-    /// Those that its pages were made of lately.
+    /// The SQLite databases that its pages were made of lately.
     sqlite: Mutex<KnownDatabases>,
 }
 
@@ -210,16 +210,16 @@ impl Learning {
         self.pools.values()
     }
 
-    /// From now on the others are told what programs write here, before these know that they have.
+    /// Reports writes of programs here to the other nodes from now on, before these programs know that they have written.
     pub fn tell(&self, nodes: Option<&Arc<dyn OtherNodes>>) {
         let nodes = nodes.filter(|_| self.pools().any(|pool| pool.keeps()));
-        // Those that keep none, or none any more, write what others read.
+        // Pools that keep no pages, or none any more, write what others read.
         for pool in self.pools().chain(&self.ending) {
             pool.nodes.set(nodes.cloned());
         }
     }
 
-    /// Takes an entry of another node. What it says counts when this returns.
+    /// Takes an entry of another node. Its writes count when this returns.
     pub fn written_elsewhere(&self, entry: &[u8]) {
         let entry = WrittenEntry::decode(entry);
         for pool in self.pools() {
@@ -266,7 +266,7 @@ fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<A
     Ok(pool)
 }
 
-/// Where a socket is: its owner is the account of PHP, and no other may connect.
+/// Returns the path of a socket: its owner is the account of PHP, and no other may connect.
 fn path_of(socket: &OwnedFd) -> io::Result<PathBuf> {
     let address = rustix::net::getsockname(socket)?;
     let address = rustix::net::SocketAddrUnix::try_from(address)?;
@@ -333,7 +333,7 @@ impl LearnedPool {
         }
     }
 
-    /// Of the writes that are announced.
+    /// Have all writes that are announced or in doubt been so for long?
     fn has_slow_writes_only(&self) -> bool {
         self.book.lock().has_slow_writes_only(Instant::now())
     }
@@ -363,7 +363,7 @@ impl LearnedPool {
         self.keeps() && self.follows.load(Ordering::Acquire)
     }
 
-    /// A page was made, and this is what was told of it.
+    /// Learns a page that was made, from the record of its run.
     fn learn(&self, end: PageEnd, mut record: Option<RunRecord>) {
         if let Some(record) = &mut record {
             client_addresses::note_lookup(record, &end.page.clients);
@@ -422,7 +422,7 @@ impl LearnedPool {
         }
     }
 
-    /// What is known of a page.
+    /// Returns the report about a page.
     pub fn page(&self, name: &[u8]) -> Option<PageReport> {
         let sqlite = self.look_at_sqlite();
         let mut book = self.book.lock();
@@ -449,12 +449,12 @@ impl LearnedPool {
         self.book.lock().page_to_audit(Instant::now())
     }
 
-    /// What a database server gives to each session.
+    /// Returns the `sql_mode` that a database server gives to each session.
     fn modes(&self, server: &str) -> String {
         self.book.lock().modes(server)
     }
 
-    /// Changes what is known, and tells from what number on writes count.
+    /// Changes the book, and publishes its numbers of writes.
     fn change<T>(&self, change: impl FnOnce(&mut Book) -> T) -> T {
         let mut book = self.book.lock();
         let changed = change(&mut book);
@@ -508,11 +508,11 @@ pub struct StoredPage {
 /// Removes a page that was made with the database of addresses at this path, and keeps those that come from being shared.
 pub type WithdrawPage = Box<dyn FnOnce(&str) + Send>;
 
-/// For how long from now on; says whether the page was still there. It may ask for what is written beside the page, where that
-/// can be.
+/// Keeps a page for this time from now on; returns whether the page was still there. It may ask for the bytes that are
+/// written beside the page, where that can be.
 pub type KeepPage = Box<dyn FnOnce(Duration, MadeOfPage<'_>) -> bool + Send>;
 
-/// What a page was made of, in bytes.
+/// A function that returns the inputs of a page, in bytes.
 pub type MadeOfPage<'a> = &'a dyn Fn() -> Option<Vec<u8>>;
 
 impl Fetch {

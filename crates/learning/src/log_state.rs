@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// What is known of the log of a server.
+/// The state of the log of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum LogState {
     /// It is not to be followed.

@@ -56,7 +56,7 @@ pub struct Marks {
     moves: AtomicU64,
     /// Writes that are announced, or in doubt.
     under_way: AtomicU64,
-    /// Until then, by [`clock`], all that its processes said is counted.
+    /// Until then, by [`clock`], all messages of its processes are counted.
     heard_until: AtomicU64,
     /// Until then, the writes of other programs are.
     polled_until: AtomicU64,
@@ -306,7 +306,7 @@ impl PageMark {
         }
     }
 
-    /// Looks at the databases themselves: no writer tells of its writes.
+    /// Looks at the databases themselves: writers do not report their writes.
     fn ask_sqlite(&self) -> PageVerdict {
         let sqlite = self.sqlite.lock().clone();
         let changed = sqlite.iter().find(|it| !it.is_same(&it.database.look()));

@@ -21,17 +21,17 @@ use crate::other_nodes::{NodesKnow, OtherNodes};
 /// Longer than a lease of two seconds is waited for, and than [`poll::HOLDS`](crate::poll::HOLDS).
 const WAITS_FOR_NODES: Duration = Duration::from_millis(2300);
 
-/// What the library is told: so long it waits for an answer, and PHP with it where none comes. It has to be longer than
+/// The time for which the library waits for an answer, and PHP with it where none comes. It has to be longer than
 /// [`WAITS_FOR_NODES`].
 const HOLD_MILLISECONDS: u32 = 3000;
 
-/// A fault for a test: the others are not told.
+/// A fault for a test: the other machines get no entries.
 fn is_alone() -> bool {
     static IS_ALONE: LazyLock<bool> = LazyLock::new(|| failpoint::is("alone"));
     *IS_ALONE
 }
 
-/// What became of the wait, if there is something to be said.
+/// A change in the result of the waits, for the error log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitNews {
     Unconfirmed,
@@ -50,7 +50,7 @@ impl WaitNews {
     }
 }
 
-/// The other machines, as a pool tells them.
+/// The other machines to which a pool reports its writes.
 #[derive(Default)]
 pub struct NodesOfPool {
     nodes: Mutex<Option<Arc<dyn OtherNodes>>>,
@@ -91,7 +91,7 @@ impl NodesOfPool {
     }
 }
 
-/// Until a process says something, or has gone.
+/// Waits until a process sends something, or has gone.
 async fn says_something(process: &UnixStream) -> io::Result<()> {
     let look = || {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;

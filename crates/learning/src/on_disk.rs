@@ -1,4 +1,4 @@
-//! What a kept page was made of, in the bytes that are written beside it, and what is read of them.
+//! The inputs of a kept page, in the bytes that are written beside it, and the values that are read from them.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::files::SeenPath;
 use crate::record::{FileState, SeenFile};
 
 /// How many statements returned what has to be the same at another time: each has to be run again then. Variables of the server
-/// are in its digest; SHOW says more of tables than that has, so that such a page has one statement too many. `None`: a statement
-/// failed, which may have been for any reason, or did something else.
+/// are in its digest; SHOW returns more of tables than that has, so that such a page has one statement too many. `None`: a
+/// statement failed, which may have been for any reason, or did something else.
 pub fn statements_to_run(record: &Record<'_>) -> Option<usize> {
     let is_whole = record.incomplete.is_none() && record.sqlite_files.is_empty();
     let is_variable = |text: &[u8]| {
@@ -53,7 +53,7 @@ pub fn shortened<'a>(scripts: &[(&'a Path, Option<FileState>)]) -> Vec<Script<'a
     scripts.collect()
 }
 
-/// The scripts of a record that was read. `None`: it has something that no pool says.
+/// Returns the scripts of a record that was read. `None`: it has something that no pool writes.
 pub fn scripts(made_of: &MadeOf<'_>) -> Option<Vec<SeenFile>> {
     let mut path = Vec::new();
     let scripts = made_of.scripts.iter().map(|script| {

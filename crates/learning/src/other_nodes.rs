@@ -1,5 +1,5 @@
-//! What programs of this machine have written, as it is told to the other machines in front of the same database
-//! (`cache_nodes`), and what the others have told.
+//! The entries by which machines in front of the same database report the writes of their programs to each other
+//! (`cache_nodes`).
 //!
 //! ```text
 //! answer of the database ─► Book::entry_of ─► WrittenEntry ─► OtherNodes::tell ─► acknowledgement to PHP
@@ -11,7 +11,7 @@
 //!
 //! ```text
 //! entry     version 1, count of servers, servers; none: everything anywhere
-//! server    name as PHP reached it, what it says of itself (empty: not known), kind, tables
+//! server    name as PHP reached it, its identity (empty: not known), kind, tables
 //! kind      1 tables, each its database and its name; 2 everything; 3 the same, definitions too
 //! text      length of two bytes, the least first; UTF-8
 //! ```
@@ -36,10 +36,10 @@ const MOST_SERVERS: usize = 8;
 /// Tables of one server; with more, it is everything on that server.
 const MOST_TABLES: usize = 64;
 
-/// Of an entry: the engine keeps many. One that is longer says everything in the place of tables.
+/// Bytes of an entry: the engine keeps many. A longer one has everything in the place of tables.
 const MOST_BYTES: usize = 4096;
 
-/// A name that is longer is not told.
+/// A longer name is not sent.
 const MOST_NAME_BYTES: usize = 300;
 
 const TABLES: u8 = 1;
@@ -49,12 +49,12 @@ const DEFINITIONS: u8 = 3;
 /// A table by its database and name.
 pub type TableName = (String, String);
 
-/// What was written on one server.
+/// The part of one server's data that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WrittenPart {
     Tables(BTreeSet<TableName>),
     Everything,
-    /// The same, and tables may not be what they were.
+    /// Everything, and tables may not be what they were.
     Definitions,
 }
 
@@ -63,12 +63,12 @@ pub enum WrittenPart {
 pub struct WrittenServer {
     /// The address by which PHP reached it.
     pub name: String,
-    /// What it says of itself; empty: it is not known.
+    /// The identity that it reports; empty: it is not known.
     pub identity: String,
     pub part: WrittenPart,
 }
 
-/// What is told. Without servers: everything, anywhere.
+/// The writes that one node reports to the others. Without servers: everything, anywhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WrittenEntry {
     pub servers: Vec<WrittenServer>,
@@ -149,7 +149,7 @@ impl WrittenEntry {
         out
     }
 
-    /// What cannot be read is everything, anywhere.
+    /// Decodes an entry. Bytes that cannot be read mean everything, anywhere.
     pub fn decode(bytes: &[u8]) -> WrittenEntry {
         read(bytes).unwrap_or_default()
     }

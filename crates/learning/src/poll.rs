@@ -154,7 +154,7 @@ pub struct PolledTables {
 }
 
 impl PolledTables {
-    /// Polls these too from now on. `Err`: why it cannot be said when one of them was last written.
+    /// Polls these too from now on. `Err`: why it is not known when one of them was last written.
     pub fn want(&mut self, tables: &[Arc<str>], now: Instant) -> Result<(), String> {
         let is_current = self
             .last

@@ -34,7 +34,7 @@ async fn each_change_of_a_table_is_seen_by_the_next_poll() {
         .to_vec();
     let mut polled = PolledTables::default();
     let _ = polled.want(&tables, Instant::now());
-    // What is recent is a matter of the clock: each answer is compared as if nothing were.
+    // The clock decides which tables are recent: each answer is compared as if none were.
     let mut look = async || {
         let now = Instant::now();
         let mut answer = ask(&account, &tables, Duration::ZERO).await.unwrap();

@@ -1,6 +1,6 @@
-//! The thread of a pool: accepts its workers, takes what the server says of fetches, and looks about once
-//! a second at what no message tells: files, pages that have been known for long enough, workers that are gone. It
-//! sleeps while no page may be shown by what is known, and none is fetched.
+//! The thread of a pool: accepts its workers, takes the server's reports of fetches, and looks about once a second for
+//! changes without a message: files, pages that have been known for long enough, workers that are gone. It sleeps while
+//! no page may be shown by what is known, and none is fetched.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -300,7 +300,7 @@ async fn connections(account: &DatabaseAccount) -> Option<Connections> {
     })
 }
 
-/// What no message tells.
+/// Looks for changes of which there is no message.
 async fn look(pool: &Arc<LearnedPool>, join: &Mutex<Join>) {
     let now = Instant::now();
     let late = join.lock().sweep(now);

@@ -106,7 +106,7 @@ impl LearnedPool {
         })
     }
 
-    /// The page is stored again, and may be shown as soon as its mark says so. If too many wait, it never will be.
+    /// The page is stored again, and may be shown as soon as its mark allows it. If too many wait, it never will be.
     pub fn read_back(&self, page: PageToReadBack) {
         if let Err(page) = self.read_backs.try_send(page) {
             page.into_inner().mark.give_up();

@@ -15,19 +15,19 @@ const MODES: &str = "SELECT @@global.sql_mode";
 const IDENTITY: &str = "SELECT @@global.version, @@global.version_comment, @@global.hostname, @@global.port, @@global.datadir,
   @@global.server_id, @@global.lower_case_table_names, @@global.read_only";
 
-/// What a server says of its tables.
+/// The tables of a server, as it describes them.
 pub struct ReadSchema {
     pub schema: Arc<Schema>,
     /// `@@global.sql_mode`
     pub modes: String,
-    /// Of all that it said.
+    /// The digest of all that it returned.
     pub digest: u64,
 }
 
 /// Asks a server.
 ///
 /// # Errors
-/// What the system or the server says.
+/// The system or the server reports an error.
 pub async fn read(account: &DatabaseAccount) -> io::Result<ReadSchema> {
     let mut questions = vec![MODES, IDENTITY];
     questions.extend(SchemaQuery::ALL.iter().map(|query| query.sql()));

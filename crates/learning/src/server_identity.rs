@@ -1,5 +1,5 @@
-//! Is a database server that another machine has named by its address and by what it says of itself the one that pages
-//! here were made from?
+//! Is a database server that another machine has named by its address and its identity the one that pages here were made
+//! from?
 //!
 //! It counts as the same until it is certain that it is another one. A server may get another identity when it is started
 //! again in a new container, and machines notice that at different times. So an identity is another server's only once it has
@@ -8,13 +8,13 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Longer than a machine goes on to say what a server has said of itself before, which is two polls.
+/// Longer than a machine goes on to send the previous identity of a server, which is two polls.
 const BESIDE: Duration = Duration::from_secs(10);
 
 /// Other servers that are known to be so; further ones count as the same.
 const MOST_OTHERS: usize = 64;
 
-/// Those that other machines named.
+/// The identities of servers that other machines named.
 #[derive(Default)]
 pub struct OtherServers {
     /// One's own, beside which they were heard of.
@@ -24,7 +24,7 @@ pub struct OtherServers {
 }
 
 impl OtherServers {
-    /// `own` is what one's own server says of itself now, if that is known.
+    /// Returns whether `identity` is that of another server. `own` is the present identity of one's own server, if known.
     pub fn is_other(&mut self, identity: &str, own: Option<&str>, now: Instant) -> bool {
         let Some(own) = own.filter(|own| *own != identity && !identity.is_empty()) else {
             return false;
@@ -59,7 +59,7 @@ mod tests {
         for (identity, own) in [("a", Some("a")), ("", Some("a")), ("b", None)] {
             assert!(!others.is_other(identity, own, later), "{identity} {own:?}");
         }
-        // The own one is another one now, or says something else.
+        // The own server is another one now, or has another identity.
         assert!(!others.is_other("a", Some("b"), later));
         assert!(!others.is_other("b", Some("b"), later + BESIDE));
         assert!(others.is_other("a", Some("b"), later + BESIDE));

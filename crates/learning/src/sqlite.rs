@@ -47,13 +47,13 @@ const EMPTY_LOG_BYTES: u64 = 32;
 /// How far the time of a file may lie behind the clock: two ticks of a kernel with 100 a second.
 const TICKS_NANOSECONDS: i64 = 20_000_000;
 
-/// The same where the file system has whole seconds.
+/// How far the time of a file may lie behind the clock where the file system has whole seconds.
 const SECONDS_NANOSECONDS: i64 = 2_000_000_000;
 
 /// Longer paths are refused by the system.
 const MOST_PATH_BYTES: usize = 4000;
 
-/// A file by what tells that it was replaced or written.
+/// The facts of a file that change when it is replaced or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileFacts {
     device: u64,
@@ -94,7 +94,7 @@ impl FileFacts {
     }
 }
 
-/// What the frames that are not in the database yet are known by.
+/// The state of the log, which changes with the frames that are not in the database yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LogState {
     file: FileFacts,
@@ -142,7 +142,7 @@ impl SqliteSeen {
 }
 
 impl SqliteState {
-    /// Of a file with this inode.
+    /// Makes the state of a database with this inode, without a log.
     #[cfg(test)]
     pub fn alone(inode: u64, counter: u8, has_log_mode: bool) -> SqliteState {
         let file = FileFacts {
@@ -218,7 +218,8 @@ impl SqliteDatabase {
         self.look_by(ReadingManner::FromMemory)
     }
 
-    /// The same, and brings into the page cache what is not there. Blocks, for as long as the path's file systems take.
+    /// Looks like [`Self::look`], and reads parts from disk that are not in the page cache. Blocks, for as long as the path's
+    /// file systems take.
     pub fn look_and_wait(&self) -> SqliteLook {
         // Without the lock: others would wait for it.
         self.folder.examine();
@@ -298,7 +299,7 @@ impl SqliteDatabase {
         }
     }
 
-    /// Of the database, or of a file beside it with this end, in its folder.
+    /// Returns the name, in its folder, of the database or of a file beside it with this end.
     fn name(&self, end: &str) -> OsString {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(end);
@@ -306,7 +307,7 @@ impl SqliteDatabase {
     }
 }
 
-/// Of a log or a journal; `None`: the file does not exist.
+/// Returns the facts of a log or a journal; `None`: the file does not exist.
 fn facts_of(folder: BorrowedFd<'_>, name: &OsStr) -> Result<Option<FileFacts>, NoState> {
     match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(facts) if is_file(&facts) => Ok(Some(FileFacts::of_log(&facts))),

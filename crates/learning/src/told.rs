@@ -23,7 +23,7 @@ use crate::sqlite;
 /// The server's flag "within a transaction" (`SERVER_STATUS_IN_TRANS`).
 pub const WITHIN_TRANSACTION: u16 = 1;
 
-/// A session of which this is said is not read.
+/// A session with this collation is not read.
 const UNKNOWN_COLLATION: u8 = 0;
 
 /// The bytes of a text for people.
@@ -105,7 +105,7 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
     });
     let statements = statements.collect();
     if let Some(path) = address_database(record) {
-        // It says more than that the page is not learned.
+        // This reason replaces others: it means more than that the page is not learned.
         obstacle = Some(WhyNot::new(Reason::AddressDatabase, shown(path)));
     }
     RunRecord {

@@ -1,4 +1,4 @@
-//! What changes the data that pages were made of: writes of the pool's processes, by their announcements and
+//! Changes of the data that pages were made of: writes of the pool's processes, by their announcements and
 //! answers, and those of other programs, by polls.
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Book {
         writes.iter().for_each(|write| self.written(write));
     }
 
-    /// What is to be counted of a command's writes. A server that no page was made from may be one of those that pages
+    /// Returns the writes of a command that are counted. A server that no page was made from may be one of those that pages
     /// were made from, by another address: there, anything may be written.
     pub fn of_known_servers(&self, writes: &[SentWrite]) -> Arc<[SentWrite]> {
         let is_known =
@@ -67,14 +67,14 @@ impl Book {
         meant.collect()
     }
 
-    /// What the statement may alter is suspect from now on.
+    /// Counts a write: pages that it may alter are suspect from now on.
     pub fn written(&mut self, write: &SentWrite) {
         self.counts.writes += 1;
         self.moves += u64::from(self.count(write));
     }
 
-    /// A process tells again what it does. It may have written anything meanwhile: also what pages read that are being
-    /// fetched.
+    /// Notes that a process reports its writes again. It may have written anything meanwhile: also what pages read that are
+    /// being fetched.
     pub fn note_heard_again(&mut self, pid: u32, now: Instant) {
         let why = "a worker was not heard for a while";
         self.lacks_scripts = true;
@@ -100,8 +100,8 @@ impl Book {
         self.announced.are_slow(now) && self.doubts.are_older_than(SEEN_WITHIN, now)
     }
 
-    /// A process ended before it said what became of these writes. The server may still do them, so they
-    /// count until it has let go of their connections.
+    /// Takes the writes of a process that ended before it reported their outcome. The server may still do them, so
+    /// they count until it has let go of their connections.
     pub fn left_in_doubt(&mut self, process: u64, writes: Vec<SentWrite>, now: Instant) {
         self.announced.remove_all_of(process);
         writes.iter().for_each(|write| self.written(write));
@@ -113,7 +113,7 @@ impl Book {
         self.doubts.servers()
     }
 
-    /// What a server said of its connections, when it was asked after `asked`.
+    /// Takes the connections that a server has listed, when it was asked after `asked`.
     pub fn connections_listed(&mut self, asked: u64, listed: &AskedServer<'_>, now: Instant) {
         let over = self.doubts.end(asked, listed, now);
         for write in &over {
@@ -126,7 +126,7 @@ impl Book {
         self.doubts.last()
     }
 
-    /// What others may see at any moment counts once more for each page that is learned: it is in no page that was
+    /// Counts writes that others may see at any moment once more for each page that is learned: they are in no page that was
     /// found good before, so that nothing moves.
     pub(super) fn count_under_way_again(&mut self) {
         let (doubts, announced) = (
@@ -198,7 +198,7 @@ impl Book {
         self.moves += u64::from(self.count(&SentWrite::unknown(server)));
     }
 
-    /// Others see what the log has told.
+    /// Counts writes of the log once more: others see them now.
     pub fn log_counted(&mut self, number: WriteNumber, writes: &[SentWrite]) {
         self.announced.remove(number);
         self.counts.logged += writes.len() as u64;
@@ -270,7 +270,7 @@ impl Book {
 }
 
 impl Database {
-    /// What a statement may alter.
+    /// Returns the effect that a statement may have.
     pub(super) fn effect(&mut self, write: &SentWrite) -> Effect {
         if let Some((database, name)) = &write.rows_of {
             return self.effect_on_rows(database, name);

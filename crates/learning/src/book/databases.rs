@@ -43,7 +43,7 @@ impl Book {
         }
     }
 
-    /// The same for one page.
+    /// Suspects the page of this name if one of its databases has changed.
     pub fn ask_sqlite(&mut self, name: &[u8], now_seen: &[SqliteSeen], now: Instant) {
         let Some((number, page)) = self.pages.named(name) else {
             return;
@@ -62,7 +62,7 @@ fn cause(path: &Path, now: Instant) -> Arc<Cause> {
     })
 }
 
-/// A state that is not known at the moment says nothing.
+/// Returns whether a database has changed. A state that is not known at the moment counts as unchanged.
 fn has_changed(seen: &SqliteSeen, now_seen: &[SqliteSeen]) -> bool {
     let mut now_seen = now_seen.iter();
     let now = now_seen.find(|it| it.database.path() == seen.database.path());

@@ -1,6 +1,5 @@
-//! Writes that are told from machine to machine (`cache_nodes`): what others have to know of those that programs here
-//! have made, and what becomes of theirs. An entry of another node has tables alone, so that any of their rows may be
-//! another one.
+//! Writes that machines report to each other (`cache_nodes`): the entries for writes of programs here, and the effect of
+//! the entries of other nodes. An entry of another node has tables alone, so that any of their rows may be another one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use crate::record::SentWrite;
 use crate::told;
 
 impl Book {
-    /// What other nodes have to know of these writes. `None`: nothing.
+    /// Makes the entry that reports these writes to other nodes. `None`: they alter nothing.
     pub fn entry_of(&mut self, writes: &[SentWrite], now: Instant) -> Option<WrittenEntry> {
         let mut told: Option<WrittenEntry> = None;
         for write in writes {
@@ -54,7 +53,8 @@ impl Book {
         writes.iter().all(is_known)
     }
 
-    /// What a write alters, as writes of any row of a table; `None`: it may alter anything that this pool's account sees.
+    /// Returns a write as writes of any row of the tables that it may alter; `None`: it may alter anything that this pool's
+    /// account sees.
     pub fn by_tables(&mut self, write: &SentWrite) -> Option<Vec<SentWrite>> {
         let mut databases = self.databases.iter_mut();
         let database = databases.find(|it| it.server == write.server && it.index.is_some())?;
@@ -71,8 +71,8 @@ impl Book {
         }
     }
 
-    /// What this pool counts of a write of which another pool says what it alters: its own account may not see the
-    /// tables, which then are in none of its pages.
+    /// Returns the writes that this pool counts for one whose tables another pool has named: its own account may not see
+    /// the tables, which then are in none of its pages.
     pub fn understood(&mut self, write: &SentWrite, named: &[SentWrite]) -> Vec<SentWrite> {
         let is_one_of_here = self.knows_tables_of(std::slice::from_ref(write));
         match is_one_of_here && self.by_tables(write).is_none() {
@@ -134,7 +134,7 @@ impl Database {
     }
 }
 
-/// Of a server whose tables are not known, a statement that may write may write anything.
+/// Returns the part that a statement writes on a server whose tables are not known: anything, if it may write.
 fn part_of_unknown(write: &SentWrite) -> Option<WrittenPart> {
     part(&mut Shapes::new(Arc::new(Schema::default())), write)
 }

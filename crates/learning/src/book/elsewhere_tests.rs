@@ -1,4 +1,4 @@
-//! What one node tells, and what becomes of it in the book of another.
+//! Tests of the entries of one node, and of their effect in the book of another.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn entry(name: &str, identity: &str, part: WrittenPart) -> WrittenEntry {
     }
 }
 
-/// The server has said a moment ago that it is `one`.
+/// Polls the server, which has the identity `one`.
 fn polled(book: &mut Book, now: Instant) {
     let server: ServerName = SERVER.into();
     let answer = PollAnswer::of_one("blog.post", (1, "2026-11-26 10:00:00", false));
@@ -73,7 +73,7 @@ fn tables_are_told_and_no_statement_or_value() {
         write("COMMIT"),
     ];
     assert_eq!(book.entry_of(&all, now), Some(expected));
-    // What the server has said of itself long ago counts no more.
+    // An identity of the server that was polled long ago counts no more.
     let later = now + Duration::from_secs(2);
     let unnamed = book.entry_of(&[write(update)], later);
     assert_eq!(unnamed, Some(entry(SERVER, "", post())));
@@ -117,7 +117,7 @@ fn a_write_to_tables_that_an_account_does_not_see_is_in_none_of_its_pages() {
         book.written(&write);
     }
     assert_eq!(state(&mut book, now), None, "no page of it reads the table");
-    // What both see is understood by what it says.
+    // A write whose tables both see is understood by its statement.
     let own = write("UPDATE post SET title = 'b' WHERE id = 3");
     let named = book.by_tables(&own).expect("its tables");
     assert!(

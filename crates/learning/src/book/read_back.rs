@@ -58,7 +58,7 @@ pub enum Missing {
 }
 
 impl Book {
-    /// PHP that another process has heard may have read scripts that this one is not told of.
+    /// Notes whether PHP may have read scripts that were reported to another process, because the socket is old.
     pub fn expect_scripts_of(&mut self, socket: &Metadata) {
         let age = socket
             .modified()

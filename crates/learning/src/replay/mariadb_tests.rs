@@ -1,4 +1,4 @@
-//! What a statement that is run again can read, and that it cannot write. It needs mariadb-server, as the tests of `learned` do.
+//! Tests that statements which are run again read, and cannot write. They need mariadb-server, as the tests of `learned` do.
 
 use learned::RunText;
 use testkit::mariadb::MariaDb;

@@ -1,6 +1,6 @@
 //! The session in which a page read, as another connection can have it.
 //!
-//! A worker may tell anything. So a session is taken only if all that it was told to be made by is `SET NAMES`, or a
+//! A worker may report anything. So a session is taken only if all of its reported settings are `SET NAMES`, or a
 //! known variable that is set to one value; and `USE`, for which the name of the database stands.
 
 use std::sync::Arc;
@@ -23,12 +23,12 @@ const VARIABLES: &[&str] = &[
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplaySession {
-    /// What the client named in the handshake.
+    /// The collation that the client named in the handshake.
     pub collation: u8,
     pub database: Option<String>,
     /// Statements that set it up, in order.
     pub settings: Vec<String>,
-    /// Of the hashes of its results, where the page was made under another seed than the pool's.
+    /// The seed of the hashes of its results, where the page was made under another seed than the pool's.
     pub seed: Option<u64>,
 }
 

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::NoState;
 
-/// Those whose files only this machine writes, and whose memory all its processes share: btrfs, ext2 to ext4,
+/// File systems whose files only this machine writes, and whose memory all its processes share: btrfs, ext2 to ext4,
 /// F2FS, overlayfs, tmpfs, XFS, ZFS.
 const LOCAL_FILE_SYSTEMS: [FsWord; 7] = [
     0x9123_683e,
@@ -35,7 +35,7 @@ type FileSystem = (u32, u32);
 #[derive(Debug)]
 pub struct SqliteFolder {
     path: PathBuf,
-    /// Where it was when a thread looked that may wait, or why it is not to be looked into.
+    /// The file system on which it was when a thread looked that may wait, or why it is not to be looked into.
     local: Mutex<Result<FileSystem, &'static str>>,
 }
 
@@ -92,7 +92,7 @@ fn from_memory(path: &Path) -> Result<OwnedFd, Errno> {
     opened.unwrap_or(Err(Errno::AGAIN))
 }
 
-/// What is known without asking a server for it.
+/// Returns the file system of a folder, as it is known without asking a server for it.
 fn file_system_of(folder: &OwnedFd) -> Option<FileSystem> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let facts = rustix::fs::statx(folder, "", flags, StatxFlags::BASIC_STATS).ok()?;

@@ -51,7 +51,7 @@ impl Drop for DeadMount {
     }
 }
 
-/// What a look returns; it must not wait.
+/// Returns the result of a look; it must not wait.
 fn look(database: &Arc<SqliteDatabase>) -> Result<(), NoState> {
     let (sender, receiver) = mpsc::channel();
     let database = database.clone();
