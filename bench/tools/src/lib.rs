@@ -4,7 +4,7 @@
 //! And for `scripts/floods`: `bench-flood`, which sends what costs a server more than a client,
 //! and `bench-visitors`, who ask for a page meanwhile.
 //!
-//! What they share and what can be tested without a socket lives here. Neither ships.
+//! The parts that they share, and those that can be tested without a socket, live here. Neither ships.
 
 pub mod latency;
 pub mod quic;

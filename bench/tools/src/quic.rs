@@ -78,7 +78,7 @@ pub fn request(name: &str, path: &str) -> Vec<u8> {
 
 /// An answer with status 200.
 pub struct PageAnswer {
-    /// Of body and framing.
+    /// The bytes of body and framing.
     pub bytes: usize,
     /// The piece that it begins with: the fields, as a rule.
     pub beginning: bytes::Bytes,
@@ -87,7 +87,7 @@ pub struct PageAnswer {
 }
 
 impl PageAnswer {
-    /// What its DATA frames carry (RFC 9114 §7.2.1). It is empty where a frame is not whole.
+    /// Returns the content of its DATA frames (RFC 9114 §7.2.1). It is empty where a frame is not whole.
     #[must_use]
     pub fn body(&self) -> Vec<u8> {
         let (mut body, whole) = (Vec::new(), self.whole.concat());
@@ -174,7 +174,7 @@ pub async fn answer(connection: &Connection, request: &[u8]) -> Result<PageAnswe
     }
 }
 
-/// Is the first frame a HEADERS frame whose first field says that all is well?
+/// Is the first frame a HEADERS frame whose first field is a status of 200?
 fn begins_with_200(answer: &[u8]) -> bool {
     // The length of the frame has one byte or two.
     let length_bytes = match answer.get(1) {

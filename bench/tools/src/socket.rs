@@ -29,7 +29,7 @@ pub fn listener(port: u16) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A connection to a port of 127.0.0.1, which blocks until it is told not to.
+/// Opens a connection to a port of 127.0.0.1. It blocks until it is made non-blocking.
 ///
 /// `number` spreads connections over the source addresses.
 pub fn connection(port: u16, number: usize) -> io::Result<OwnedFd> {

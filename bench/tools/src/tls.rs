@@ -1,4 +1,4 @@
-//! What a client of a server on this machine needs of TLS: any certificate will do.
+//! TLS for a client of a server on this machine: any certificate will do.
 
 use std::sync::Arc;
 

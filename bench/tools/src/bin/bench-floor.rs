@@ -20,7 +20,7 @@ const EVENTS: usize = 512;
 /// Longer than the longest request of the benchmark.
 const REQUEST_BYTES: usize = 16 << 10;
 
-/// What is sent, and how.
+/// The answer that is sent, and how.
 struct FloorAnswer {
     bytes: Vec<u8>,
     /// Sent with `sendfile` from here, as static files are.
@@ -116,7 +116,7 @@ fn accept(
             connections.push(None);
             connections.len() - 1
         });
-        // Edge-triggered: room to send is told of when there was none before, and costs nothing else.
+        // Edge-triggered: the kernel reports room to send only if there was none before, and it costs nothing else.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
         socket::watch(poll, &socket, number, flags)?;
         connections[number] = Some(Connection {

@@ -1,9 +1,9 @@
 //! `bench-visitors http1|http2|http3 ADDRESS PATH SECONDS [--tls] [--keepers N] [--judge FILE]`: visitors of a
 //! page, who ask at a steady rate whatever becomes of the server, half over connections that they
 //! keep, half over new ones; or N who keep theirs, alone. How long an answer took is measured from
-//! the moment when it was due to be asked for. What the answers say of the cache (`X-Cache`) is counted. A request that the server has not begun, since it
-//! ends the connection and says so (GOAWAY), is sent once more over a new one, as browsers do. SIGINT ends it
-//! early.
+//! the moment when it was due to be asked for. The words of the answers' `X-Cache` are counted. A request that
+//! the server has not begun, since it ends the connection with a GOAWAY, is sent once more over a new one, as
+//! browsers do. SIGINT ends it early.
 //!
 //! With `--judge`, PATH is that of pages by number (`/p/` for `/p/7`). FILE has four bytes for each page: the version that an
 //! answer has at least, since what is older was purged. A page consists of lines `page 7 version 12 ...`.
@@ -115,15 +115,15 @@ const WORDS: [&str; 7] = [
 ];
 const FIELD: &str = "x-cache";
 
-/// What an answer says beside the page.
+/// The facts about an answer, with its body if that is judged.
 struct AnswerFacts {
     cache: Option<&'static str>,
     may_keep: bool,
-    /// What is in it, where it is judged.
+    /// The body of the answer, where it is judged.
     body: Vec<u8>,
 }
 
-/// What came of the requests of some visitors.
+/// Counts of the answers to some visitors.
 #[derive(Default)]
 struct AnswerCounts {
     took: Vec<Duration>,
@@ -204,7 +204,7 @@ fn site(words: &[String]) -> Result<Site, Failure> {
     })
 }
 
-/// What became of those who keep their connection, and of those who come anew.
+/// Returns the counts of the visitors who keep their connection, and of those who come anew.
 async fn visit(site: Arc<Site>) -> Result<(AnswerCounts, AnswerCounts), Failure> {
     let began = Instant::now();
     let start = |count: u32, pause: Duration, keeps: bool| {
@@ -364,7 +364,7 @@ impl Judge {
     fn next(&self) -> (u64, u32) {
         let page = self.asked.fetch_add(1, Ordering::Relaxed) % self.pages.max(1);
         let mut version = [0; VERSION_BYTES as usize];
-        // What cannot be read asks for no version.
+        // A version that cannot be read stays 0: any version is accepted then.
         let _ = self
             .purged
             .read_exact_at(&mut version, page * VERSION_BYTES);
@@ -393,7 +393,7 @@ impl AskedPage {
 }
 
 impl Site {
-    /// What is asked for next.
+    /// Returns the page that is asked for next.
     fn next_page(&self) -> AskedPage {
         let judged = self.judge.as_ref().map(Judge::next);
         let path = match judged {

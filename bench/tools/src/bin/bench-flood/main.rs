@@ -1,5 +1,5 @@
 //! `bench-flood KIND ADDRESS PATH SECONDS [--tls]` sends what costs a server more than a client,
-//! as fast as one core can, and says how much it was. A connection that the server ends is
+//! as fast as one core can, and reports how much it was. A connection that the server ends is
 //! replaced at once.
 //!
 //! Only for servers of one's own: an address that is not a loopback address is refused.
@@ -19,7 +19,7 @@ const USAGE: &str = "usage: bench-flood KIND ADDRESS PATH SECONDS [--tls]\n\
 /// The name that certificates and requests have.
 const NAME: &str = "bench.example";
 
-/// What is flooded, how and for how long.
+/// The server that is flooded, how and for how long.
 struct Target {
     at: SocketAddr,
     path: String,
@@ -27,7 +27,7 @@ struct Target {
     has_tls: bool,
 }
 
-/// What was sent.
+/// Counts of the connections and pieces that were sent.
 #[derive(Default)]
 struct SentCounts {
     connections: u64,

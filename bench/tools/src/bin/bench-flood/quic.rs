@@ -22,7 +22,7 @@ const PACKETS_A_LOOK: u32 = 64;
 /// The least that a client's first datagram has (RFC 9000 §14.1).
 const INITIAL_BYTES: usize = 1200;
 const CONNECTION_ID_BYTES: u8 = 8;
-/// Of the tag behind a protected packet.
+/// The bytes of the tag behind a protected packet.
 const TAG_BYTES: usize = 16;
 /// A protected packet's bytes that its header is protected with, and how far behind the packet
 /// number they begin (RFC 9001 §5.4.2).
@@ -85,7 +85,7 @@ fn send_from_everywhere(
         }
         bytes.clear();
         datagram(&mut numbers, &mut bytes)?;
-        // What the machine cannot take at this moment is lost, as on a network.
+        // A datagram that the machine cannot take at this moment is lost, as on a network.
         if source.send(&bytes).is_ok() {
             sent.pieces += 1;
             sent.bytes += bytes.len() as u64;
@@ -218,7 +218,7 @@ struct Connecting {
     endpoint: Endpoint,
     at: SocketAddr,
     ends_at: Instant,
-    /// What is asked for and not taken; `None`: connections end at once.
+    /// A request whose answer is not taken; `None`: connections end at once.
     request: Option<Arc<[u8]>>,
 }
 

@@ -24,7 +24,7 @@ const MOST_BROKEN: u64 = 10_000;
 /// Requests that are due and find no free connection; beyond it the server is hopelessly behind.
 const MOST_WAITING: usize = 1 << 20;
 
-/// What came of it.
+/// The result of the measurement.
 #[derive(Default)]
 pub struct Report {
     pub latency: Histogram,

@@ -1,4 +1,4 @@
-//! Asks a server on 127.0.0.1 and says how long it took.
+//! Asks a server on 127.0.0.1 and reports how long it took.
 //!
 //! `bench-load PORT TARGET OPTION...` opens its connections, prints `ready`, waits for a line on
 //! standard input, asks, and prints one line of JSON. The caller reads the

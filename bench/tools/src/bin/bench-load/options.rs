@@ -7,7 +7,7 @@ const USAGE: &str = "usage: bench-load PORT TARGET [--connections N] [--idle N] 
     [--rate PER_SECOND] [--per-connection N] [--keys zipf:PAGES | uniform:PAGES | sequence:FIRST] [--method M] \
     [--field \"Name: value\"]... [--status N] [--bytes N] [--wait S]";
 
-/// What to ask, how, and what to expect.
+/// The options of the measurement: the requests, and the expected answers.
 pub struct Options {
     pub port: u16,
     /// `{}` in it stands for the page number.
