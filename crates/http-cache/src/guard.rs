@@ -32,6 +32,12 @@ pub trait Guard: fmt::Debug + Send + Sync {
     /// Called for each lookup, without a lock of the zone.
     fn verdict(&self, now: Millis) -> GuardVerdict;
 
+    /// Returns whether the response is over, for sweeps: no visitor asks, and an undecided response stays. Called without
+    /// a lock of the zone.
+    fn is_over(&self, now: Millis) -> bool {
+        self.verdict(now) == GuardVerdict::Outdated
+    }
+
     /// Returns the stamp from which it hears of changes, if that is later than its fetch: the response was kept
     /// elsewhere.
     fn holds_since(&self) -> Option<Stamp> {
@@ -55,6 +61,12 @@ pub(crate) type StoredGuard = Option<SharedGuard>;
 pub(crate) fn ask(guard: &SharedGuard, now: Millis) -> GuardVerdict {
     held_lock::expect_none();
     guard.verdict(now)
+}
+
+/// Returns whether a guard takes its response for over. No thread asks that holds a lock of a zone.
+pub(crate) fn is_over(guard: &SharedGuard, now: Millis) -> bool {
+    held_lock::expect_none();
+    guard.is_over(now)
 }
 
 /// Guards that one request asks: a flight, and what is stored, for each of a few responses that come meanwhile. A guard

@@ -58,6 +58,14 @@ pub(crate) struct Library {
     is_command: bool,
 }
 
+/// The use of a file that was not opened: a page may show that it could not be.
+fn unopened(by: FileUse) -> FileUse {
+    match by {
+        FileUse::WrittenOnly => FileUse::Written,
+        by => by,
+    }
+}
+
 impl Library {
     /// Tells the servers at these sockets.
     pub(crate) fn new(paths: Vec<Vec<u8>>, is_command: bool) -> Self {
@@ -166,7 +174,7 @@ impl Library {
         }
         match (fd >= 0).then(|| system::opened_file(fd)).flatten() {
             Some(file) => self.has_opened(fd, path, by, &file),
-            None => self.reporter.add_file(path, by, look()),
+            None => self.reporter.add_file(path, unopened(by), look()),
         }
     }
 

@@ -27,6 +27,8 @@ const FOREIGN_MODES: &[&str] = &[
     "mysql40",
     "no_backslash_escapes",
     "high_not_precedence",
+    // An empty text is stored as NULL.
+    "empty_string_is_null",
 ];
 
 /// Modes under which `"a"` is a name. Drupal sets one of them in each session.
@@ -226,18 +228,22 @@ impl Session {
 /// The list that is assigned to `sql_mode`. `None`: it is computed, the server's own, a number, or assigned twice.
 fn modes_that_are_set(settings: &str) -> Option<&str> {
     let (before, value) = settings.split_once("sql_mode")?;
-    let is_plain = !before.contains(['\'', '"']) && !value.contains("sql_mode");
-    let value = value.trim_start_matches('`').trim_start();
+    let is_of_user = before.ends_with('@') && !before.ends_with("@@");
+    let is_plain = !before.contains(['\'', '"']) && !value.contains("sql_mode") && !is_of_user;
+    let value = value.strip_prefix('`').unwrap_or(value).trim_start();
     let value = value.strip_prefix(":=").or(value.strip_prefix('='))?;
     let value = value.trim_start();
-    let quoted = ['\'', '"'].iter().find_map(|quote| {
-        let (modes, _) = value.strip_prefix(*quote)?.split_once(*quote)?;
-        Some(modes)
-    });
+    let quoted = ['\'', '"']
+        .iter()
+        .find_map(|quote| value.strip_prefix(*quote)?.split_once(*quote));
     let end = value.find(|it: char| !it.is_ascii_alphanumeric() && it != '_');
-    let word = &value[..end.unwrap_or(value.len())];
+    let (word, behind) = value.split_at(end.unwrap_or(value.len()));
     let is_mode = word.starts_with(|it: char| it.is_ascii_alphabetic()) && word != "default";
-    quoted.or(is_mode.then_some(word)).filter(|_| is_plain)
+    let (modes, behind) = quoted.or(is_mode.then_some((word, behind)))?;
+    // Behind a function or the first piece of a text there is more of the value.
+    let behind = behind.trim_start();
+    let is_whole = behind.is_empty() || behind.starts_with([',', ';']);
+    (is_plain && is_whole).then_some(modes)
 }
 
 /// A statement without its comments.
@@ -408,6 +414,20 @@ mod tests {
             ),
             (
                 "SET sql_mode=CONCAT(@@sql_mode, ',ANSI')",
+                "blog",
+                Some(SessionMode),
+            ),
+            (
+                "SET sql_mode=CONCAT('ANSI',',NO_BACKSLASH_ESCAPES')",
+                "blog",
+                Some(SessionMode),
+            ),
+            ("SET sql_mode=IFNULL(@old,'')", "blog", Some(SessionMode)),
+            ("SET sql_mode='ANSI' ',ORACLE'", "blog", Some(SessionMode)),
+            ("SET @a=1, @sql_mode='ansi'", "blog", Some(SessionMode)),
+            ("SET `sql_mode`='ANSI', time_zone='+00:00'", "blog", None),
+            (
+                "SET sql_mode='EMPTY_STRING_IS_NULL'",
                 "blog",
                 Some(SessionMode),
             ),

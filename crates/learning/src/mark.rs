@@ -294,6 +294,11 @@ impl PageMark {
         if !self.asked.load(Relaxed) {
             self.asked.store(true, Relaxed);
         }
+        self.look(now)
+    }
+
+    /// Returns the same as [`PageMark::verdict`] where no visitor asks: statements are not run again for that.
+    pub fn look(&self, now: u64) -> PageVerdict {
         let verdict = self.verdict_by_book(now);
         let is_learned = match self.state.load(Acquire) {
             FREE => false,

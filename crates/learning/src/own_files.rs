@@ -44,9 +44,14 @@ impl OwnFiles {
             let uses = (0..looks.len()).filter(|other| is_it(*other));
             let uses: Vec<usize> = uses.collect();
             if let Some(excused) = excused(looks, &uses, at) {
+                let is_removed =
+                    |it: &usize| looks.get(*it).is_some_and(|it| it.by == FileUse::Removed);
+                // To write into a file that stays does not change the time of its folder.
+                if excused.iter().any(is_removed) {
+                    let folder = paths.get(at).and_then(|path| path.parent());
+                    own.folders.extend(folder.map(Path::to_owned));
+                }
                 own.excused.extend(excused);
-                let folder = paths.get(at).and_then(|path| path.parent());
-                own.folders.extend(folder.map(Path::to_owned));
             }
         }
         own
@@ -212,7 +217,13 @@ mod tests {
             }),
             ..look(path, by, 9)
         };
-        let own = OwnFiles::of(&[look("/srv/site/log", FileUse::WrittenOnly, 5)]);
+        // A file that stays, and one that is gone again.
+        let log = OwnFiles::of(&[look("/srv/site/log", FileUse::WrittenOnly, 5)]);
+        assert!(!log.are_in(&folder("/srv/site/", FileUse::Looked)));
+        let own = OwnFiles::of(&[
+            look("/srv/site/probe", FileUse::WrittenOnly, 5),
+            look("/srv/site/probe", FileUse::Removed, 5),
+        ]);
         assert!(own.are_in(&folder("/srv/site/", FileUse::Looked)));
         assert!(!own.are_in(&folder("/srv/site", FileUse::Listed)));
         assert!(!own.are_in(&folder("/srv", FileUse::Looked)));

@@ -289,6 +289,11 @@ pub fn is_definition(text: &[u8]) -> bool {
 }
 
 fn begins_definition(statement: &[u8]) -> bool {
+    // A comment may stand between the words.
+    let has_comment = |opening: &[u8]| statement.windows(opening.len()).any(|it| it == opening);
+    if [&b"/*"[..], b"--", b"#"].iter().any(|it| has_comment(it)) {
+        return true;
+    }
     let is_opening = |byte: &u8| *byte == b'(' || byte.is_ascii_whitespace();
     let start = statement.iter().position(|byte| !is_opening(byte));
     let start = statement.get(start.unwrap_or(0)..).unwrap_or_default();

@@ -20,7 +20,7 @@
 use super::shard::SelectedResponse;
 use super::zone::{ShardCell, Zone};
 use crate::fields::RequestFields;
-use crate::guard::{GuardAnswers, GuardQuestion, GuardVerdict, ask};
+use crate::guard::{self, GuardAnswers, GuardQuestion, GuardVerdict, ask};
 use crate::key::KeyRef;
 use crate::outcome::Forward;
 use crate::purge::clock::PurgeVerdict;
@@ -325,6 +325,16 @@ impl Zone {
             }
             _ => standing,
         }
+    }
+
+    /// Returns whether a response with a guard is to be removed, for the sweep: no visitor asks. Call it without a lock of the
+    /// zone.
+    pub(crate) fn is_over(&self, response: &StoredResponse, now: Millis) -> bool {
+        let is_purged = || self.purges.standing(response) == PurgeVerdict::Removed;
+        response.guard().is_some_and(|guard| {
+            let since = guard.holds_since().unwrap_or(response.stamp);
+            self.purges.doubts_guard(since) || guard::is_over(guard, now) || is_purged()
+        })
     }
 
     /// Returns the same as [`Zone::standing`], for a verdict that the guard has already given.

@@ -185,7 +185,7 @@ impl Zone {
             }
             // Guards are asked before, without the shard's lock. A response that is kept here is at its place in memory.
             let mut guarded = cell.shard.read().guarded(at_slot, step);
-            guarded.retain(|it| self.standing(it, now) == PurgeVerdict::Removed);
+            guarded.retain(|it| self.is_over(it, now));
             let is_outdated = |it: &StoredResponse| guarded.iter().any(|one| ptr::eq(&**one, it));
             let is_over = |response: &StoredResponse, last_used: Millis| {
                 is_over(response, last_used) || response.guard().is_some() && is_outdated(response)

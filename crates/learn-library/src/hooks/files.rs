@@ -115,7 +115,8 @@ fn state_of(path: &CStr) -> Option<FileState> {
 const fn use_of_flags(flags: c_int) -> FileUse {
     match flags & libc::O_ACCMODE {
         libc::O_RDONLY if flags & libc::O_CREAT == 0 => FileUse::Opened,
-        libc::O_WRONLY => FileUse::WrittenOnly,
+        // Whether the file was there shapes what follows.
+        libc::O_WRONLY if flags & libc::O_EXCL == 0 => FileUse::WrittenOnly,
         _ => FileUse::Written,
     }
 }
@@ -124,8 +125,8 @@ fn use_of_mode(mode: &[u8]) -> FileUse {
     match mode.first() {
         _ if mode.contains(&b'+') => FileUse::Written,
         Some(b'r') => FileUse::Opened,
-        Some(_) => FileUse::WrittenOnly,
-        None => FileUse::Written,
+        Some(b'w' | b'a') if !mode.contains(&b'x') => FileUse::WrittenOnly,
+        _ => FileUse::Written,
     }
 }
 

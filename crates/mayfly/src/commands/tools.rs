@@ -1,11 +1,12 @@
 //! `mayfly bench` and `mayfly advise`: words of another program, `mayfly-tools`, which takes the place of this
 //! process. It lies beside this program, or in a folder of PATH.
 
-use std::env;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 use command_line::{Exit, complain};
 use inherited_files::InheritedFiles;
@@ -32,12 +33,34 @@ pub fn run(arguments: &[OsString], inherited: InheritedFiles) -> Exit {
             ),
         );
     };
+    if rustix::process::geteuid().is_root() && !is_of_administrator(&program) {
+        return complain(
+            Exit::Refused,
+            &format!(
+                "{}: root does not start a program that another account may write; install the package, or start it as \
+                 that account",
+                program.display()
+            ),
+        );
+    }
     inherited.pass_on();
     let error = Command::new(&program).args(arguments).exec();
     complain(
         Exit::Refused,
         &format!("{}: {}", program.display(), SystemError(&error)),
     )
+}
+
+/// Returns whether only root, and the account that owns the running program, may write this one or lay another at its
+/// path.
+fn is_of_administrator(program: &Path) -> bool {
+    let owner = |path: &Path| fs::metadata(path).map(|it| it.uid());
+    let own = env::current_exe().and_then(|own| owner(&own)).unwrap_or(0);
+    let is_closed = |path: Option<&Path>, others: u32| {
+        path.and_then(|path| fs::metadata(path).ok())
+            .is_some_and(|it| (it.uid() == 0 || it.uid() == own) && it.mode() & others == 0)
+    };
+    is_closed(Some(program), 0o022) && is_closed(program.parent(), 0o002)
 }
 
 /// Relative folders of PATH are left out: what they name depends on the current folder.
@@ -52,7 +75,7 @@ fn find(own: Option<&Path>, path: impl Iterator<Item = PathBuf>) -> Option<PathB
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, Permissions};
+    use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -72,5 +95,21 @@ mod tests {
         let path = [Path::new("."), folder.path(), &closed, &other];
         assert_eq!(found(Some(folder.path()), &path), Some(other.join(PROGRAM)));
         assert_eq!(found(None, &[&closed]), None);
+    }
+
+    #[test]
+    fn root_starts_no_program_that_others_may_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join(PROGRAM);
+        fs::write(&program, "").unwrap();
+        let is_trusted = |of_folder: u32, of_program: u32| {
+            fs::set_permissions(folder.path(), Permissions::from_mode(of_folder)).unwrap();
+            fs::set_permissions(&program, Permissions::from_mode(of_program)).unwrap();
+            is_of_administrator(&program)
+        };
+        assert!(is_trusted(0o755, 0o755));
+        assert!(!is_trusted(0o755, 0o777));
+        assert!(!is_trusted(0o755, 0o775));
+        assert!(!is_trusted(0o1777, 0o755));
     }
 }

@@ -17,6 +17,11 @@ impl ToldGuard {
         self.0.0.store(verdict as u8, Relaxed);
     }
 
+    /// For visitors it is outdated until it is decided.
+    fn leave_open(&self) {
+        self.0.0.store(OPEN, Relaxed);
+    }
+
     fn begun(&self) -> usize {
         self.0.1.load(Relaxed)
     }
@@ -35,7 +40,13 @@ impl Guard for ToldGuard {
             _ => GuardVerdict::Outdated,
         }
     }
+
+    fn is_over(&self, now: Millis) -> bool {
+        self.0.0.load(Relaxed) != OPEN && self.verdict(now) == GuardVerdict::Outdated
+    }
 }
+
+const OPEN: u8 = 9;
 
 fn lead(client: &Client<'_>) -> (Leader, ToldGuard) {
     let (leader, guard) = (client.lead(), ToldGuard::default());
@@ -67,6 +78,17 @@ fn a_fetch_is_joined_only_while_nothing_has_changed_since_it_was_sent() {
         guard.say(verdict);
         assert!(matches!(client.join(), Join::After(_)), "{verdict:?}");
     }
+}
+
+#[test]
+fn a_sweep_leaves_what_is_not_decided() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let (_stored, guard) = stored(&client);
+    guard.leave_open();
+    assert_eq!(zone.sweep(T0, usize::MAX).removed, 0);
+    guard.say(GuardVerdict::Outdated);
+    assert_eq!(zone.sweep(T0, usize::MAX).removed, 1);
 }
 
 #[test]

@@ -217,7 +217,7 @@ async fn is_ended_by_definition(
 }
 
 /// Pages of which it is not known when they are old, and the reported reason, with the beginning of its detail.
-const NOT_KEPT: [(&str, &str, (&str, &str)); 17] = [
+const NOT_KEPT: [(&str, &str, (&str, &str)); 19] = [
     (
         "prepared",
         "$prepared = $database->prepare('SELECT version FROM post');
@@ -279,6 +279,16 @@ const NOT_KEPT: [(&str, &str, (&str, &str)); 17] = [
         "made",
         "$made = '/tmp/made-' . getmypid(); file_put_contents($made, 'x'); file_get_contents($made); unlink($made);",
         ("file-outside", "/tmp/made-"),
+    ),
+    (
+        "marker",
+        "@fopen(__DIR__ . '/flags/marker', 'x');",
+        ("own-file", ""),
+    ),
+    (
+        "unopened",
+        "@fopen(__DIR__ . '/flags', 'w');",
+        ("own-file", ""),
     ),
     (
         "chance",

@@ -243,6 +243,10 @@ impl Guard for MarkedPage {
         }
     }
 
+    fn is_over(&self, _: Millis) -> bool {
+        self.mark.look(clock::now()) == PageVerdict::Outdated
+    }
+
     fn holds_since(&self) -> Option<Stamp> {
         self.holds_since
     }
