@@ -110,18 +110,24 @@ async fn page_that_opens_a_database_of_addresses_is_made_for_each_visitor() {
             return;
         };
         site.until_known().await;
+        // With evidence, the comparison with a shared request from another network may come before.
+        let is_reason = |word: &str| {
+            word == "address-database"
+                || lines.contains("cache_shared") && ["unproven", "depends"].contains(&word)
+        };
         for _ in 0..10 {
             for (visitor, country) in VISITORS {
                 let reply = site.get("/country.php", visitor).await;
                 let expected = format!("for visitors from {country}");
                 assert_eq!(reply.text(), expected, "{lines}");
                 assert_ne!(reply.x_cache(), "HIT", "{lines}");
-                assert_eq!(reply.field("x-reason"), "address-database", "{lines}");
+                let reason = reply.field("x-reason");
+                assert!(is_reason(reason), "{lines}: {reason}");
             }
         }
         let explained = explained(&site.server, "/country.php").await;
         let word = explained.reason.map(|why| why.word);
-        assert_eq!(word.as_deref(), Some("address-database"), "{lines}");
+        assert!(word.as_deref().is_some_and(is_reason), "{lines}: {word:?}");
     }
 }
 
