@@ -77,7 +77,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 fn begin_of_file(file: File, bytes_max: u64) -> io::Result<String> {
     if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Vec::new();
     file.take(bytes_max).read_to_end(&mut bytes)?;

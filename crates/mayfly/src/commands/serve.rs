@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -202,6 +203,11 @@ fn learned_site(
 ) -> Result<Option<LearnedSite>, String> {
     use std::os::unix::fs::FileTypeExt;
     let mode = match args.learn {
+        Some(LearnMode::Off) if args.learn_account.is_some() => {
+            return Err(
+                "--learn-account FILE is for --learn, and --learn=off was given".to_owned(),
+            );
+        }
         Some(LearnMode::Off) => return Ok(None),
         Some(LearnMode::Watch) => serve_folder::LearnMode::Watch,
         Some(LearnMode::On) | None => serve_folder::LearnMode::On,
@@ -234,9 +240,20 @@ fn learned_site(
 /// `--learn-account`
 fn written_account(file: &Path) -> Result<DatabaseLogin, String> {
     const MOST_BYTES: u64 = 4096;
-    let shown = file.display();
-    let text = serve_folder::begin_of_text(&paths::from_here(file.to_owned()), MOST_BYTES);
-    let text = text.map_err(|error| format!("--learn-account {shown}: {}", SystemError(&error)))?;
+    let (shown, path) = (file.display(), paths::from_here(file.to_owned()));
+    let failed = |error| format!("--learn-account {shown}: {}", SystemError(&error));
+    let text = serve_folder::begin_of_text(&path, MOST_BYTES + 1).map_err(failed)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(format!(
+            "--learn-account {shown}: the file has more than {MOST_BYTES} bytes, and one line with an account was expected"
+        ));
+    }
+    let mode = std::fs::metadata(&path).map_err(failed)?.mode();
+    if mode & 0o007 != 0 {
+        return Err(format!(
+            "--learn-account {shown}: every account of the machine may read or write the password in it: chmod 600 {shown}"
+        ));
+    }
     account_of_file(&text).map_err(|why| format!("--learn-account {shown}:{why}"))
 }
 

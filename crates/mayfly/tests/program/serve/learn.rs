@@ -1,5 +1,8 @@
 //! `serve --learn`, and a WordPress without it: the account by which the database is asked comes from the application's settings.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 
 use testkit::serving::{FolderServer, write_files};
@@ -130,11 +133,15 @@ fn a_wordpress_is_learned_by_default_where_its_settings_name_the_account() {
 }
 
 /// The configuration that `serve --learn` prints for these files, with what it says beside it.
-fn printed(folder: &std::path::Path, options: &[&str]) -> (bool, String) {
+fn printed(folder: &Path, options: &[&str]) -> (bool, String) {
+    printed_with(folder, &[&["--learn"], options].concat())
+}
+
+fn printed_with(folder: &Path, options: &[&str]) -> (bool, String) {
     let printed = Command::new(program())
         .arg("serve")
         .arg(folder)
-        .args(["--print-config", "--learn"])
+        .arg("--print-config")
         .args(options)
         .output()
         .expect("the program");
@@ -163,23 +170,41 @@ fn the_account_of_any_application_comes_from_its_settings_or_from_a_file() {
     );
     let account = site.path().join("account");
     let option = account.to_str().expect("a plain path");
-    for (line, is_read, part) in [
+    let long = format!("unix:/srv/sql.sock ada w0rdw0rd\n{}", "#".repeat(4096));
+    for (mode, line, is_read, part) in [
         (
+            0o644,
+            "unix:/srv/sql.sock ada w0rdw0rd",
+            false,
+            "account: every account of the machine may read",
+        ),
+        (
+            0o600,
+            &*long,
+            false,
+            "account: the file has more than 4096 bytes",
+        ),
+        (
+            0o640,
             "unix:/srv/sql.sock ada w0rdw0rd",
             true,
             "cache_learn_database unix:/srv/sql.sock ada PASSWORD;",
         ),
         (
+            0o600,
             "localhost ada w0rdw0rd",
             false,
             "account:1: expected one line",
         ),
     ] {
         std::fs::write(&account, line).unwrap();
+        std::fs::set_permissions(&account, Permissions::from_mode(mode)).unwrap();
         let (is_served, text) = printed(site.path(), &["--learn-account", option]);
         assert_eq!(is_served, is_read, "{text}");
         assert!(text.contains(part) && !text.contains("w0rdw0rd"), "{text}");
     }
+    let (is_served, text) = printed_with(site.path(), &["--learn=off", "--learn-account", option]);
+    assert!(!is_served && text.contains("--learn=off"), "{text}");
 }
 
 #[tokio::test]
