@@ -330,10 +330,12 @@ impl Zone {
     /// Returns whether a response with a guard is to be removed, for the sweep: no visitor asks. Call it without a lock of the
     /// zone.
     pub(crate) fn is_over(&self, response: &StoredResponse, now: Millis) -> bool {
-        let is_purged = || self.purges.standing(response) == PurgeVerdict::Removed;
         response.guard().is_some_and(|guard| {
-            let since = guard.holds_since().unwrap_or(response.stamp);
-            self.purges.doubts_guard(since) || guard::is_over(guard, now) || is_purged()
+            let verdict = match guard::is_over(guard, now) {
+                true => GuardVerdict::Outdated,
+                false => GuardVerdict::Good,
+            };
+            self.standing_by(response, verdict, now) == PurgeVerdict::Removed
         })
     }
 

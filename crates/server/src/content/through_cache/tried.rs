@@ -37,13 +37,17 @@ pub struct TrialSource {
 
 impl TrialSource {
     /// A copy of the request, made while its visitor waits.
-    pub fn new(mut request: Box<Request>, pass: &Arc<Pass>) -> TrialSource {
+    pub fn new(request: Box<Request>, pass: &Arc<Pass>) -> TrialSource {
+        TrialSource::at(left_out::next_address(), request, pass)
+    }
+
+    fn at(address: Ipv4Addr, mut request: Box<Request>, pass: &Arc<Pass>) -> TrialSource {
         request.extras.own_visit = Some(Box::new(OwnVisit::new(Purpose::Read)));
         TrialSource {
             request,
             pass: pass.clone(),
             page: None,
-            address: left_out::next_address(),
+            address,
         }
     }
 
@@ -58,8 +62,7 @@ impl TrialSource {
     pub fn duplicate(&self) -> TrialSource {
         TrialSource {
             page: self.page,
-            address: self.address,
-            ..TrialSource::new(shared::copy_of(&self.request), &self.pass)
+            ..TrialSource::at(self.address, shared::copy_of(&self.request), &self.pass)
         }
     }
 
