@@ -53,7 +53,7 @@ impl SharedSecrets {
         })
     }
 
-    /// Returns the secret under this name; `None` if there is none, or none that was sealed here.
+    /// Returns the secret under this name; `None` if the name is unknown, or another key sealed it.
     ///
     /// # Errors
     /// The engine does not answer, for this reason.

@@ -225,8 +225,8 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         }
     }
 
-    /// The node is no member any more, as far as it knows: its connection was lost, or the engine's
-    /// answer was that it is none. Its lease ends in its own time.
+    /// Ends the node's membership, since its connection was lost or the engine does not list it. Its lease ends in its own
+    /// time.
     pub fn leave(&mut self) {
         self.is_member = false;
         self.lease.after_catching_up = None;

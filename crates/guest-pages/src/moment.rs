@@ -36,7 +36,7 @@ fn is_near(digits: &[u8], now: u64) -> bool {
     digits.len() == DIGITS && named().is_some_and(|named| named.abs_diff(now) <= MOST_APART)
 }
 
-/// How long a time with so many decimals stays the same.
+/// Returns the time for which a text with this number of decimals stays the same.
 fn lasts(decimals: usize) -> Option<Duration> {
     let power = u32::try_from(decimals).ok()?;
     let micros = 1_000_000 / 10_u64.checked_pow(power)?;

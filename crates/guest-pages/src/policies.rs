@@ -16,7 +16,7 @@ use crate::session::{Field, PAST};
 const MAX_SITES: usize = 1024;
 /// So many pages must say the same.
 const LEAST_PAGES: usize = 4;
-/// A page with other fields ends it for so many milliseconds.
+/// Milliseconds for which the policy does not count after a page with other fields.
 const MIXED_MILLIS: u64 = 3_600_000;
 
 /// The fields on caching that the pages of one site had last.

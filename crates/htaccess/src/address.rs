@@ -10,7 +10,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Parses a network; `None` if the text is none.
+    /// Parses a network; `None` if the text is not a network.
     pub fn of(text: &str) -> Option<Network> {
         let (address, mask) = match text.split_once('/') {
             Some((address, mask)) => (address, Some(mask)),

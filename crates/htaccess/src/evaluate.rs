@@ -57,7 +57,7 @@ pub fn evaluate(
 #[derive(Debug)]
 pub struct Evaluation {
     pub verdict: Verdict,
-    /// The rules for the response, whatever it is; `None`: there are none.
+    /// The rules for every response of the path; `None` if no rule applies.
     pub response: Option<Box<ResponseRules>>,
 }
 
