@@ -8,7 +8,7 @@ use testkit::fake_http::{Request, Script};
 use testkit::wait::until;
 use tokio::sync::Semaphore;
 
-use super::application::{Rules, cookies};
+use super::application::{Binding, Limiter, Rules, cookies};
 use super::{GuestSite, HOST, Origin, Visitor, line, warm};
 use crate::visits::{Application, Mark, Site, ask_port, is_from_memory};
 
@@ -208,6 +208,33 @@ async fn a_key_that_is_made_of_the_second_is_shown_to_nobody_else() {
         }
         tokio::time::sleep(std::time::Duration::from_millis(30)).await;
     }
+}
+
+/// What all pages said alike turns out to be said of some. The next answer to the shared request is nobody's: its token is bound
+/// to another browser.
+#[tokio::test]
+async fn a_guest_of_a_page_that_is_not_shared_any_more_gets_a_token_of_their_own() {
+    let rules = Rules {
+        limiter: Limiter::OwnDefault,
+        binding: Binding::Agent,
+        is_mixed: true,
+        ..Rules::default()
+    };
+    let guests = GuestSite::start(rules).await;
+    for path in ["/", "/page/1", "/page/3", "/page/4", "/page/5"] {
+        Visitor::new(HOST, 1).get(&guests.site, path).await;
+    }
+    guests.warm("/page/1").await;
+    guests.warm("/page/2").await;
+    guests.site.purge().await;
+    let mut visitor = Visitor::new(HOST, 3);
+    let reply = visitor.get(&guests.site, "/page/1").await;
+    let form = visitor.form.clone().expect("a form");
+    let (sid, bound) = (visitor.sid(), visitor.bound());
+    let is_own = guests.sessions.is_token_of(HOST, sid, &bound, &form.token);
+    assert!(is_own, "{} {}", reply.x_cache(), reply.text());
+    let reply = visitor.write(&guests.site, &rules, ("cart", "rose")).await;
+    assert_eq!(reply.status, 303, "{}", reply.text());
 }
 
 fn unix_seconds() -> u64 {

@@ -34,6 +34,12 @@ pub fn is_for_guests(store: &StorePlan, link: Option<&EvidenceLink>) -> bool {
     store.privacy.is_of_guests() && link.is_some_and(|link| link.shared_page().is_some())
 }
 
+/// Are guests shown the page whose shared request this is of, without the session that it begins?
+pub fn is_shown_to_guests(link: &EvidenceLink) -> bool {
+    let page = link.shared_page();
+    page.is_some_and(|page| link.seen().guests.page(page).is_some())
+}
+
 /// Would the answer to the shared request be stored but for the session that it begins?
 pub fn begins_session(store: &mut StorePlan, fetched: &FetchedResponse, now: Millis) -> bool {
     let rules = &store.rules.shared;

@@ -135,6 +135,10 @@ fn answer_leader(
             note_not_stored(&mut request.cache, why);
             into_handled(request, pass, *fetched, None)
         }
+        LeaderOutcome::OfNobody(why) => {
+            note_not_stored(&mut request.cache, why);
+            return Step::Direct;
+        }
         LeaderOutcome::BadStatus(fetched) => {
             match stand_in.response(StaleReason::Status(fetched.status), now) {
                 Some(stored) => from_memory(request, stored, ServedFrom::StaleError),

@@ -60,6 +60,8 @@ pub enum LeaderOutcome {
     FreshenedForOne(Arc<StoredResponse>, Reason, Vec<(Bytes, Bytes)>),
     /// For this client alone.
     Private(Box<FetchedResponse>, Reason),
+    /// It begins a session for the shared request, whose tokens the application may refuse from the client.
+    OfNobody(Reason),
     /// The upstream answered with a status that stale copies stand in for.
     BadStatus(Box<FetchedResponse>),
     Failed(FetchError),
@@ -181,6 +183,9 @@ async fn fetch_and_store(
         Err(why) => Err(why),
     };
     let mut learned = store.sent.learned.take();
+    let is_shown_to_guests = evidence
+        .as_ref()
+        .is_some_and(guest_storing::is_shown_to_guests);
     let decided = match decided {
         Ok(storable) if is_for_guests(&store, evidence.as_ref()) => {
             let link = evidence.take();
@@ -267,7 +272,11 @@ async fn fetch_and_store(
                     false => evidence.failed(),
                 }
             }
-            report.send(LeaderOutcome::Private(Box::new(fetched), why));
+            let is_of_nobody = is_shown_to_guests && session::is_of_session(&fetched.fields);
+            report.send(match is_of_nobody {
+                true => LeaderOutcome::OfNobody(why),
+                false => LeaderOutcome::Private(Box::new(fetched), why),
+            });
         }
     }
 }
