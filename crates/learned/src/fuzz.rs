@@ -40,8 +40,8 @@ pub fn fuzz_statements(bytes: &[u8]) {
             [0x80..=0xFF, rest @ ..] => (&[Value::Integer(5), Value::Null, Value::Other][..], rest),
             text => (&[][..], text),
         };
-        let meaning = index.shapes_mut().understand(text, parameters, &session);
-        let again = index.shapes_mut().understand(text, parameters, &session);
+        let meaning = index.shapes().lock().understand(text, parameters, &session);
+        let again = index.shapes().lock().understand(text, parameters, &session);
         assert_eq!(
             meaning.effect, again.effect,
             "a shape that is known means the same"
@@ -58,7 +58,7 @@ pub fn fuzz_statements(bytes: &[u8]) {
             result: number as u64,
             again_in: None,
         };
-        if page.add(index.shapes_mut(), &seen).is_err() {
+        if page.add(&mut index.shapes().lock(), &seen).is_err() {
             page = PageRecord::new(1_795_602_030);
         }
         session.follow(text);

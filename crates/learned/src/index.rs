@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
+use parking_lot::Mutex;
+
 use crate::arguments::Arguments;
 use crate::condition::{Condition, Operand, have_one_kind};
 use crate::not_learned::NotLearned;
@@ -155,7 +157,9 @@ struct LearnedPage {
 /// The learned pages of one site. They hold for one schema: when it changes, begin anew.
 // Large: tables of one index, which a page enters and leaves together.
 pub struct Index {
-    shapes: Shapes,
+    schema: Arc<Schema>,
+    /// Locked by themselves: statements are analysed while pages are looked up.
+    shapes: Arc<Mutex<Shapes>>,
     indexed: Vec<Option<IndexedShape>>,
     /// By the address of the shape, which stays where it is while it is indexed.
     numbers: HashMap<usize, u16>,
@@ -179,7 +183,8 @@ impl Index {
     pub fn new(schema: Arc<Schema>) -> Self {
         Self {
             by_table: vec![Vec::new(); schema.count()],
-            shapes: Shapes::new(schema),
+            shapes: Arc::new(Mutex::new(Shapes::new(schema.clone()))),
+            schema,
             indexed: Vec::new(),
             numbers: HashMap::new(),
             places: 0,
@@ -208,8 +213,13 @@ impl Index {
         }
     }
 
-    pub fn shapes_mut(&mut self) -> &mut Shapes {
-        &mut self.shapes
+    /// The shapes of statements, which belong to this index alone.
+    pub fn shapes(&self) -> &Arc<Mutex<Shapes>> {
+        &self.shapes
+    }
+
+    pub fn schema(&self) -> &Schema {
+        &self.schema
     }
 
     /// Learned pages.

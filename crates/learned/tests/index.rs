@@ -64,7 +64,7 @@ fn record(index: &mut Index, statements: &[&str]) -> Result<PageRecord, NotLearn
     let session = session();
     let mut record = PageRecord::new(NOW);
     for text in statements {
-        record.add(index.shapes_mut(), &seen(text, &session))?;
+        record.add(&mut index.shapes().lock(), &seen(text, &session))?;
     }
     Ok(record)
 }
@@ -76,7 +76,8 @@ fn learn(index: &mut Index, page: u32, statements: &[&str]) {
 
 fn write(index: &mut Index, text: &str) -> u64 {
     let effect = index
-        .shapes_mut()
+        .shapes()
+        .lock()
         .understand(text.as_bytes(), &[], &session())
         .effect;
     index.written(effect)
@@ -193,7 +194,7 @@ fn page_that_more_was_written_beside_than_is_kept_is_not_learned() {
 /// A worker that is taken over may tell any statement, and Mayfly would run it.
 #[test]
 fn statement_that_does_more_than_read_tables_is_never_run_again() {
-    let mut index = Index::new(schema());
+    let index = Index::new(schema());
     let session = session();
     for text in [
         "SELECT title FROM posts INTO OUTFILE '/tmp/x'",
@@ -229,7 +230,7 @@ fn statement_that_does_more_than_read_tables_is_never_run_again() {
             again_in: Some(TEXT),
             ..seen(text, &session)
         };
-        let is_learned = record.add(index.shapes_mut(), &told).is_ok();
+        let is_learned = record.add(&mut index.shapes().lock(), &told).is_ok();
         assert!(!is_learned || record.count() == 0, "{text}");
     }
 }
@@ -309,12 +310,12 @@ fn found_rows_are_part_of_the_result_before() {
             "SELECT SQL_CALC_FOUND_ROWS id FROM posts WHERE author = 1",
             &session,
         );
-        record.add(index.shapes_mut(), &statement).unwrap();
+        record.add(&mut index.shapes().lock(), &statement).unwrap();
         let result = SeenStatement {
             result: rows,
             ..seen("SELECT FOUND_ROWS()", &session)
         };
-        record.add(index.shapes_mut(), &result).unwrap();
+        record.add(&mut index.shapes().lock(), &result).unwrap();
         assert_eq!(record.count(), 1);
         record
     };
@@ -340,10 +341,10 @@ fn changed_settings_and_databases_are_purged_by_a_match() {
     ] {
         session.follow(set.as_bytes());
         record
-            .add(index.shapes_mut(), &seen(set, &session))
+            .add(&mut index.shapes().lock(), &seen(set, &session))
             .unwrap();
         let statement = seen("SELECT title FROM posts WHERE id = 5", &session);
-        record.add(index.shapes_mut(), &statement).unwrap();
+        record.add(&mut index.shapes().lock(), &statement).unwrap();
         page += 1;
         index.insert(page, index.writes(), &record).unwrap();
         write(&mut index, "DELETE FROM posts WHERE id = 5");
@@ -364,11 +365,11 @@ fn transactions_and_prepared_values_are_matched() {
         parameters: &[Value::Integer(5)],
         ..seen("SELECT title FROM posts WHERE id = ?", &session)
     };
-    record.add(index.shapes_mut(), &statement).unwrap();
+    record.add(&mut index.shapes().lock(), &statement).unwrap();
     let mut transaction = learned::Transaction::default();
     let text = b"UPDATE posts SET title = 'x' WHERE id = ?";
     for value in [6, 5] {
-        let shapes = index.shapes_mut();
+        let mut shapes = index.shapes().lock();
         let effect = shapes
             .understand(text, &[Value::Integer(value)], &session)
             .effect;
@@ -453,7 +454,7 @@ proptest! {
                     let texts: Vec<_> = statements.iter().map(|it| &it[..]).collect();
                     learn(&mut index, *page, &texts);
                     let readings = statements.iter().filter_map(|text| {
-                        match index.shapes_mut().understand(text.as_bytes(), &[], &session()).reading {
+                        match index.shapes().lock().understand(text.as_bytes(), &[], &session()).reading {
                             Reading::Tables(reading) => Some(reading),
                             _ => None,
                         }
@@ -465,7 +466,7 @@ proptest! {
                     pages.remove(page);
                 }
                 Step::Write(text) => {
-                    let effect = index.shapes_mut().understand(text.as_bytes(), &[], &session()).effect;
+                    let effect = index.shapes().lock().understand(text.as_bytes(), &[], &session()).effect;
                     prop_assert_ne!(&effect, &Effect::Everything);
                     for (readings, is_altered) in pages.values_mut() {
                         *is_altered |= readings.iter().any(|it| may_alter(it, &effect));
@@ -500,7 +501,7 @@ fn a_statement_that_returned_the_same_makes_its_pages_fresh_as_of_the_write_befo
             again_in: Some(TEXT),
             ..seen("SELECT title FROM posts WHERE id = 5", &session)
         };
-        record.add(index.shapes_mut(), &statement).unwrap();
+        record.add(&mut index.shapes().lock(), &statement).unwrap();
         index.insert(page, index.writes(), &record).unwrap();
     }
     let update = "UPDATE posts SET title = 'x' WHERE id = 5";
@@ -513,7 +514,8 @@ fn a_statement_that_returned_the_same_makes_its_pages_fresh_as_of_the_write_befo
     };
     assert_eq!(to_run.again.texts, [expected]);
     let effect = index
-        .shapes_mut()
+        .shapes()
+        .lock()
         .understand(update.as_bytes(), &[], &session)
         .effect;
     assert!(index.concerns(&to_run, &effect));
@@ -554,7 +556,7 @@ fn prepared_statement_is_run_again_with_its_values_and_not_where_one_is_unknown(
             parameters: values,
             ..seen(text, &session)
         };
-        record.add(index.shapes_mut(), &statement)?;
+        record.add(&mut index.shapes().lock(), &statement)?;
         index.insert(page, index.writes(), &record)
     };
     let status = Value::Text(b"publish".to_vec());
@@ -601,7 +603,7 @@ fn read_back(index: &mut Index, page: u32, ids: [u32; 2]) {
             again_in: Some(TEXT),
             ..seen(&text, &session)
         };
-        record.add(index.shapes_mut(), &statement).unwrap();
+        record.add(&mut index.shapes().lock(), &statement).unwrap();
     }
     index.read_back(page, &record).unwrap();
 }

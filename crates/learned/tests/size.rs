@@ -101,7 +101,8 @@ fn processor_seconds() -> f64 {
 
 fn effect(index: &mut Index, session: &Session, text: &str) -> Effect {
     index
-        .shapes_mut()
+        .shapes()
+        .lock()
         .understand(text.as_bytes(), &[], session)
         .effect
 }
@@ -131,7 +132,7 @@ fn pages_are_small_and_rows_are_matched_quickly() {
             };
             record
                 .add(
-                    index.shapes_mut(),
+                    &mut index.shapes().lock(),
                     &SeenStatement {
                         result,
                         ..statement

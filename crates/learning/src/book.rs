@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use learned::{Index, NoisyStatement, PageRecord, SeenStatement, Suspicion};
+use learned::{Index, NoisyStatement, PageRecord, Suspicion};
 
 use crate::StoredPage;
 use crate::announced::UnansweredWriteTable;
@@ -32,7 +32,7 @@ use crate::replay_time::ReplayTime;
 use crate::schema_reader::ReadSchema;
 use crate::server_identity::OtherServers;
 use crate::sqlite::SqliteSeen;
-use crate::statement_text;
+use crate::statements::{ReadRun, ReadStatements, StatementReader, not_learned};
 use crate::steady::{MadePage, SteadyPages};
 use crate::told;
 
@@ -414,14 +414,14 @@ impl Book {
     }
 
     /// A page was made: compares it with what was known of it, and keeps what it was made of.
-    pub fn learn(&mut self, end: &PageEnd, record: Option<RunRecord>, now: Instant) -> LearnedEnd {
+    pub fn learn_run(&mut self, end: &PageEnd, run: Option<ReadRun>, now: Instant) -> LearnedEnd {
         let known = self.pages.named(&end.page.name);
         let changed = known.map_or(0, |(_, page)| page.changed);
         let is_guarded = known.is_some_and(|(_, page)| page.is_guarded) && end.page.keep.is_some();
         let before = self.compare(end, now);
         let differs = is_guarded && before.changed > changed;
         self.count_under_way_again();
-        let made_of = self.understand(end, record, now);
+        let made_of = self.understand(end, run, now);
         let known = self.pages.named(&end.page.name).map(|(number, _)| number);
         if let Some(number) = known {
             self.remove(number);
@@ -570,30 +570,97 @@ impl Book {
         }
     }
 
-    /// The inputs of the page, or the reason for which they are not known.
-    fn understand(
+    /// What is needed to read the statements of a run; `None` if it has none.
+    pub fn statement_reader(
         &mut self,
-        end: &PageEnd,
-        record: Option<RunRecord>,
+        (end, record): (&PageEnd, &RunRecord),
         now: Instant,
-    ) -> Result<MadeOf, WhyNot> {
-        // PHP reads less for a 304 than for the page.
-        let digest = end.page.digest;
-        let digest = digest.ok_or_else(|| WhyNot::new(Reason::NotModified, ""))?;
-        let record = record.ok_or_else(|| WhyNot::new(Reason::NoRecord, ""))?;
-        if let Some(obstacle) = record.obstacle {
-            return Err(obstacle);
+    ) -> Result<Option<StatementReader>, WhyNot> {
+        if end.page.digest.is_none() {
+            return Err(WhyNot::new(Reason::NotModified, ""));
+        }
+        self.check_run(record, now)?;
+        self.reader_of(&record.statements)
+    }
+
+    /// `Err`: nothing is learned from the run, whatever its statements are.
+    fn check_run(&self, record: &RunRecord, now: Instant) -> Result<(), WhyNot> {
+        if let Some(obstacle) = &record.obstacle {
+            return Err(obstacle.clone());
         }
         if let Some((pid, why)) = self.unheard.first() {
             let detail = format!("process {pid} is not heard: {why}");
             return Err(WhyNot::new(Reason::Incomplete, detail));
         }
-        let is_code_old = self
-            .code_changed_at
-            .is_some_and(|at| now.saturating_duration_since(at) < OLD_CODE_RUNS);
-        if is_code_old {
-            return Err(WhyNot::new(Reason::CodeChanged, ""));
+        match self.code_changed_at {
+            Some(at) if now.saturating_duration_since(at) < OLD_CODE_RUNS => {
+                Err(WhyNot::new(Reason::CodeChanged, ""))
+            }
+            _ => Ok(()),
         }
+    }
+
+    fn reader_of(
+        &mut self,
+        statements: &[SentStatement],
+    ) -> Result<Option<StatementReader>, WhyNot> {
+        let Some(first) = statements.first() else {
+            return Ok(None);
+        };
+        if let Some(other) = statements.iter().find(|it| it.server != first.server) {
+            let detail = format!("{} and {}", first.server, other.server);
+            return Err(WhyNot::new(Reason::SeveralServers, detail));
+        }
+        let no_schema = || WhyNot::new(Reason::NoSchema, &*first.server);
+        let at = self.database(&first.server).ok_or_else(no_schema)?;
+        let database = self.databases.get_mut(at).ok_or_else(no_schema)?;
+        let index = database.index.as_ref().filter(|_| !database.is_in_doubt);
+        let Some(index) = index else {
+            let detail = format!("{}: {}", first.server, database.why_unknown);
+            return Err(WhyNot::new(Reason::NoSchema, detail));
+        };
+        let sessions = &mut database.sessions;
+        let again_in = statements.iter().map(|statement| {
+            (self.replays)
+                .then(|| replays::run_in(statement, sessions))
+                .flatten()
+        });
+        Ok(Some(StatementReader {
+            database: at,
+            shapes: index.shapes().clone(),
+            again_in: again_in.collect(),
+        }))
+    }
+
+    /// Takes what was read. `Err`: the tables are other ones by now, or may be.
+    fn take_statements(&self, read: ReadStatements, made_of: &mut MadeOf) -> Result<(), WhyNot> {
+        let database = self.databases.get(read.database);
+        let is_as_read = database.is_some_and(|database| {
+            let mut index = database.index.iter();
+            !database.is_in_doubt && index.any(|index| Arc::ptr_eq(index.shapes(), &read.shapes))
+        });
+        if !is_as_read {
+            let detail = database.map_or("", |database| &*database.server);
+            return Err(WhyNot::new(Reason::NoSchema, detail));
+        }
+        made_of.tables = read.tables;
+        made_of.database = Some((read.database, read.record));
+        Ok(())
+    }
+
+    /// The inputs of the page, or the reason for which they are not known.
+    fn understand(
+        &mut self,
+        end: &PageEnd,
+        run: Option<ReadRun>,
+        now: Instant,
+    ) -> Result<MadeOf, WhyNot> {
+        // PHP reads less for a 304 than for the page.
+        let digest = end.page.digest;
+        let digest = digest.ok_or_else(|| WhyNot::new(Reason::NotModified, ""))?;
+        let run = run.ok_or_else(|| WhyNot::new(Reason::NoRecord, ""))?;
+        let record = &run.record;
+        self.check_run(record, now)?;
         let files = self.see_files(&record.files, end.begun.at, now)?;
         let statements = u32::try_from(record.statements.len()).unwrap_or(u32::MAX);
         let mut made_of = MadeOf {
@@ -603,7 +670,9 @@ impl Book {
             sqlite: databases::seen_by_page(&record.sqlite, &end.begun.sqlite)?,
             ..MadeOf::default()
         };
-        self.read_statements(&record.statements, end.begun.at, &mut made_of)?;
+        if let Some(read) = run.read? {
+            self.take_statements(read, &mut made_of)?;
+        }
         Ok(made_of)
     }
 
@@ -633,49 +702,6 @@ impl Book {
         numbers.sort_unstable();
         numbers.dedup();
         Ok(numbers)
-    }
-
-    fn read_statements(
-        &mut self,
-        statements: &[SentStatement],
-        began_at: i64,
-        made_of: &mut MadeOf,
-    ) -> Result<(), WhyNot> {
-        let Some(first) = statements.first() else {
-            return Ok(());
-        };
-        if let Some(other) = statements.iter().find(|it| it.server != first.server) {
-            let detail = format!("{} and {}", first.server, other.server);
-            return Err(WhyNot::new(Reason::SeveralServers, detail));
-        }
-        let no_schema = || WhyNot::new(Reason::NoSchema, &*first.server);
-        let at = self.database(&first.server).ok_or_else(no_schema)?;
-        let database = self.databases.get_mut(at).ok_or_else(no_schema)?;
-        let (is_in_doubt, index) = (database.is_in_doubt, &mut database.index);
-        let Some(index) = index.as_mut().filter(|_| !is_in_doubt) else {
-            let detail = format!("{}: {}", first.server, database.why_unknown);
-            return Err(WhyNot::new(Reason::NoSchema, detail));
-        };
-        let mut record = PageRecord::new(began_at / 1_000_000_000);
-        for statement in statements {
-            let seen = SeenStatement {
-                connection: statement.connection,
-                text: &statement.text,
-                parameters: &statement.parameters,
-                session: &statement.session,
-                result: statement.result,
-                again_in: (self.replays)
-                    .then(|| replays::run_in(statement, &mut database.sessions))
-                    .flatten(),
-            };
-            let shapes = index.shapes_mut();
-            record
-                .add(shapes, &seen)
-                .map_err(|why| not_learned(why, &statement.text))?;
-        }
-        made_of.tables = record.tables(index.shapes_mut().schema());
-        made_of.database = Some((at, record));
-        Ok(())
     }
 
     fn keep(
@@ -836,28 +862,6 @@ fn described(suspicion: &Suspicion, texts: &VecDeque<(u64, String)>) -> String {
         Some(statement) => format!("{written} (which concerns {statement})"),
         None => written.to_owned(),
     }
-}
-
-/// The bytes of a statement that are read to be shown.
-const MOST_READ_BYTES: usize = 4096;
-
-fn not_learned(why: learned::NotLearned, statement: &[u8]) -> WhyNot {
-    use learned::NotLearned;
-    let reason = match why {
-        NotLearned::WrittenMeanwhile => Reason::WrittenMeanwhile,
-        NotLearned::TooManyStatements | NotLearned::RecordTooLong => Reason::TooLong,
-        NotLearned::TooManyPages => Reason::TooManyPages,
-        NotLearned::OwnWrite => Reason::OwnWrite,
-        _ => Reason::Statement,
-    };
-    let begin = statement.get(..MOST_READ_BYTES).unwrap_or(statement);
-    let statement = told::shown(&statement_text::without_values(begin));
-    let detail = match (statement.is_empty(), reason) {
-        (true, _) => why.word().to_owned(),
-        (false, Reason::OwnWrite) => statement,
-        (false, _) => format!("{}: {statement}", why.word()),
-    };
-    WhyNot::new(reason, detail)
 }
 
 #[cfg(test)]

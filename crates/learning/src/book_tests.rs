@@ -136,6 +136,17 @@ pub fn read_again(book: &mut Book, now: Instant) {
     book.set_schema(&server, Ok(schema(1)), definitions, now);
 }
 
+impl Book {
+    /// Reads the statements of a run, and learns it.
+    pub fn learn(&mut self, end: &PageEnd, record: Option<RunRecord>, now: Instant) -> LearnedEnd {
+        let run = record.map(|record| {
+            let reader = self.statement_reader((end, &record), now);
+            ReadRun::of(record, reader, end.begun.at)
+        });
+        self.learn_run(end, run, now)
+    }
+}
+
 fn made(book: &mut Book, digest: u64, record: RunRecord, now: Instant) {
     let end = end(book, digest);
     book.learn(&end, Some(record), now);
@@ -931,4 +942,22 @@ fn a_fetch_that_was_overtaken_is_not_compared_with_a_newer_one() {
         LearnedEnd::Gone
     );
     assert_eq!(book.counts().compared, before);
+}
+
+#[test]
+fn what_was_read_under_other_tables_is_not_taken() {
+    let now = Instant::now();
+    for changes in [false, true] {
+        let mut book = book(now);
+        let (end, record) = (end(&book, 1), reads(&[SECOND_POST]));
+        let reader = book.statement_reader((&end, &record), now);
+        let run = ReadRun::of(record, reader, end.begun.at);
+        if changes {
+            let (server, _, definitions) = book.servers().remove(0);
+            book.set_schema(&server, Ok(schema(2)), definitions, now);
+        }
+        let later = now + Duration::from_millis(1);
+        let learned = book.learn_run(&end, Some(run), later);
+        assert_eq!(matches!(learned, LearnedEnd::Known(..)), !changes);
+    }
 }

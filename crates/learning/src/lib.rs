@@ -46,6 +46,7 @@ mod server_identity;
 mod sqlite;
 mod sqlite_of_pool;
 mod statement_text;
+mod statements;
 mod steady;
 mod told;
 
@@ -82,6 +83,7 @@ use record::RunRecord;
 pub use record::{Reason, WhyNot};
 pub use replay_time::MOST_PERCENT as MOST_REPLAY_PERCENT;
 use sqlite_of_pool::KnownDatabases;
+use statements::ReadRun;
 
 /// The FastCGI parameter with the number of a fetch.
 pub const FETCH_PARAMETER: &[u8] = learn_record::FETCH_PARAMETER.as_bytes();
@@ -374,6 +376,7 @@ impl LearnedPool {
         if let Some(record) = &record {
             self.know_sqlite(&record.sqlite);
         }
+        let run = record.map(|record| self.read_statements(&end, record));
         // It may have been written since the fetch began.
         let sqlite = self.look_at_sqlite();
         let (learned, showing) = self.change(|book| {
@@ -381,7 +384,7 @@ impl LearnedPool {
                 told = None;
             }
             book.ask_sqlite(&end.page.name, &sqlite, Instant::now());
-            let learned = book.learn(&end, record, Instant::now());
+            let learned = book.learn_run(&end, run, Instant::now());
             (learned, book.showing(learned))
         });
         match address_database {
@@ -393,7 +396,13 @@ impl LearnedPool {
         }
     }
 
-    /// Without the lock of the book: hits that hold one of a zone wait for it.
+    /// Reads the statements of a run without the lock of the book, which hits wait for.
+    fn read_statements(&self, end: &PageEnd, record: RunRecord) -> ReadRun {
+        let reader = self.change(|book| book.statement_reader((end, &record), Instant::now()));
+        ReadRun::of(record, reader, end.begun.at)
+    }
+
+    /// Without the lock of the book, which hits wait for.
     fn conclude(
         &self,
         end: PageEnd,

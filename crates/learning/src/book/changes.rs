@@ -277,7 +277,7 @@ impl Database {
         }
         match &mut self.index {
             Some(index) if write.is_complete => {
-                let shapes = index.shapes_mut();
+                let mut shapes = index.shapes().lock();
                 let meaning = shapes.understand(&write.text, &write.parameters, &write.session);
                 meaning.effect
             }
@@ -307,7 +307,7 @@ impl Database {
         let Some(index) = &mut self.index else {
             return Effect::Everything;
         };
-        Effect::of_rows(index.shapes_mut().schema(), database, name)
+        Effect::of_rows(index.schema(), database, name)
     }
 
     /// Any row of these tables.
@@ -315,7 +315,7 @@ impl Database {
         let Some(index) = &mut self.index else {
             return Effect::Everything;
         };
-        let schema = index.shapes_mut().schema();
+        let schema = index.schema();
         let changes = tables.iter().map(|table| {
             let (database, name) = table.split_once('.')?;
             let table = schema.find(database, name)?;

@@ -94,7 +94,7 @@ impl Book {
 impl Database {
     fn part_to_tell(&mut self, write: &SentWrite) -> Option<WrittenPart> {
         match &mut self.index {
-            Some(index) => part(index.shapes_mut(), write),
+            Some(index) => part(&mut index.shapes().lock(), write),
             None => part_of_unknown(write),
         }
     }

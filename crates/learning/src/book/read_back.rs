@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::{Book, MadeOf, OLD_CODE_RUNS};
 use crate::pages::{Cause, LearnedPage, PageName};
-use crate::record::{FileState, RunRecord, SeenFile, ServerName};
+use crate::record::{FileState, RunRecord, SeenFile, SentStatement, ServerName};
 use crate::steady::MadePage;
 
 /// A page that was kept for less than this is not written when it is made again: it would be each time.
@@ -124,8 +124,8 @@ impl Book {
         if let Some(first) = run.statements.first() {
             self.knows_server(&first.server, page.server)?;
         }
-        let read = self.read_statements(&run.statements, page.began, &mut made_of);
-        read.map_err(|_| Missing::Refused)?;
+        self.read_statements(&run.statements, page.began, &mut made_of)
+            .ok_or(Missing::Refused)?;
         let tables = self.interned(made_of.tables.iter().cloned());
         if let Some((at, _)) = &made_of.database
             && let Some(database) = self.databases.get_mut(*at)
@@ -143,6 +143,22 @@ impl Book {
         made_of.files = see(&run.files)?;
         self.enter(page, made_of, tables, now)
             .ok_or(Missing::Refused)
+    }
+
+    /// Reads them under the lock of the book: pages come from disk one after the other, in the first moments alone.
+    fn read_statements(
+        &mut self,
+        statements: &[SentStatement],
+        began_at: i64,
+        made_of: &mut MadeOf,
+    ) -> Option<()> {
+        match self.reader_of(statements).ok()? {
+            Some(reader) => {
+                let read = reader.read(statements, began_at).ok()?;
+                self.take_statements(read, made_of).ok()
+            }
+            None => Some(()),
+        }
     }
 
     fn may_be_read_back(&self, page: &PageReadBack, run: &RunRecord, now: Instant) -> Option<()> {
