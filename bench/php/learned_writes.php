@@ -1,10 +1,13 @@
 <?php
-// Pages of one table. GET shows the row of the page; POST writes rows that no page shows, so many times a second for
+// Pages of one table. GET shows the row of the page, and reads so many others before; POST writes rows that no page shows, so many times a second for
 // so many seconds, and says how often it did.
 mysqli_report(MYSQLI_REPORT_ERROR | MYSQLI_REPORT_STRICT);
 $database = new mysqli('localhost', $_SERVER['DB_USER'], $_SERVER['DB_PASSWORD'], 'site', null, $_SERVER['DB_SOCKET']);
 if ($_SERVER['REQUEST_METHOD'] === 'GET') {
-    $at = (int) basename($_SERVER['PAGE']);
+    $at = (int) basename($_SERVER['PAGE']) % 100;
+    for ($other = 1; $other < (int) ($_GET['statements'] ?? 0); ++$other) {
+        $database->query('SELECT text FROM page WHERE id = ' . ($at + $other) % 100)->fetch_row();
+    }
     echo $database->query("SELECT text FROM page WHERE id = $at")->fetch_row()[0];
     return;
 }
