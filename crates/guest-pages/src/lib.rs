@@ -19,6 +19,7 @@
 //! moment     texts that name the present time
 //! form       the form of a page: literal text, and places
 //! tokens     the server's own tokens, and which page each is of
+//! sending    where a page sends its tokens
 //! exchange   a token of the application for one of the server's, in what a visitor sends
 //! pages      the pages that guests share, and all tables
 //! cookies    the cookies that guests were given, until they write something
@@ -37,6 +38,7 @@ pub mod outline;
 mod pages;
 mod place;
 pub mod policies;
+pub mod sending;
 pub mod session;
 pub mod target;
 mod text;

@@ -97,6 +97,15 @@ pub enum FormEncoding {
     Json,
 }
 
+impl FormEncoding {
+    pub const ALL: [FormEncoding; 4] = [
+        FormEncoding::Form,
+        FormEncoding::Multipart,
+        FormEncoding::Header,
+        FormEncoding::Json,
+    ];
+}
+
 /// One application.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {
@@ -136,12 +145,7 @@ impl Rules {
                 1 => Binding::Address,
                 _ => Binding::Nothing,
             },
-            sending: [
-                FormEncoding::Form,
-                FormEncoding::Multipart,
-                FormEncoding::Header,
-                FormEncoding::Json,
-            ][random.below(4)],
+            sending: FormEncoding::ALL[random.below(4)],
             is_lazy: random.one_in(8),
             is_discreet: random.one_in(3),
             has_trolley: false,

@@ -1,7 +1,7 @@
 //! Writes that no page of the site has sent: the application refuses them as it does without a cache.
 
 use super::application::{FormEncoding, Look, Rules};
-use super::{FORGED, Form, GuestSite, HOST, Visitor};
+use super::{Browser, FORGED, Form, GuestSite, HOST, Origin, Visitor};
 use crate::visits::{Mark, ask_port};
 
 #[tokio::test]
@@ -62,5 +62,57 @@ async fn a_forged_link_with_a_token_is_refused() {
         );
     }
     let reply = Visitor::new(HOST, 2).follow(&guests.site, &link).await;
+    assert_eq!(reply.status, 303, "{}", reply.text());
+}
+
+/// The server's token is known to anybody: a link may put it into a field that the visitor writes, or others read.
+#[tokio::test]
+async fn a_token_in_what_a_visitor_writes_is_not_exchanged() {
+    for sending in FormEncoding::ALL {
+        let rules = Rules {
+            sending,
+            ..Rules::default()
+        };
+        let guests = GuestSite::start(rules).await;
+        let site = &guests.site;
+        guests.warm("/page/1").await;
+        let (mut guest, _) = guests.arrive(40, "/page/1").await;
+        let form = guest.form.clone().expect("a form");
+        let value = form.token.as_str();
+        let written = |visitor: &Visitor| guests.sessions.state(HOST, visitor.sid());
+        let reply = guest.write(site, &rules, ("name", value)).await;
+        assert_eq!(reply.status, 303, "{sending:?}: {}", reply.text());
+        assert_eq!(written(&guest).expect("a session").name, value);
+        // A member with a form of before the log-in.
+        guest.form = Some(form.clone());
+        let reply = guest.write(site, &rules, ("language", value)).await;
+        assert_eq!(reply.status, 303, "{sending:?}: {}", reply.text());
+        assert_eq!(written(&guest).expect("a session").language, value);
+        // A link that somebody has written on the site.
+        let mut other = Visitor::new(HOST, 41);
+        other.form = Some(form.clone());
+        other.follow(site, &format!("/enter?name={value}")).await;
+        assert_eq!(written(&other).expect("a session").name, value);
+    }
+}
+
+/// A proxy that nobody has named has taken TLS off.
+#[tokio::test]
+async fn a_form_works_where_tls_ends_in_front_of_the_server() {
+    let rules = Rules::default();
+    let guests = GuestSite::start(rules).await;
+    guests.warm("/page/1").await;
+    let (guest, _) = guests.arrive(40, "/page/1").await;
+    let text = guest.write_text(
+        &rules,
+        ("name", "rose"),
+        Origin::Own(Browser::WithOrigin),
+        Mark::next(),
+    );
+    let text = text
+        .replace("Origin: http://", "Origin: https://")
+        .replace("Referer: http://", "Referer: https://");
+    assert!(text.contains("Origin: https://"), "{text}");
+    let reply = ask_port(guests.site.port, guest.from, &text).await;
     assert_eq!(reply.status, 303, "{}", reply.text());
 }

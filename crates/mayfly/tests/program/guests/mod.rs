@@ -160,6 +160,8 @@ struct Form {
     page: String,
     name: String,
     token: String,
+    /// The link that has the token, too.
+    link: String,
 }
 
 impl Form {
@@ -173,6 +175,7 @@ impl Form {
             page: page.to_owned(),
             name: name.to_owned(),
             token: token.to_owned(),
+            link: Form::link(reply),
         })
     }
 
@@ -267,11 +270,12 @@ impl Visitor {
         visitor.head(line, &format!("{fetch}{referer}{fields}")) + "\r\n"
     }
 
-    /// The link of a page that has its token: the page is asked for with the visitor's own fields, the mark is in the link.
+    /// The link of a page that has its token: the page is asked for with the visitor's own fields but the one that has the
+    /// mark.
     fn link_text(&self, link: &str, mark: Mark, origin: Origin) -> String {
-        let fields = origin.fields(&self.host, "/page/1") + "\r\n";
-        let (path, arguments) = link.split_once('?').expect("arguments");
-        self.head(&format!("GET {path}?n={}&{arguments}", mark.0), &fields)
+        let origin = origin.fields(&self.host, "/page/1");
+        let fields = format!("{origin}X-Requested-With: ?n={}\r\n\r\n", mark.0);
+        self.head(&format!("GET {link}"), &fields)
     }
 
     async fn follow(&mut self, site: &Site, link: &str) -> Reply {

@@ -365,16 +365,7 @@ impl Visitor {
             }
             Step::Leave => {
                 let form = self.form.as_ref().expect("a form");
-                let token = super::percent(&form.token);
-                let name = match form.name.as_str() {
-                    "csrf-token" => "x-csrf-token",
-                    name => name,
-                };
-                self.link_text(
-                    &format!("/leave?{name}={token}"),
-                    mark,
-                    Origin::Own(self.browser),
-                )
+                self.link_text(&form.link, mark, Origin::Own(self.browser))
             }
         };
         let reply = ask_port(port, self.from, &text).await;

@@ -16,7 +16,7 @@ if ($_SERVER['REQUEST_METHOD'] === 'POST') {
     exit(implode(',', $_SESSION['cart']));
 }
 echo '<a href=\"other.php?a=1\">other</a><form method=\"post\" action=\"\">',
-    '<input name=\"key\" value=\"', $_SESSION['key'], '\"></form>', count($_SESSION['cart'] ?? []);
+    '<input type=\"hidden\" name=\"key\" value=\"', $_SESSION['key'], '\"></form>', count($_SESSION['cart'] ?? []);
 ";
 
 /// The page of each `session_cache_limiter`, with the session's name in links where the visitor has no cookie.

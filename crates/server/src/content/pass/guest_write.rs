@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use guest_pages::TokenPage;
 use guest_pages::exchange::{Writing, with_tokens};
+use guest_pages::sending::{SendingPage, argument_at, target_with};
 use guest_pages::session::{self, Field, without_links};
 use guest_pages::tokens::FoundToken;
 use http1::{HeadLimits, parse_head};
@@ -103,10 +104,9 @@ pub async fn prepare(
         return None;
     }
     let body = body_of(request)?;
-    let found = FoundTokens::of(request, &body);
-    let page = found
-        .page()
-        .or_else(|| page_without_tokens(request, rules, &found))?;
+    let mut found = FoundTokens::of(request, &body);
+    let before = page_before(request, rules);
+    let page = found.page(request).or_else(|| before.clone())?;
     if page.host != guests::named_host(request) || !is_of_same_origin(request) {
         return None;
     }
@@ -115,9 +115,17 @@ pub async fn prepare(
     if answer.status >= 500 {
         return None;
     }
-    let tokens = page
-        .form
-        .tokens_of(&without_links(&answer.fields, answer.body.clone()));
+    let shown = without_links(&answer.fields, answer.body.clone());
+    let tokens = page.form.tokens_of(&shown);
+    let own = OwnTokens {
+        page: &page,
+        tokens: &tokens,
+        sending: SendingPage::of(&shown, &page.target),
+    };
+    found.retain(request, &body, &own);
+    if found.all().next().is_none() && before.is_none() {
+        return None;
+    }
     if found.all().any(|it| {
         tokens
             .get(it.place.token)
@@ -126,7 +134,7 @@ pub async fn prepare(
         // The application may refuse who writes sooner than a person can; this visitor has had the page for longer.
         tokio::time::sleep(AFTER_TIMED_TOKEN).await;
     }
-    let written = CompletedWrite::of(request, &body, &found, &page, &tokens, &answer)?;
+    let written = CompletedWrite::of(request, &body, &found, &own, &answer)?;
     written.put_into(request)?;
     let is_cookie = |field: &Field| field.0.eq_ignore_ascii_case(b"set-cookie");
     Some(TakenSession(
@@ -134,10 +142,33 @@ pub async fn prepare(
     ))
 }
 
-/// Is it a write, or a page that a browser shows? A picture in a page that somebody else has written is neither.
+/// Is it a write, a page that a browser shows, or a request of a script? A picture in a page that somebody else has written is
+/// none.
 fn is_of_document(request: &Request) -> bool {
     let destination = request.received.head().field("sec-fetch-dest");
-    request.route.method.is_write() || destination.is_none_or(|it| it == b"document")
+    request.route.method.is_write()
+        || destination.is_none_or(|it| matches!(it, b"document" | b"empty"))
+}
+
+fn is_of_script(request: &Request) -> bool {
+    request.received.head().field("sec-fetch-dest") == Some(b"empty")
+}
+
+/// The application's tokens of the visitor, in the page that it was asked for.
+struct OwnTokens<'p> {
+    page: &'p Arc<TokenPage>,
+    tokens: &'p [Option<Vec<u8>>],
+    sending: SendingPage<'p>,
+}
+
+impl OwnTokens<'_> {
+    /// Returns the application's token for one of the server's.
+    fn of(&self, found: &FoundToken) -> Option<&[u8]> {
+        let of = &found.place.page;
+        let is_of_page = Arc::ptr_eq(of, self.page) || of.target == self.page.target;
+        let token = self.tokens.get(found.place.token)?.as_deref();
+        token.filter(|_| is_of_page)
+    }
 }
 
 /// The body, where it can be looked through.
@@ -172,19 +203,17 @@ impl FoundTokens {
         if tokens.is_empty() {
             return FoundTokens::default();
         }
-        let fields = head.fields().enumerate();
-        let fields = fields.filter(|(_, (name, _))| !name.eq_ignore_ascii_case(b"referer"));
-        let find = |text: &[u8]| {
-            let mut found = tokens.find(text);
-            found.retain(|it| is_whole(text, &it.range));
-            found
+        let is_sent = |name: &[u8]| {
+            !name.eq_ignore_ascii_case(b"referer") && !name.eq_ignore_ascii_case(b"cookie")
         };
+        let fields = head.fields().enumerate();
+        let fields = fields.filter(|(_, (name, _))| is_sent(name));
         FoundTokens {
-            target: find(head.target()),
-            args: find(&request.route.args),
-            body: find(body),
+            target: tokens.find(head.target()),
+            args: tokens.find(&request.route.args),
+            body: tokens.find(body),
             fields: fields
-                .map(|(at, (_, value))| (at, find(value)))
+                .map(|(at, (_, value))| (at, tokens.find(value)))
                 .filter(|(_, found)| !found.is_empty())
                 .collect(),
         }
@@ -195,42 +224,95 @@ impl FoundTokens {
         self.target.iter().chain(&self.body).chain(of_fields)
     }
 
-    /// The page that they are of.
-    fn page(&self) -> Option<Arc<TokenPage>> {
-        self.all().next().map(|token| token.place.page.clone())
+    /// The page that they are of: the one that the browser names, or the first.
+    fn page(&self, request: &Request) -> Option<Arc<TokenPage>> {
+        let host = guests::named_host(request);
+        let referer = request.received.head().field("referer");
+        let named = referer.and_then(|it| own_target(it, request.received.scheme(), &host));
+        let is_named = |token: &&FoundToken| Some(&token.place.page.target[..]) == named;
+        let found = self.all().find(is_named).or_else(|| self.all().next());
+        found.map(|token| token.place.page.clone())
+    }
+
+    /// Keeps those that the page sends where they stand. Others may stand in what the visitor has written, or in a link that
+    /// others have written: with the application's token in it, they would learn it.
+    fn retain(&mut self, request: &Request, body: &[u8], own: &OwnTokens<'_>) {
+        let is_write = request.route.method.is_write();
+        let received = request.received.head();
+        let argument = |text: &[u8], found: &FoundToken, all: &[FoundToken], writing| {
+            own.of(found)?;
+            let sent = argument_at(text, &found.range, writing)?;
+            let pairs = all
+                .iter()
+                .filter_map(|it| Some((text.get(it.range.clone())?, own.of(it)?)));
+            Some(pairs.fold(sent, |sent, (server, own)| sent.with(server, own)))
+        };
+        let sends = |text: &[u8], found: &FoundToken, all: &[FoundToken], writing| {
+            argument(text, found, all, writing).is_some_and(|it| own.sending.sends(&it))
+        };
+        let target = received.target();
+        let with_own = |target: Vec<u8>, found: &FoundToken| {
+            let server = received.target().get(found.range.clone());
+            let own = server.zip(own.of(found));
+            own.map_or(target.clone(), |(server, own)| {
+                target_with(&target, server, own)
+            })
+        };
+        let led_to = self.target.iter().fold(target.to_vec(), with_own);
+        let arguments: Option<Vec<_>> = self
+            .target
+            .iter()
+            .map(|found| argument(target, found, &self.target, Writing::Percent))
+            .collect();
+        let is_led = match is_write {
+            true => own.sending.writes_to(&led_to),
+            false => own
+                .sending
+                .leads_to(&led_to, &arguments.unwrap_or_default()),
+        };
+        let keep = |all: &mut Vec<FoundToken>, text: &[u8], is_led: bool, writing| {
+            let known = all.clone();
+            let is_argument = is_write || is_of_script(request);
+            all.retain(|found| match is_led {
+                true => own.of(found).is_some(),
+                false => is_argument && sends(text, found, &known, writing),
+            });
+        };
+        keep(&mut self.target, target, is_led, Writing::Percent);
+        keep(
+            &mut self.args,
+            &request.route.args,
+            is_led,
+            Writing::Percent,
+        );
+        let writing = Writing::of_body(received.field("content-type").unwrap_or_default());
+        keep(&mut self.body, body, false, writing);
+        let values: Vec<&[u8]> = received.fields().map(|(_, value)| value).collect();
+        for (at, found) in &mut self.fields {
+            let value = values.get(*at).copied().unwrap_or_default();
+            found.retain(|found| {
+                let sent = value.get(found.range.clone()).zip(own.of(found));
+                sent.is_some_and(|(server, own_token)| {
+                    own.sending
+                        .has_value(&target_with(value, server, own_token))
+                })
+            });
+        }
+        self.fields.retain(|(_, found)| !found.is_empty());
     }
 }
 
-/// Is it the whole of a name or a value? A token in a text is left alone: a post may be read by all.
-fn is_whole(text: &[u8], range: &std::ops::Range<usize>) -> bool {
-    let before = text.get(..range.start).unwrap_or_default();
-    let after = text.get(range.end..).unwrap_or_default();
-    // The bytes between words, and markup.
-    const PROSE: [&[u8]; 10] = [
-        b" ", b"+", b"%20", b"%0A", b"%0D", b"%3C", b"%3E", b"<", b">", b"\t",
-    ];
-    let begins = !PROSE.iter().any(|it| before.ends_with(it));
-    let ends = !PROSE.iter().any(|it| after.starts_with(it));
-    begins && ends
-}
-
-/// The page that a write without tokens comes from, by its `Referer`: its session may be needed all the same (a time, the
+/// The page that a write comes from, by its `Referer`: its session may be needed although it has no token (a time, the
 /// answer to a question). `None` where the visitor has a session.
-fn page_without_tokens(
-    request: &Request,
-    rules: &SharedRules,
-    found: &FoundTokens,
-) -> Option<Arc<TokenPage>> {
-    if found.all().next().is_some() || !request.route.method.is_write() {
+fn page_before(request: &Request, rules: &SharedRules) -> Option<Arc<TokenPage>> {
+    let is_write = request.route.method.is_write();
+    if !is_write || !guests::is_without_session(request, rules) {
         return None;
     }
     let known = &guests::seen(request).guests;
-    let head = request.received.head();
-    if !guests::is_without_session(request, rules) {
-        return None;
-    }
     let host = guests::named_host(request);
-    let target = own_target(head.field("referer")?, request.received.scheme(), &host)?;
+    let referer = request.received.head().field("referer")?;
+    let target = own_target(referer, request.received.scheme(), &host)?;
     let target = target
         .split(|&byte| byte == b'#')
         .next()
@@ -238,9 +320,10 @@ fn page_without_tokens(
     Some(known.at(&host, target)?.known().clone())
 }
 
-/// Returns the part behind the origin in a URL of this origin.
+/// Returns the part behind the origin in a URL of this origin. A proxy that nobody has named may have taken TLS off.
 fn own_target<'u>(url: &'u [u8], scheme: &str, host: &[u8]) -> Option<&'u [u8]> {
-    let rest = url.strip_prefix(scheme.as_bytes())?.strip_prefix(b"://")?;
+    let is_named = |scheme: &str| url.strip_prefix(scheme.as_bytes())?.strip_prefix(b"://");
+    let rest = is_named(scheme).or_else(|| is_named("https"))?;
     let (named, target) = rest.split_at_checked(host.len())?;
     let is_own = named.eq_ignore_ascii_case(host)
         && matches!(target.first(), None | Some(b'/' | b'?' | b'#'));
@@ -305,17 +388,10 @@ impl CompletedWrite {
         request: &Request,
         body: &Bytes,
         found: &FoundTokens,
-        page: &Arc<TokenPage>,
-        tokens: &[Option<Vec<u8>>],
+        own: &OwnTokens<'_>,
         answer: &WholeAnswer,
     ) -> Option<CompletedWrite> {
-        let token = |found: &FoundToken| {
-            let is_of_page =
-                Arc::ptr_eq(&found.place.page, page) || found.place.page.target == page.target;
-            is_of_page
-                .then(|| tokens.get(found.place.token)?.as_deref())
-                .flatten()
-        };
+        let token = |found: &FoundToken| own.of(found);
         let received = request.received.head();
         let target = with_tokens(received.target(), &found.target, Writing::Percent, &token)?;
         let writing = Writing::of_body(received.field("content-type").unwrap_or_default());
@@ -393,31 +469,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_the_whole_of_a_value() {
-        for (text, is_token) in [
-            ("key=TOKEN&a=1", true),
-            ("a=1&TOKEN=1", true),
-            ("{\"key\":\"TOKEN\"}", true),
-            ("name=\"key\"\r\n\r\nTOKEN\r\n--", true),
-            ("/logout/TOKEN", true),
-            ("token%5BTOKEN%5D=1", true),
-            ("key=TOKEN%3D%3D", true),
-            ("msg=I+quote+TOKEN", false),
-            ("msg=TOKEN+said", false),
-            ("msg=%3Cb%3ETOKEN", false),
-        ] {
-            let at = text.find("TOKEN").unwrap();
-            assert_eq!(is_whole(text.as_bytes(), &(at..at + 5)), is_token, "{text}");
-        }
-    }
-
-    #[test]
     fn a_url_is_of_this_origin_or_not() {
         let of = |url: &'static str| own_target(url.as_bytes(), "http", b"a.example:8080");
         assert_eq!(of("http://a.example:8080/x?y"), Some(&b"/x?y"[..]));
         assert_eq!(of("http://A.example:8080"), Some(&b""[..]));
+        assert_eq!(of("https://a.example:8080/"), Some(&b"/"[..]));
+        let over_tls = own_target(b"http://a.example:8080/", "https", b"a.example:8080");
+        assert_eq!(over_tls, None);
         for other in [
-            "https://a.example:8080/",
+            "httpss://a.example:8080/",
             "http://a.example/",
             "http://a.example:80801/",
             "http://b.example:8080/",
