@@ -1,9 +1,9 @@
 //! Fields on caching that an application sends with every page alike, which mean no page in particular.
 //!
 //! Some write `no-cache, private` into each answer, of the front page as of a letter: MyBB does, and all that is built on
-//! Symfony. If all pages of a site that guests have seen have the same fields, these are a default, as PHP's own are; the
-//! answers then show what a page depends on. After one page with other fields they count again. `private` and `no-store`
-//! without `no-cache` always count.
+//! Symfony. If the pages of a site that guests have seen have the same fields, these are a default, as PHP's own are; the
+//! answers then show what a page depends on. If more than one page of nine has other fields, they count again. `private`
+//! and `no-store` without `no-cache` always count.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -14,26 +14,30 @@ use crate::session::{Field, PAST};
 
 /// Sites of which it is remembered, in half the table.
 const MAX_SITES: usize = 1024;
-/// So many pages must say the same.
+/// Pages of one site that are remembered.
+const MOST_PAGES: usize = 128;
+/// So many pages must say the same,
 const LEAST_PAGES: usize = 4;
-/// Milliseconds for which the policy does not count after a page with other fields.
-const MIXED_MILLIS: u64 = 3_600_000;
+/// and so many for each one that says something else: one address that a scanner has found is none of the pages that
+/// visitors see.
+const PAGES_FOR_OTHER: usize = 8;
+/// Milliseconds for which a page counts since it was seen.
+const REMEMBERED_MILLIS: u64 = 3_600_000;
 
-/// The fields on caching that the pages of one site had last.
-#[derive(Debug, Default)]
-struct SitePolicy {
-    /// Stands for the fields; 0: none was seen.
+/// A page that a guest was shown.
+#[derive(Debug)]
+struct SeenPage {
+    page: u64,
+    /// Stands for its fields on caching.
     said: u64,
-    /// Numbers of pages that had them.
-    pages: Vec<u64>,
-    mixed_until: u64,
+    at: u64,
 }
 
-/// The fields on caching of the pages of all sites.
+/// The fields on caching of the pages of all sites: those seen last of each.
 #[derive(Debug, Default)]
 pub struct SitePolicies {
     secret: RandomState,
-    sites: Mutex<Halves<SitePolicy>>,
+    sites: Mutex<Halves<Vec<SeenPage>>>,
 }
 
 impl SitePolicies {
@@ -41,20 +45,16 @@ impl SitePolicies {
     pub fn note(&self, site: &[u8], page: u64, fields: &[Field], now: u64) {
         let said = self.said(fields);
         let mut sites = self.sites.lock();
-        let policy = sites.entry(self.secret.hash_one(site), MAX_SITES);
-        if policy.said != said {
-            if policy.said != 0 {
-                policy.mixed_until = now.saturating_add(MIXED_MILLIS);
-            }
-            policy.said = said;
-            policy.pages.clear();
+        let seen = sites.entry(self.secret.hash_one(site), MAX_SITES);
+        seen.retain(|it| it.page != page);
+        if seen.len() >= MOST_PAGES {
+            seen.remove(0);
         }
-        if policy.pages.len() < LEAST_PAGES && !policy.pages.contains(&page) {
-            policy.pages.push(page);
-        }
+        let at = now;
+        seen.push(SeenPage { page, said, at });
     }
 
-    /// Do all pages of the site say what these fields say, as far as was seen?
+    /// Do all pages of the site say what these fields say, but for some that hardly count?
     #[must_use]
     pub fn is_said_of_all(&self, site: &[u8], fields: &[Field], now: u64) -> bool {
         if !is_default(fields) {
@@ -62,8 +62,12 @@ impl SitePolicies {
         }
         let said = self.said(fields);
         let mut sites = self.sites.lock();
-        let policy = sites.entry(self.secret.hash_one(site), MAX_SITES);
-        policy.said == said && policy.pages.len() >= LEAST_PAGES && now >= policy.mixed_until
+        let seen = sites.entry(self.secret.hash_one(site), MAX_SITES);
+        let counts = seen
+            .iter()
+            .filter(|it| now.saturating_sub(it.at) < REMEMBERED_MILLIS);
+        let (same, others): (Vec<_>, Vec<_>) = counts.partition(|it| it.said == said);
+        same.len() >= LEAST_PAGES.max(others.len() * PAGES_FOR_OTHER)
     }
 
     /// Stands for what the fields say: dates of the past and the order of directives do not count.
@@ -152,16 +156,29 @@ mod tests {
     }
 
     #[test]
-    fn one_page_that_says_something_else_ends_it_for_a_while() {
+    fn pages_that_say_something_else_end_it_while_they_are_many() {
         let policies = SitePolicies::default();
         let private = control("no-cache");
-        let note_all = |now| (0..20).for_each(|page| policies.note(b"shop", page, &private, now));
-        note_all(0);
-        assert!(policies.is_said_of_all(b"shop", &private, 1));
-        policies.note(b"shop", 99, &[], 2);
-        assert!(!policies.is_said_of_all(b"shop", &private, 3));
-        note_all(4);
-        assert!(!policies.is_said_of_all(b"shop", &private, 5));
-        assert!(policies.is_said_of_all(b"shop", &private, 5 + MIXED_MILLIS));
+        let note = |pages: std::ops::Range<u64>, fields: &[Field], now| {
+            pages.for_each(|page| policies.note(b"shop", page, fields, now));
+        };
+        let is_said = |now| policies.is_said_of_all(b"shop", &private, now);
+        note(0..7, &private, 0);
+        note(90..91, &[], 0);
+        // One of eight.
+        assert!(!is_said(1));
+        note(7..8, &private, 1);
+        assert!(is_said(1));
+        note(91..93, &control("public, max-age=60"), 2);
+        assert!(!is_said(2));
+        // One that says the same now.
+        note(90..93, &private, 3);
+        assert!(is_said(3));
+        note(200..202, &[], 4);
+        assert!(!is_said(4));
+        note(0..8, &private, 5 + REMEMBERED_MILLIS);
+        assert!(is_said(5 + REMEMBERED_MILLIS));
+        note(1000..5000, &[], 5 + REMEMBERED_MILLIS);
+        assert!(!is_said(5 + REMEMBERED_MILLIS));
     }
 }

@@ -195,12 +195,22 @@ fn generic(files: &dyn Files) -> (Kind, &'static str) {
     let scripts = names.iter().filter(|name| name.ends_with(".php")).count();
     let has_index = files.is_file(&join(root, "index.php"));
     let kind = match scripts {
+        0 if has_scripts_below(files, root, &names) => Kind::PlainPhp,
         0 => Kind::Static,
         1 if has_index => Kind::FrontController,
         _ if has_index && rewrites_to_index(files, root) => Kind::FrontController,
         _ => Kind::PlainPhp,
     };
     (kind, root)
+}
+
+/// Has a folder directly below a first page in PHP, as phpList's `lists` has? A library's folder is none.
+fn has_scripts_below(files: &dyn Files, root: &str, names: &[String]) -> bool {
+    let is_place = |name: &&String| {
+        !name.starts_with('.') && !matches!(name.as_str(), "vendor" | "node_modules")
+    };
+    let mut places = names.iter().filter(is_place);
+    places.any(|name| files.is_file(&join(root, &format!("{name}/index.php"))))
 }
 
 /// Whether Apache's configuration in the folder sends other paths to
@@ -396,6 +406,18 @@ mod tests {
         ),
         ("scripts", &["index.php", "about.php"], PlainPhp, ""),
         ("scripts without index", &["about.php"], PlainPhp, ""),
+        (
+            "scripts below alone",
+            &["index.html", "lists/index.php", "lists/admin/index.php"],
+            PlainPhp,
+            "",
+        ),
+        (
+            "libraries below",
+            &["index.html", "vendor/index.php", ".git/index.php"],
+            Static,
+            "",
+        ),
         (
             "own index before a subfolder's",
             &["index.php", "about.php", "www/index.php"],

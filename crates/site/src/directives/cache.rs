@@ -228,7 +228,7 @@ pub(super) const TABLE: &[Directive] = &[
             is private. What the application writes itself still counts: `private` or `no-store` in another `Cache-Control`.\n\n\
             With `uniform`, what a site says with every page alike no longer counts either, if `no-cache` or `max-age=0` is \
             in it: some applications write `no-cache, private` into each response. It takes four pages that were shown to visitors without a \
-            session. One page that says something else ends it for an hour.\n\n\
+            session. For each page that says something else it takes eight that say this.\n\n\
             When two visitors were given a session by a page, the server asks for the page a few times in the \
             background, as several guests would. These responses may differ in times, counts and tokens alone. The page \
             must be the same for a guest who comes back with the session. So must the site's first page, and others that \

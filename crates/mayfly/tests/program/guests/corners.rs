@@ -210,6 +210,22 @@ async fn a_key_that_is_made_of_the_second_is_shown_to_nobody_else() {
     }
 }
 
+/// The only cookie of a page is one that it removes, as Zenphoto's pages do.
+#[tokio::test]
+async fn a_page_that_removes_a_cookie_comes_from_memory() {
+    let application = Application::start(move |request| {
+        let fields = "Content-Type: text/html\r\nSet-Cookie: auth=deleted; \
+             expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/\r\n";
+        let body = format!("page={}", request.target);
+        Script::new().raw(crate::visits::answer_text("200 OK", fields, &body))
+    })
+    .await;
+    let site = Site::of_guests(&application, "1h").await;
+    let reply = warm(&site, "/album").await;
+    assert!(!reply.has("set-cookie"));
+    assert_eq!(reply.text(), "page=/album");
+}
+
 /// What all pages said alike turns out to be said of some. The next answer to the shared request is nobody's: its token is bound
 /// to another browser.
 #[tokio::test]

@@ -345,7 +345,8 @@ impl GuestTrial<'_> {
         if let Some(session) = cookies_sent_back(first) {
             return Ok(Some(session));
         }
-        if session::is_of_session(&first.fields) {
+        // A cookie that is removed is none.
+        if session::limiter(&first.fields).is_some() {
             // The address names it: it is somebody's.
             return Err(TrialEnd::NotShared("its session is in the address"));
         }
