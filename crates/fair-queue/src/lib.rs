@@ -36,7 +36,7 @@ pub use class::{
 };
 pub use clients::{Assessment, Clients, Turn, TurnKind, Visit, client};
 pub use flow::TurnUse;
-pub use limit::{Concurrency, ConcurrencyLimit, LimitReason};
+pub use limit::{Concurrency, ConcurrencyLimit, LimitReason, WorkerLoad};
 pub use millis::Millis;
 pub use queue::{FairQueue, Search, StartedRequest};
 pub use slots::Slots;

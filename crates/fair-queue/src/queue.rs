@@ -36,6 +36,9 @@ pub struct FairQueue<T> {
     tickets: HashMap<u64, (usize, u64)>,
     next_ticket: u64,
     in_flight: usize,
+    /// The time of all requests under way until `counted_at`, each for its own, in milliseconds.
+    in_flight_ms: u64,
+    counted_at: Millis,
     /// The requests under way of turns that have used much.
     heavy: usize,
     /// The mean cost of a request, in milliseconds.
@@ -126,6 +129,8 @@ impl<T> FairQueue<T> {
             tickets: HashMap::new(),
             next_ticket: 0,
             in_flight: 0,
+            in_flight_ms: 0,
+            counted_at: 0,
             heavy: 0,
             mean_cost: 0.0,
             used: DecayingSum::default(),
@@ -255,6 +260,7 @@ impl<T> FairQueue<T> {
         line.waiting -= 1;
         let tag = flow.place.map_or(line.virtual_time, |place| place.tag);
         line.begin(id, (tag, tag), expected, now);
+        self.count_time(now);
         self.in_flight += 1;
         self.heavy += usize::from(is_heavy);
         self.pass_over(at);
@@ -283,6 +289,7 @@ impl<T> FairQueue<T> {
             _ => line.virtual_time,
         };
         line.begin(id, (tag, reached), expected, now);
+        self.count_time(now);
         self.in_flight += 1;
         self.heavy += usize::from(is_heavy);
         self.pass_over(at);
@@ -317,6 +324,7 @@ impl<T> FairQueue<T> {
     /// A request has ended; `took` is in milliseconds.
     pub fn end(&mut self, started: StartedRequest, took: Millis, now: Millis) {
         let cost = took.clamp(1, MAX_COST);
+        self.count_time(now);
         let line = &mut self.lines[started.line];
         line.in_flight = line.in_flight.saturating_sub(1);
         line.php_ms = line.php_ms.saturating_add(took);
@@ -364,7 +372,7 @@ impl<T> FairQueue<T> {
         if slots.limit.is_some() && self.in_flight >= slots.for_light() {
             return None;
         }
-        let only_light = slots.limit.is_some() && self.heavy >= slots.for_all();
+        let only_light = slots.limit.is_some() && !self.has_place_for_heavy(slots);
         let due = (1..LINES).find(|&at| self.lines[at].passed_over >= MAX_PASSED_OVER);
         for at in due.into_iter().chain(0..LINES) {
             while !search.is_over[at] {
@@ -404,7 +412,13 @@ impl<T> FairQueue<T> {
         }
         let flow = self.lines[at].turns.get(&turn.id);
         let is_light = class.is_visitors() && flow.is_none_or(|it| self.is_light(at, it, now));
-        self.in_flight < slots.for_light() && (is_light || self.heavy < slots.for_all())
+        self.in_flight < slots.for_light() && (is_light || self.has_place_for_heavy(slots))
+    }
+
+    /// Whether a request of a turn that has used much may begin.
+    fn has_place_for_heavy(&self, slots: Slots) -> bool {
+        let light = self.in_flight.saturating_sub(self.heavy);
+        self.heavy < slots.for_heavy(light)
     }
 
     /// Crawlers have their share at most while visitors wait.
@@ -435,10 +449,23 @@ impl<T> FairQueue<T> {
         self.in_flight
     }
 
+    /// Adds the time since the last change to that of the requests under way.
+    fn count_time(&mut self, now: Millis) {
+        let passed = now.saturating_sub(self.counted_at);
+        self.in_flight_ms += passed.saturating_mul(self.in_flight as u64);
+        self.counted_at = self.counted_at.max(now);
+    }
+
+    /// Returns the time of all requests until now, each for its own, in milliseconds.
+    pub fn in_flight_ms(&mut self, now: Millis) -> u64 {
+        self.count_time(now);
+        self.in_flight_ms
+    }
+
     /// Whether a request of this line may begin at all, if its turn has used much.
     #[cfg(test)]
     pub(crate) fn is_open(&self, class: Class, slots: Slots) -> bool {
-        self.heavy < slots.for_all() && !self.is_shut(class.line(), slots)
+        self.has_place_for_heavy(slots) && !self.is_shut(class.line(), slots)
     }
 
     /// Returns for each line: waiting requests, requests under way, milliseconds of PHP used.

@@ -35,6 +35,14 @@ impl Slots {
         limit.min(unreserved)
     }
 
+    /// Requests of turns that have used much under way at most, beside `light` of others: they make room
+    /// for these, and keep half of the places.
+    #[must_use]
+    pub fn for_heavy(self, light: usize) -> usize {
+        let all = self.for_all();
+        all.saturating_sub(light).max(all.div_ceil(2))
+    }
+
     /// Requests under way at most, for turns that have used little: one of them at least begins beside
     /// any number of others, where there is a worker for it.
     #[must_use]
