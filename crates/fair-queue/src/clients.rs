@@ -106,6 +106,9 @@ pub struct Turn {
     /// Its client has a session, has loaded assets or asks for pages that others ask for: not a
     /// newcomer.
     pub is_known: bool,
+    /// The order within a turn that clients share: those who have asked for less go first, so that a
+    /// newcomer does not wait behind all others.
+    pub(crate) rank: u32,
 }
 
 impl Turn {
@@ -116,6 +119,7 @@ impl Turn {
             id,
             kind: TurnKind::Address(IpAddr::V6(Ipv6Addr::from(u128::from(id)))),
             is_known: false,
+            rank: 0,
         }
     }
 }
@@ -132,6 +136,11 @@ pub struct Assessment {
 impl Assessment {
     fn known(mut self) -> Self {
         self.turn.is_known = true;
+        self
+    }
+
+    fn ranked(mut self, asked_for: f64) -> Self {
+        self.turn.rank = asked_for as u32;
         self
     }
 }
@@ -241,12 +250,16 @@ impl Clients {
             behaviour.known.value(MEMORY, now) >= 1.0 && behaviour.strangeness(now) <= 0.0
         });
         if !is_usual && !knows_others {
+            let asked_for = self.behaviours.get(client);
+            let asked_for = asked_for.map_or(0.0, |it| it.cold.value(MEMORY, now));
             if strangeness(of_network) >= CRAWL_OF_NETWORK {
                 let turn = ("network", network, visit.agent);
-                return self.shared(turn, TurnKind::Network(network), Class::Visitor);
+                let shared = self.shared(turn, TurnKind::Network(network), Class::Visitor);
+                return shared.ranked(asked_for);
             }
             if strangeness(of_agent) >= CRAWL_OF_AGENT {
-                return self.shared(("agent", visit.agent), TurnKind::Agent, Class::Visitor);
+                let shared = self.shared(("agent", visit.agent), TurnKind::Agent, Class::Visitor);
+                return shared.ranked(asked_for);
             }
         }
         let own = own_part(address);
@@ -264,6 +277,7 @@ impl Clients {
                 id,
                 kind,
                 is_known: false,
+                rank: 0,
             },
             class,
         }

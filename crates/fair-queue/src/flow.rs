@@ -26,13 +26,22 @@ pub(crate) struct Place {
     pub turn: u64,
 }
 
+/// A request that waits in a turn.
+#[derive(Debug)]
+pub(crate) struct QueuedRequest<T> {
+    pub ticket: u64,
+    /// [`Turn::rank`](crate::Turn)
+    pub rank: u32,
+    pub waiter: T,
+}
+
 /// One turn in one line.
 #[derive(Debug)]
 pub(crate) struct Flow<T> {
     pub kind: TurnKind,
     pub is_newcomer: bool,
-    /// Its waiting requests by ticket, in the order of arrival.
-    pub waiters: VecDeque<(u64, T)>,
+    /// Its waiting requests, by rank and then in the order of arrival.
+    pub waiters: VecDeque<QueuedRequest<T>>,
     /// The position of the turn's first waiting request.
     pub place: Option<Place>,
     /// The start tag of its next request, if the line has not come further.

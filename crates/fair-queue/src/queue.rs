@@ -13,7 +13,7 @@ use crate::Millis;
 use crate::class::{Class, LINES, MAX_PASSED_OVER};
 use crate::clients::{Turn, TurnKind};
 use crate::decaying::DecayingSum;
-use crate::flow::{Flow, MAX_COST, MINUTE, Place, TurnUse};
+use crate::flow::{Flow, MAX_COST, MINUTE, Place, QueuedRequest, TurnUse};
 use crate::slots::Slots;
 
 /// Turns that a line knows at most. Further ones share [`SHARED_TURNS`].
@@ -155,7 +155,7 @@ impl<T> FairQueue<T> {
     /// The requests that wait in the line of `class`.
     pub fn waiting_in(&self, class: Class) -> impl Iterator<Item = &T> {
         let turns = self.lines[class.line()].turns.values();
-        turns.flat_map(|flow| flow.waiters.iter().map(|(_, waiter)| waiter))
+        turns.flat_map(|flow| flow.waiters.iter().map(|it| &it.waiter))
     }
 
     /// How many wait in the lines of visitors.
@@ -185,6 +185,7 @@ impl<T> FairQueue<T> {
             id: self.seed.hash_one(("alone", ticket)),
             kind: TurnKind::Other,
             is_known: true,
+            rank: 0,
         };
         self.put(ticket, class, &turn, waiter, now);
         ticket
@@ -203,7 +204,14 @@ impl<T> FairQueue<T> {
             line.virtual_time = 0;
         }
         if let Some(flow) = line.turns.get_mut(&id) {
-            flow.waiters.push_back((ticket, waiter));
+            let rank = turn.rank;
+            let place = flow.waiters.partition_point(|it| it.rank <= rank);
+            let queued = QueuedRequest {
+                ticket,
+                rank,
+                waiter,
+            };
+            flow.waiters.insert(place, queued);
         }
         self.tickets.insert(ticket, (at, id));
         line.place(id, now);
@@ -239,8 +247,8 @@ impl<T> FairQueue<T> {
         let (at, id) = self.tickets.remove(&ticket)?;
         let line = &mut self.lines[at];
         let flow = line.turns.get_mut(&id)?;
-        let position = flow.waiters.iter().position(|(it, _)| *it == ticket)?;
-        let (_, waiter) = flow.waiters.remove(position)?;
+        let position = flow.waiters.iter().position(|it| it.ticket == ticket)?;
+        let waiter = flow.waiters.remove(position)?.waiter;
         line.waiting -= 1;
         if position == 0 {
             line.place(id, now);
@@ -255,8 +263,8 @@ impl<T> FairQueue<T> {
         let (expected, is_heavy) = self.before_start(at, id, now);
         let line = &mut self.lines[at];
         let flow = line.turns.get_mut(&id)?;
-        let position = flow.waiters.iter().position(|(it, _)| *it == ticket)?;
-        let (_, waiter) = flow.waiters.remove(position)?;
+        let position = flow.waiters.iter().position(|it| it.ticket == ticket)?;
+        let waiter = flow.waiters.remove(position)?.waiter;
         line.waiting -= 1;
         let tag = flow.place.map_or(line.virtual_time, |place| place.tag);
         line.begin(id, (tag, tag), expected, now);
@@ -392,8 +400,8 @@ impl<T> FairQueue<T> {
                 if only_light && !self.is_light(at, flow, now) {
                     continue;
                 }
-                if let Some((ticket, waiter)) = flow.waiters.front() {
-                    return Some((*ticket, waiter));
+                if let Some(first) = flow.waiters.front() {
+                    return Some((first.ticket, &first.waiter));
                 }
             }
         }
@@ -522,12 +530,12 @@ impl<T> Line<T> {
         if let Some(place) = flow.place.take() {
             self.order.remove(&place);
         }
-        if let Some((ticket, _)) = flow.waiters.front() {
+        if let Some(first) = flow.waiters.front() {
             let place = Place {
                 tag: flow.finish.max(self.virtual_time),
                 is_newcomer: flow.is_newcomer,
                 used: flow.used(now) as u64,
-                ticket: *ticket,
+                ticket: first.ticket,
                 turn: id,
             };
             flow.place = Some(place);
