@@ -33,7 +33,7 @@ const CRAWL_WITH_SESSION: f64 = 160.0;
 /// Cold pages of one network and agent after which newcomers from there share a turn.
 const CRAWL_OF_NETWORK: f64 = 20.0;
 /// Cold pages of one agent from all networks after which newcomers with it share a turn.
-const CRAWL_OF_AGENT: f64 = 100.0;
+const CRAWL_OF_AGENT: f64 = 40.0;
 /// The number of cold pages that a page which others ask for as well makes up for.
 const KNOWN_WEIGHT: f64 = 3.0;
 /// Sessions of one address that are turns of their own, within an hour.
@@ -109,9 +109,28 @@ pub struct Turn {
     /// The order within a turn that clients share: those who have asked for less go first, so that a
     /// newcomer does not wait behind all others.
     pub(crate) rank: u32,
+    /// The page of its latest request and the program that asked, for the operator.
+    pub latest: Box<str>,
 }
 
+/// Crawlers by which people find the site. Lower case, as [`Visit::crawler`] has them.
+const SEARCH_ENGINES: [&str; 7] = [
+    "googlebot",
+    "bingbot",
+    "duckduckbot",
+    "baiduspider",
+    "yandexbot",
+    "yandeximages",
+    "applebot",
+];
+
 impl Turn {
+    /// Whether it is that of a search engine, by its name.
+    #[must_use]
+    pub fn is_search_engine(&self) -> bool {
+        matches!(self.kind, TurnKind::Crawler(name) if SEARCH_ENGINES.contains(&name))
+    }
+
     /// A turn with a number, for tests.
     #[must_use]
     pub fn numbered(id: u64) -> Self {
@@ -120,6 +139,7 @@ impl Turn {
             kind: TurnKind::Address(IpAddr::V6(Ipv6Addr::from(u128::from(id)))),
             is_known: false,
             rank: 0,
+            latest: Box::default(),
         }
     }
 }
@@ -278,6 +298,7 @@ impl Clients {
                 kind,
                 is_known: false,
                 rank: 0,
+                latest: Box::default(),
             },
             class,
         }

@@ -39,7 +39,7 @@ pub enum Concurrency {
 const WINDOW: Millis = 2000;
 /// ... and at the earliest after this time, if enough requests have ended.
 const MIN_WINDOW: Millis = 500;
-const MIN_ENDED: u64 = 24;
+const MIN_ENDED: u64 = 16;
 /// A window in which fewer requests have ended is not judged.
 const FEW: u64 = 4;
 /// If no request has ended for this time, those under way do not end by waiting for them.

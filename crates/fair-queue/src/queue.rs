@@ -185,7 +185,7 @@ impl<T> FairQueue<T> {
             id: self.seed.hash_one(("alone", ticket)),
             kind: TurnKind::Other,
             is_known: true,
-            rank: 0,
+            ..Turn::default()
         };
         self.put(ticket, class, &turn, waiter, now);
         ticket
@@ -222,6 +222,7 @@ impl<T> FairQueue<T> {
         let line = &mut self.lines[at];
         if let Some(flow) = line.turns.get_mut(&turn.id) {
             flow.is_newcomer = !turn.is_known;
+            flow.latest.clone_from(&turn.latest);
             return turn.id;
         }
         if line.turns.len() >= MAX_TURNS && now.saturating_sub(line.swept_at) >= 1000 {
@@ -236,8 +237,7 @@ impl<T> FairQueue<T> {
                 (self.seed.hash_one(("shared", shared)), TurnKind::Other)
             }
         };
-        let is_newcomer = !turn.is_known;
-        let new = || Flow::new(kind, is_newcomer, now);
+        let new = || Flow::new(kind, turn, now);
         line.turns.entry(id).or_insert_with(new);
         id
     }

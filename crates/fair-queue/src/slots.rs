@@ -96,4 +96,15 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn turns_that_have_used_much_make_room_and_keep_half_of_the_places() {
+        let slots = Slots {
+            workers: Some(16),
+            limit: Some(4),
+            crawler_share: 25,
+        };
+        let places = [0, 1, 2, 3, 100].map(|light| slots.for_heavy(light));
+        assert_eq!(places, [4, 3, 2, 2, 2]);
+    }
 }

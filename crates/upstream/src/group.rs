@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fair_queue::{
-    Class, Concurrency, LINES, MAX_WAITING_CRAWLERS, MAX_WAITING_IN_BACKGROUND, Search,
-    StartedRequest, Turn, TurnKind, fragments_of_client,
+    Class, Concurrency, LINES, MAX_WAITING_CRAWLERS, MAX_WAITING_IN_BACKGROUND,
+    PLACES_OF_SEARCH_ENGINES, Search, StartedRequest, Turn, TurnKind, fragments_of_client,
 };
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -663,10 +663,14 @@ fn place_in_line(
     }
     let queue = queue.ok_or(AcquireError::NoLiveUpstreams)?;
     let (length, timeout) = match class {
-        Class::Crawler => (
-            queue.length.min(MAX_WAITING_CRAWLERS),
-            queue.timeout.min(CRAWLER_TIMEOUT),
-        ),
+        Class::Crawler => {
+            let all = queue.length.min(MAX_WAITING_CRAWLERS);
+            let length = match turn.is_search_engine() {
+                true => all,
+                false => all - PLACES_OF_SEARCH_ENGINES.min(all / 4),
+            };
+            (length, queue.timeout.min(CRAWLER_TIMEOUT))
+        }
         _ => (queue.length, queue.timeout),
     };
     if in_line >= length {

@@ -6,7 +6,8 @@
 //! ours to tell apart: then nothing is known, as with workers of another machine.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 
 use fair_queue::WorkerLoad;
 
@@ -16,6 +17,9 @@ use crate::Millis;
 const LOOK_EVERY: Millis = 900;
 /// Workers that are looked at.
 const MAX_WORKERS: usize = 1024;
+/// More of the title of a process is not looked at.
+const MAX_TITLE_BYTES: u64 = 256;
+/// In a millisecond.
 const NANOSECONDS: f64 = 1e6;
 
 /// The last look at the workers.
@@ -45,11 +49,13 @@ impl WorkerTimes {
         let under_way = in_flight_ms.wrapping_sub(self.in_flight_ms) as f64;
         self.in_flight_ms = in_flight_ms;
         let before = std::mem::replace(&mut self.seen, now)?;
+        let seen = self.seen.as_ref()?;
         let mut load = WorkerLoad {
             under_way,
+            workers: seen.len(),
             ..WorkerLoad::default()
         };
-        for (pid, (ran, ready)) in self.seen.as_ref()? {
+        for (pid, (ran, ready)) in seen {
             // A worker that was not there has begun since.
             let (ran_before, ready_before) = before.get(pid).copied().unwrap_or_default();
             load.computing += ran.saturating_sub(ran_before) as f64 / NANOSECONDS;
@@ -79,9 +85,12 @@ fn workers_of(master: u32) -> Option<Vec<u32>> {
     let mut pool = None;
     let mut workers = Vec::new();
     for pid in children.split_ascii_whitespace().take(MAX_WORKERS) {
-        let Ok(title) = fs::read(format!("/proc/{pid}/cmdline")) else {
+        let mut title = Vec::new();
+        let read = File::open(format!("/proc/{pid}/cmdline"))
+            .and_then(|file| file.take(MAX_TITLE_BYTES).read_to_end(&mut title));
+        if read.is_err() {
             continue;
-        };
+        }
         let Some(name) = pool_name(&title) else {
             continue;
         };

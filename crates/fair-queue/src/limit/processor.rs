@@ -21,12 +21,17 @@ pub struct WorkerLoad {
     pub ready: f64,
     /// Requests under way, each for its time.
     pub under_way: f64,
+    /// The number of workers.
+    pub workers: usize,
 }
 
 /// What a look adds to the sums counts for this share of the time that is already in them.
 const FORGETS: f64 = 0.7;
 /// Less time of requests is no evidence.
 const MIN_UNDER_WAY: f64 = 200.0;
+/// Requests beyond the number of workers wait in a line that we do not see. Two make a pool of another
+/// program grow, if it can.
+const BEYOND_WORKERS: usize = 2;
 /// Scripts hardly share the processors if they take less than this multiple of their time on them, and
 /// share them too much above the second.
 const LITTLE_STRETCH: f64 = 1.8;
@@ -76,6 +81,7 @@ impl ProcessorDemand {
             computing: add(self.sums.computing, load.computing),
             ready: add(self.sums.ready, load.ready),
             under_way: add(self.sums.under_way, load.under_way),
+            workers: load.workers,
         };
         if load.under_way >= MIN_UNDER_WAY {
             let step = match load.stretch() {
@@ -93,12 +99,14 @@ impl ProcessorDemand {
             computing,
             ready,
             under_way,
+            workers,
         } = self.sums;
         if under_way < MIN_UNDER_WAY {
             return None;
         }
         let waiting = (under_way - computing - ready).max(0.0) / self.sums.stretch();
         let waiting_each = waiting / computing.max(0.1);
-        Some((self.cores as f64 * (1.0 + self.slack * waiting_each)).round() as usize)
+        let places = (self.cores as f64 * (1.0 + self.slack * waiting_each)).round() as usize;
+        Some(places.min(workers + BEYOND_WORKERS))
     }
 }

@@ -68,6 +68,7 @@ impl Busy {
         while self.now < until {
             self.step(machine);
             if self.now as u64 % 1000 == 0 && self.is_measured {
+                self.load.workers = WORKERS;
                 self.limit.note_load(std::mem::take(&mut self.load));
             }
         }
@@ -268,6 +269,21 @@ fn pages_that_become_slow_by_themselves_keep_their_places() {
     };
     busy.run(slow, 20);
     assert_eq!(busy.limit.limit(), WORKERS, "{:?}", busy.limit);
+}
+
+/// Requests that wait in the accept queue of a small pool look like scripts that wait.
+#[test]
+fn a_pool_of_another_program_gets_two_more_than_it_has_workers() {
+    let mut limit = ConcurrencyLimit::new(Concurrency::Auto { cores: 2 }, None);
+    for _ in 0..10 {
+        limit.note_load(WorkerLoad {
+            computing: 100.0,
+            ready: 0.0,
+            under_way: 20_000.0,
+            workers: 5,
+        });
+    }
+    assert_eq!(limit.limit(), 7, "{limit:?}");
 }
 
 #[test]
