@@ -139,6 +139,7 @@ def visit(port, cost, seconds, readers=2):
     def write():
         source = "127.200.1.1"
         cookie = ask(port, f"/?{cost}&session", source=source).cookie
+        ask(port, "/files/style.css", source=source)
         while time.monotonic() < ends_at:
             writes.take(port, f"/comment?{cost}", source=source, cookie=cookie, body=b"text=a")
             time.sleep(PAUSE)
