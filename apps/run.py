@@ -72,7 +72,7 @@ SCENARIOS = (
     "wordpress_litespeed",
 )
 # Run when they are named.
-BY_NAME = ("learned_wordpress", "learned_mediawiki", "learned_crowd", "learned_cost", "learned_day", "guest_microcache")
+BY_NAME = ("learned_wordpress", "learned_mediawiki", "learned_crowd", "learned_cost", "learned_day", "guest_microcache", "storm_wordpress")
 NEED_BROWSER = ("stranger", *(name for name in SCENARIOS if name.startswith("browser_")))
 
 
@@ -81,7 +81,7 @@ def arguments():
     parser.add_argument("scenario", nargs="*", help=f"of {', '.join(SCENARIOS)}; default: all")
     parser.add_argument("--binary", default=os.path.join(HERE, "..", "target", "debug", "mayfly"))
     parser.add_argument("--subject", choices=SUBJECTS, default="mayfly", help="the server under test")
-    parser.add_argument("--seconds", type=int, default=30, help="length of wordpress_isolation, learned_crowd, learned_day")
+    parser.add_argument("--seconds", type=int, default=30, help="length of wordpress_isolation, learned_crowd, learned_day, storm_wordpress (at most 25)")
     parser.add_argument("--ttl", type=float, default=1.0, help="lifetime of a page, in seconds")
     parser.add_argument("--workers", type=int, default=4, help="PHP workers")
     parser.add_argument("--guests", type=int, default=200, help="guest_crowd: how many there are; from 201 on beside WordPress")

@@ -51,6 +51,9 @@ pub const MAX_WAITING_IN_BACKGROUND: usize = 16;
 /// Requests of crawlers that wait in line at most. Others get an answer with the time to come again.
 pub const MAX_WAITING_CRAWLERS: usize = 256;
 
+/// Of these places, those that only search engines get.
+pub const PLACES_OF_SEARCH_ENGINES: usize = 64;
+
 /// The fragments of one client fill this share of their line at most, so that others have room.
 const CLIENTS_SHARE_OF_FRAGMENTS: usize = 4;
 /// Fragments of one client that may wait in any line: as many as one page asks for at once.

@@ -33,7 +33,7 @@ const CRAWL_WITH_SESSION: f64 = 160.0;
 /// Cold pages of one network and agent after which newcomers from there share a turn.
 const CRAWL_OF_NETWORK: f64 = 20.0;
 /// Cold pages of one agent from all networks after which newcomers with it share a turn.
-const CRAWL_OF_AGENT: f64 = 100.0;
+const CRAWL_OF_AGENT: f64 = 40.0;
 /// The number of cold pages that a page which others ask for as well makes up for.
 const KNOWN_WEIGHT: f64 = 3.0;
 /// Sessions of one address that are turns of their own, within an hour.
@@ -106,9 +106,31 @@ pub struct Turn {
     /// Its client has a session, has loaded assets or asks for pages that others ask for: not a
     /// newcomer.
     pub is_known: bool,
+    /// The order within a turn that clients share: those who have asked for less go first, so that a
+    /// newcomer does not wait behind all others.
+    pub(crate) rank: u32,
+    /// The page of its latest request and the program that asked, for the operator.
+    pub latest: Box<str>,
 }
 
+/// Crawlers by which people find the site. Lower case, as [`Visit::crawler`] has them.
+const SEARCH_ENGINES: [&str; 7] = [
+    "googlebot",
+    "bingbot",
+    "duckduckbot",
+    "baiduspider",
+    "yandexbot",
+    "yandeximages",
+    "applebot",
+];
+
 impl Turn {
+    /// Whether it is that of a search engine, by its name.
+    #[must_use]
+    pub fn is_search_engine(&self) -> bool {
+        matches!(self.kind, TurnKind::Crawler(name) if SEARCH_ENGINES.contains(&name))
+    }
+
     /// A turn with a number, for tests.
     #[must_use]
     pub fn numbered(id: u64) -> Self {
@@ -116,6 +138,8 @@ impl Turn {
             id,
             kind: TurnKind::Address(IpAddr::V6(Ipv6Addr::from(u128::from(id)))),
             is_known: false,
+            rank: 0,
+            latest: Box::default(),
         }
     }
 }
@@ -132,6 +156,11 @@ pub struct Assessment {
 impl Assessment {
     fn known(mut self) -> Self {
         self.turn.is_known = true;
+        self
+    }
+
+    fn ranked(mut self, asked_for: f64) -> Self {
+        self.turn.rank = asked_for as u32;
         self
     }
 }
@@ -241,12 +270,16 @@ impl Clients {
             behaviour.known.value(MEMORY, now) >= 1.0 && behaviour.strangeness(now) <= 0.0
         });
         if !is_usual && !knows_others {
+            let asked_for = self.behaviours.get(client);
+            let asked_for = asked_for.map_or(0.0, |it| it.cold.value(MEMORY, now));
             if strangeness(of_network) >= CRAWL_OF_NETWORK {
                 let turn = ("network", network, visit.agent);
-                return self.shared(turn, TurnKind::Network(network), Class::Visitor);
+                let shared = self.shared(turn, TurnKind::Network(network), Class::Visitor);
+                return shared.ranked(asked_for);
             }
             if strangeness(of_agent) >= CRAWL_OF_AGENT {
-                return self.shared(("agent", visit.agent), TurnKind::Agent, Class::Visitor);
+                let shared = self.shared(("agent", visit.agent), TurnKind::Agent, Class::Visitor);
+                return shared.ranked(asked_for);
             }
         }
         let own = own_part(address);
@@ -264,6 +297,8 @@ impl Clients {
                 id,
                 kind,
                 is_known: false,
+                rank: 0,
+                latest: Box::default(),
             },
             class,
         }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::Millis;
-use crate::clients::TurnKind;
+use crate::clients::{Turn, TurnKind};
 use crate::decaying::DecayingSum;
 
 /// "The last minute" and "the last hour" of a use.
@@ -26,13 +26,24 @@ pub(crate) struct Place {
     pub turn: u64,
 }
 
+/// A request that waits in a turn.
+#[derive(Debug)]
+pub(crate) struct QueuedRequest<T> {
+    pub ticket: u64,
+    /// [`Turn::rank`](crate::Turn)
+    pub rank: u32,
+    pub waiter: T,
+}
+
 /// One turn in one line.
 #[derive(Debug)]
 pub(crate) struct Flow<T> {
     pub kind: TurnKind,
     pub is_newcomer: bool,
-    /// Its waiting requests by ticket, in the order of arrival.
-    pub waiters: VecDeque<(u64, T)>,
+    /// The page of its latest request and the program that asked.
+    pub latest: Box<str>,
+    /// Its waiting requests, by rank and then in the order of arrival.
+    pub waiters: VecDeque<QueuedRequest<T>>,
     /// The position of the turn's first waiting request.
     pub place: Option<Place>,
     /// The start tag of its next request, if the line has not come further.
@@ -45,12 +56,13 @@ pub(crate) struct Flow<T> {
 }
 
 impl<T> Flow<T> {
-    pub fn new(kind: TurnKind, is_newcomer: bool, now: Millis) -> Self {
+    pub fn new(kind: TurnKind, turn: &Turn, now: Millis) -> Self {
         let mut minute = DecayingSum::default();
         minute.add(0.0, MINUTE, now);
         Self {
             kind,
-            is_newcomer,
+            is_newcomer: !turn.is_known,
+            latest: turn.latest.clone(),
             waiters: VecDeque::new(),
             place: None,
             finish: 0,
@@ -98,6 +110,7 @@ impl<T> Flow<T> {
     pub fn describe(&self, line: usize, now: Millis) -> TurnUse {
         TurnUse {
             kind: self.kind.clone(),
+            latest: self.latest.clone(),
             line,
             waiting: self.waiters.len(),
             in_flight: self.in_flight,
@@ -112,6 +125,8 @@ impl<T> Flow<T> {
 pub struct TurnUse {
     /// The owner of the turn.
     pub kind: TurnKind,
+    /// The page of its latest request and the program that asked.
+    pub latest: Box<str>,
     /// The line of its class.
     pub line: usize,
     /// Requests that wait.

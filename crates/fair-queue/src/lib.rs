@@ -32,11 +32,11 @@ mod simulation;
 pub use asset_marks::AssetMarks;
 pub use class::{
     Class, LINE_NAMES, LINES, MAX_PASSED_OVER, MAX_WAITING_CRAWLERS, MAX_WAITING_IN_BACKGROUND,
-    fragments_of_client,
+    PLACES_OF_SEARCH_ENGINES, fragments_of_client,
 };
 pub use clients::{Assessment, Clients, Turn, TurnKind, Visit, client};
 pub use flow::TurnUse;
-pub use limit::{Concurrency, ConcurrencyLimit, LimitReason};
+pub use limit::{Concurrency, ConcurrencyLimit, LimitReason, WorkerLoad};
 pub use millis::Millis;
 pub use queue::{FairQueue, Search, StartedRequest};
 pub use slots::Slots;

@@ -1,20 +1,27 @@
-//! The number of requests at once that is worth while, found from latency and throughput.
+//! The number of requests at once that is worth while, found from two measurements.
 //!
-//! Latency shows when to try another limit: if requests take longer than they did when there was room (the
-//! gradient of TCP Vegas and of Netflix's concurrency-limits), a lower one may do. Throughput decides: by
-//! Little's law the requests under way are the answers per second times their time. If a lower limit brings
-//! as many answers, requests only waited within the server; if it brings fewer, they were at work. Latency
-//! alone would take a run of slow pages for a busy machine.
+//! The first is the demand for processors ([`ProcessorDemand`]): scripts that compute need as many places as
+//! there are cores, and scripts that wait for a database need more. It is a ratio of sums that the kernel
+//! counts, so that neither pages of very different cost nor other programs of the machine mislead it. It is
+//! known where the workers run on this machine.
+//!
+//! The second is the time of requests, against a server behind PHP that is overloaded, and for workers that
+//! run elsewhere. It is a limit by AIMD: up by a half while times are as usual, down by half when they are a
+//! multiple. Times are compared by their geometric mean, which a few slow pages do not move. If fewer
+//! requests at once are no faster, the pages are slow by themselves: their time is the usual one from then on.
 //!
 //! ```text
-//!           slower than usual                fewer answers: back
-//! steady ───────────────────► try lower ────────────────────────► hold
-//!   │  as usual                     └ as many: it stays
-//!   └───────────────────────► try higher ─ more answers: it stays
-//!                                   └───── not more: back ───────► hold
+//!        more than SLOW times the usual time       shorter: it stays, and rises again once they are usual
+//! steady ─────────────────────────► half of them ─┤
+//!                                                 not: back, and this time is usual
 //! ```
 
 use crate::Millis;
+use processor::ProcessorDemand;
+
+mod processor;
+
+pub use processor::WorkerLoad;
 
 /// `php_concurrency`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,25 +37,23 @@ pub enum Concurrency {
 
 /// A window ends after this time at the latest...
 const WINDOW: Millis = 2000;
-/// ... and at the earliest after this time, if enough requests have ended: a number of them, and a number
-/// for each that may be under way.
-const MIN_WINDOW: Millis = 400;
-const MIN_ENDED: u64 = 48;
-const MIN_ENDED_EACH: u64 = 4;
+/// ... and at the earliest after this time, if enough requests have ended.
+const MIN_WINDOW: Millis = 500;
+const MIN_ENDED: u64 = 16;
 /// A window in which fewer requests have ended is not judged.
-const TOO_FEW: u64 = 3;
+const FEW: u64 = 4;
 /// If no request has ended for this time, those under way do not end by waiting for them.
 const STUCK: Millis = 3000;
-/// Times that are longer than the usual one by this factor are slow.
-const SLOW: f64 = 1.25;
-/// A lower limit stays that brings at least this share of the answers.
-const AS_MANY: f64 = 0.9;
-/// The number of windows for which a limit that brought nothing is not tried again.
-const HOLD_WINDOWS: u32 = 8;
+/// Times that are this multiple of the usual one are those of an overloaded server.
+const SLOW: f64 = 3.0;
+/// Up to this multiple of the usual time, more requests may run at once.
+const USUAL: f64 = 2.0;
+/// Half as many requests at once take at most this share of the time, if they only waited for each other.
+const FASTER: f64 = 0.75;
 /// The ceiling where the number of workers is not known.
 const CEILING: usize = 256;
-/// How fast the usual time follows times that are longer, in a window.
-const USUAL_RISES: f64 = 0.01;
+/// The usual time follows longer ones in this time: not while a server is slow for a few minutes.
+const USUAL_RISES_IN: f64 = 1_200_000.0;
 /// And times that are shorter: a single short window does not decide.
 const USUAL_FALLS: f64 = 0.3;
 
@@ -57,15 +62,19 @@ const USUAL_FALLS: f64 = 0.3;
 pub enum LimitReason {
     /// `php_concurrency N`
     Configured,
-    /// The number of requests has not reached it.
+    /// Nothing was measured yet.
     #[default]
-    Enough,
-    /// More requests at once bring more answers.
+    Start,
+    /// More would only share the processors.
+    Processors,
+    /// All workers are worth while.
+    Workers,
+    /// Requests take as long as usual, and more of them may be worth while.
     Raised,
-    /// The lower limit brought as many answers.
-    Lowered,
-    /// Fewer answers came when it was lower, or not more when it was higher.
-    Held,
+    /// Requests take a multiple of their usual time.
+    Slow,
+    /// None has ended for long.
+    Stuck,
 }
 
 impl LimitReason {
@@ -73,10 +82,12 @@ impl LimitReason {
     pub fn word(self) -> &'static str {
         match self {
             Self::Configured => "configured",
-            Self::Enough => "not reached",
+            Self::Start => "not measured yet",
+            Self::Processors => "processors",
+            Self::Workers => "workers",
             Self::Raised => "raised",
-            Self::Lowered => "lowered",
-            Self::Held => "held",
+            Self::Slow => "slow answers",
+            Self::Stuck => "no request ends",
         }
     }
 }
@@ -86,104 +97,113 @@ impl LimitReason {
 pub struct ConcurrencyLimit {
     concurrency: Concurrency,
     ceiling: usize,
-    limit: usize,
-    /// The usual time of a request, in milliseconds; 0: not known.
+    demand: ProcessorDemand,
+    /// The limit by the time of requests.
+    by_time: usize,
+    times: Times,
+    /// Requests that may go beyond the limit because none ends.
+    beyond: usize,
+    last_end: Option<Millis>,
+    reason: LimitReason,
+}
+
+/// The times of requests, compared with the usual one.
+#[derive(Debug, Default)]
+struct Times {
+    /// The usual geometric mean, in milliseconds; 0: not known.
     usual: f64,
     window: Window,
     /// Requests that are left from the limit before, and are no evidence for this one.
     unsettled: usize,
-    last_end: Option<Millis>,
-    trial: Option<Trial>,
+    /// The limit by times before it was lowered, and the mean with it.
+    lowered: Option<(usize, f64)>,
     /// The last window was slow.
     was_slow: bool,
-    /// No limit was too high yet.
-    is_starting: bool,
-    /// Windows for which no higher limit is tried, and no lower one.
-    hold_higher: u32,
-    hold_lower: u32,
-    reason: LimitReason,
 }
 
 #[derive(Debug, Default)]
 struct Window {
     began: Option<Millis>,
     ended: u64,
-    time: f64,
+    /// The sum of the logarithms of times.
+    logarithms: f64,
     /// Requests that ended while others waited.
     awaited: u64,
-}
-
-/// A limit that is being tried.
-#[derive(Clone, Copy, Debug)]
-struct Trial {
-    before: usize,
-    /// Answers per second with that.
-    rate: f64,
 }
 
 impl ConcurrencyLimit {
     /// A limit for servers that take `workers` requests at once (`None`: not known).
     #[must_use]
     pub fn new(concurrency: Concurrency, workers: Option<usize>) -> Self {
+        let cores = match concurrency {
+            Concurrency::Auto { cores } => cores.max(1),
+            Concurrency::Fixed(number) => number.max(1),
+        };
+        let is_auto = matches!(concurrency, Concurrency::Auto { .. });
         let mut limit = Self {
             concurrency,
             ceiling: CEILING,
-            limit: 0,
-            usual: 0.0,
-            window: Window::default(),
-            unsettled: 0,
+            demand: ProcessorDemand::new(cores),
+            // Half of PHP's time is waiting for a database.
+            by_time: cores * 2,
+            times: Times::default(),
+            beyond: 0,
             last_end: None,
-            trial: None,
-            was_slow: false,
-            is_starting: true,
-            hold_higher: 0,
-            hold_lower: 0,
-            reason: LimitReason::default(),
+            reason: match is_auto {
+                true => LimitReason::Start,
+                false => LimitReason::Configured,
+            },
         };
         limit.set_workers(workers);
-        limit.limit = match concurrency {
-            Concurrency::Fixed(number) => number.max(1),
-            // Twice the cores: half of PHP's time is waiting for a database.
-            Concurrency::Auto { cores } => (cores * 2).clamp(limit.floor(), limit.ceiling),
-        };
-        if matches!(concurrency, Concurrency::Fixed(_)) {
-            limit.reason = LimitReason::Configured;
-        }
         limit
     }
 
     /// The number of workers has changed.
     pub fn set_workers(&mut self, workers: Option<usize>) {
         self.ceiling = workers.unwrap_or(CEILING).max(1);
-        if let Concurrency::Auto { .. } = self.concurrency {
-            self.limit = self.limit.clamp(self.floor(), self.ceiling);
-        }
+        self.by_time = self.by_time.clamp(self.floor(), self.ceiling);
     }
 
     /// The limit in force.
     #[must_use]
     pub fn limit(&self) -> usize {
-        self.limit
+        match self.concurrency {
+            Concurrency::Fixed(number) => number.max(1),
+            Concurrency::Auto { .. } => (self.within_bounds() + self.beyond).min(self.ceiling),
+        }
+    }
+
+    /// The limit without those beyond it.
+    fn within_bounds(&self) -> usize {
+        let by_demand = self.demand.places().unwrap_or(self.ceiling);
+        let least = self.by_time.min(by_demand);
+        least.clamp(self.floor(), self.ceiling)
     }
 
     /// Why.
     #[must_use]
     pub fn reason(&self) -> LimitReason {
-        self.reason
+        let by_demand = self.demand.places().unwrap_or(usize::MAX);
+        match self.reason {
+            LimitReason::Configured | LimitReason::Slow => self.reason,
+            _ if self.beyond > 0 => LimitReason::Stuck,
+            _ if by_demand < self.by_time => LimitReason::Processors,
+            _ if self.by_time >= self.ceiling => LimitReason::Workers,
+            reason => reason,
+        }
     }
 
     /// Requests wait and none has ended for long: those under way may wait for them (a script that asks its
     /// own site), or take long by themselves. One more may go.
     pub fn note_waiting(&mut self, in_flight: usize, now: Millis) {
         let ended = *self.last_end.get_or_insert(now);
-        if matches!(self.concurrency, Concurrency::Auto { .. })
-            && in_flight >= self.limit
-            && now.saturating_sub(ended) >= STUCK
-        {
-            self.limit = (self.limit + 1).min(self.ceiling);
-            self.reason = LimitReason::Raised;
-            self.trial = None;
+        if self.is_auto() && in_flight >= self.limit() && now.saturating_sub(ended) >= STUCK {
+            self.beyond = (self.beyond + 1).min(self.ceiling - self.within_bounds());
         }
+    }
+
+    fn is_auto(&self) -> bool {
+        matches!(self.concurrency, Concurrency::Auto { .. })
     }
 
     fn floor(&self) -> usize {
@@ -193,115 +213,102 @@ impl ConcurrencyLimit {
         }
     }
 
+    /// The workers were looked at.
+    pub fn note_load(&mut self, load: WorkerLoad) {
+        let was_known = self.demand.places().is_some();
+        self.demand.note(load);
+        if !was_known && self.demand.places().is_some() && self.reason != LimitReason::Slow {
+            // From now on the times only have to warn.
+            self.by_time = self.ceiling;
+        }
+    }
+
     /// A request has ended that took `took`. `is_awaited`: others wait for its place.
     pub fn note(&mut self, took: Millis, is_awaited: bool, now: Millis) {
-        if matches!(self.concurrency, Concurrency::Fixed(_)) {
+        if !self.is_auto() {
             return;
         }
         self.last_end = Some(now);
-        if self.unsettled > 0 {
-            self.unsettled -= 1;
-            self.window.began = Some(now);
+        let times = &mut self.times;
+        if times.unsettled > 0 {
+            times.unsettled -= 1;
+            times.window.began = Some(now);
             return;
         }
-        let began = *self.window.began.get_or_insert(now);
-        self.window.ended += 1;
-        self.window.time += took as f64;
-        self.window.awaited += u64::from(is_awaited);
+        let began = *times.window.began.get_or_insert(now);
+        let window = &mut times.window;
+        window.ended += 1;
+        window.logarithms += (took.max(1) as f64).ln();
+        window.awaited += u64::from(is_awaited);
         let age = now.saturating_sub(began);
-        let is_enough = self.window.ended >= MIN_ENDED.max(MIN_ENDED_EACH * self.limit as u64);
-        if age >= WINDOW || age >= MIN_WINDOW && is_enough {
-            let window = std::mem::take(&mut self.window);
-            self.window.began = Some(now);
-            if window.ended > TOO_FEW {
+        if age >= WINDOW || age >= MIN_WINDOW && window.ended >= MIN_ENDED {
+            let window = std::mem::take(window);
+            times.window.began = Some(now);
+            self.beyond = 0;
+            if window.ended >= FEW {
                 self.judge(&window, age);
             }
         }
     }
 
     fn judge(&mut self, window: &Window, age: Millis) {
-        let mean = (window.time / window.ended as f64).max(0.5);
-        let rate = window.ended as f64 * 1000.0 / age.max(1) as f64;
+        let mean = (window.logarithms / window.ended as f64).exp();
         let is_used = window.awaited * 2 >= window.ended;
-        if let Some(trial) = self.trial.take()
+        if let Some((before, slow_mean)) = self.times.lowered.take()
             && is_used
+            && mean > slow_mean * FASTER
         {
-            return self.end_trial(trial, mean, rate);
-        }
-        self.learn_usual(mean);
-        let (may_rise, may_fall) = (self.hold_higher == 0, self.hold_lower == 0);
-        self.hold_higher = self.hold_higher.saturating_sub(1);
-        self.hold_lower = self.hold_lower.saturating_sub(1);
-        let is_slow = mean > self.usual * SLOW;
-        // The first slow window may have begun before: its rate is not that of slow requests.
-        let is_slow_again = is_slow && self.was_slow;
-        self.was_slow = is_slow;
-        if !is_used {
-            self.reason = LimitReason::Enough;
+            // They are slow by themselves: that is usual now.
+            self.times.usual = mean;
+            self.reason = LimitReason::Raised;
+            self.set_by_time(before);
             return;
         }
-        let before = self.limit;
-        let wanted = match is_slow {
-            true if is_slow_again && may_fall => {
-                let wanted = before as f64 * self.usual / mean;
-                // A smaller step would be lost in chance.
-                (wanted as usize).clamp(before / 2, before * 2 / 3)
-            }
-            // Slow start, like TCP's: twice as many, until that is too many.
-            false if may_rise && self.is_starting => before * 2,
-            false if may_rise => before + (before / 2).max(1),
-            _ => before,
+        let stretch = match self.times.usual > 0.0 {
+            true => mean / self.times.usual,
+            false => 1.0,
         };
-        self.limit = wanted.clamp(self.floor(), self.ceiling);
-        if self.limit != before {
-            self.trial = Some(Trial { before, rate });
-            self.unsettled = before.max(self.limit);
+        let is_slow = is_used && stretch > SLOW;
+        // The first slow window has requests that began before.
+        let was_slow = std::mem::replace(&mut self.times.was_slow, is_slow);
+        if is_slow && !was_slow {
+            return;
+        }
+        if is_slow {
+            let before = self.by_time;
+            let in_force = self.within_bounds();
+            self.reason = LimitReason::Slow;
+            if in_force > self.floor() {
+                self.times.lowered = Some((before, mean));
+                self.set_by_time(in_force / 2);
+            }
+            return;
+        }
+        self.times.learn_usual(mean, age);
+        if stretch <= USUAL && is_used {
+            self.reason = LimitReason::Raised;
+            self.set_by_time(self.by_time + (self.by_time / 2).max(1));
         }
     }
 
-    /// A limit was tried: it stays if it brought more, or no less.
-    fn end_trial(&mut self, trial: Trial, mean: f64, rate: f64) {
-        let change = rate / trial.rate;
-        // Half of the gain of a higher limit, if all requests under way were at work.
-        let expected = self.limit as f64 / trial.before as f64;
-        let is_higher = self.limit > trial.before;
-        let is_good = match is_higher {
-            true => change > f64::midpoint(1.0, expected),
-            false => change > AS_MANY,
-        };
-        match (is_higher, is_good) {
-            (true, true) => {
-                self.reason = LimitReason::Raised;
-                self.learn_usual(mean);
-            }
-            (true, false) => {
-                self.hold_higher = HOLD_WINDOWS;
-                self.is_starting = false;
-                self.go_back(trial);
-            }
-            (false, true) => self.reason = LimitReason::Lowered,
-            (false, false) => {
-                // They are slow by themselves: that is usual now.
-                self.usual = mean;
-                self.hold_lower = HOLD_WINDOWS;
-                self.go_back(trial);
-            }
+    fn set_by_time(&mut self, wanted: usize) {
+        let before = self.within_bounds();
+        self.by_time = wanted.clamp(self.floor(), self.ceiling);
+        let after = self.within_bounds();
+        if after != before {
+            self.times.unsettled = before.max(after);
         }
     }
+}
 
-    fn go_back(&mut self, trial: Trial) {
-        self.unsettled = trial.before.max(self.limit);
-        self.limit = trial.before.clamp(self.floor(), self.ceiling);
-        self.reason = LimitReason::Held;
-    }
-
-    fn learn_usual(&mut self, mean: f64) {
+impl Times {
+    fn learn_usual(&mut self, mean: f64, age: Millis) {
         let follows = match mean < self.usual {
             _ if self.usual == 0.0 => 1.0,
             true => USUAL_FALLS,
-            false => USUAL_RISES,
+            false => age as f64 / USUAL_RISES_IN,
         };
-        self.usual += (mean - self.usual) * follows;
+        self.usual += (mean - self.usual) * follows.min(1.0);
     }
 }
 

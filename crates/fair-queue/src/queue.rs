@@ -13,7 +13,7 @@ use crate::Millis;
 use crate::class::{Class, LINES, MAX_PASSED_OVER};
 use crate::clients::{Turn, TurnKind};
 use crate::decaying::DecayingSum;
-use crate::flow::{Flow, MAX_COST, MINUTE, Place, TurnUse};
+use crate::flow::{Flow, MAX_COST, MINUTE, Place, QueuedRequest, TurnUse};
 use crate::slots::Slots;
 
 /// Turns that a line knows at most. Further ones share [`SHARED_TURNS`].
@@ -36,6 +36,9 @@ pub struct FairQueue<T> {
     tickets: HashMap<u64, (usize, u64)>,
     next_ticket: u64,
     in_flight: usize,
+    /// The time of all requests under way until `counted_at`, each for its own, in milliseconds.
+    in_flight_ms: u64,
+    counted_at: Millis,
     /// The requests under way of turns that have used much.
     heavy: usize,
     /// The mean cost of a request, in milliseconds.
@@ -126,6 +129,8 @@ impl<T> FairQueue<T> {
             tickets: HashMap::new(),
             next_ticket: 0,
             in_flight: 0,
+            in_flight_ms: 0,
+            counted_at: 0,
             heavy: 0,
             mean_cost: 0.0,
             used: DecayingSum::default(),
@@ -150,7 +155,7 @@ impl<T> FairQueue<T> {
     /// The requests that wait in the line of `class`.
     pub fn waiting_in(&self, class: Class) -> impl Iterator<Item = &T> {
         let turns = self.lines[class.line()].turns.values();
-        turns.flat_map(|flow| flow.waiters.iter().map(|(_, waiter)| waiter))
+        turns.flat_map(|flow| flow.waiters.iter().map(|it| &it.waiter))
     }
 
     /// How many wait in the lines of visitors.
@@ -180,6 +185,7 @@ impl<T> FairQueue<T> {
             id: self.seed.hash_one(("alone", ticket)),
             kind: TurnKind::Other,
             is_known: true,
+            ..Turn::default()
         };
         self.put(ticket, class, &turn, waiter, now);
         ticket
@@ -198,7 +204,14 @@ impl<T> FairQueue<T> {
             line.virtual_time = 0;
         }
         if let Some(flow) = line.turns.get_mut(&id) {
-            flow.waiters.push_back((ticket, waiter));
+            let rank = turn.rank;
+            let place = flow.waiters.partition_point(|it| it.rank <= rank);
+            let queued = QueuedRequest {
+                ticket,
+                rank,
+                waiter,
+            };
+            flow.waiters.insert(place, queued);
         }
         self.tickets.insert(ticket, (at, id));
         line.place(id, now);
@@ -209,6 +222,7 @@ impl<T> FairQueue<T> {
         let line = &mut self.lines[at];
         if let Some(flow) = line.turns.get_mut(&turn.id) {
             flow.is_newcomer = !turn.is_known;
+            flow.latest.clone_from(&turn.latest);
             return turn.id;
         }
         if line.turns.len() >= MAX_TURNS && now.saturating_sub(line.swept_at) >= 1000 {
@@ -223,8 +237,7 @@ impl<T> FairQueue<T> {
                 (self.seed.hash_one(("shared", shared)), TurnKind::Other)
             }
         };
-        let is_newcomer = !turn.is_known;
-        let new = || Flow::new(kind, is_newcomer, now);
+        let new = || Flow::new(kind, turn, now);
         line.turns.entry(id).or_insert_with(new);
         id
     }
@@ -234,8 +247,8 @@ impl<T> FairQueue<T> {
         let (at, id) = self.tickets.remove(&ticket)?;
         let line = &mut self.lines[at];
         let flow = line.turns.get_mut(&id)?;
-        let position = flow.waiters.iter().position(|(it, _)| *it == ticket)?;
-        let (_, waiter) = flow.waiters.remove(position)?;
+        let position = flow.waiters.iter().position(|it| it.ticket == ticket)?;
+        let waiter = flow.waiters.remove(position)?.waiter;
         line.waiting -= 1;
         if position == 0 {
             line.place(id, now);
@@ -250,11 +263,12 @@ impl<T> FairQueue<T> {
         let (expected, is_heavy) = self.before_start(at, id, now);
         let line = &mut self.lines[at];
         let flow = line.turns.get_mut(&id)?;
-        let position = flow.waiters.iter().position(|(it, _)| *it == ticket)?;
-        let (_, waiter) = flow.waiters.remove(position)?;
+        let position = flow.waiters.iter().position(|it| it.ticket == ticket)?;
+        let waiter = flow.waiters.remove(position)?.waiter;
         line.waiting -= 1;
         let tag = flow.place.map_or(line.virtual_time, |place| place.tag);
         line.begin(id, (tag, tag), expected, now);
+        self.count_time(now);
         self.in_flight += 1;
         self.heavy += usize::from(is_heavy);
         self.pass_over(at);
@@ -283,6 +297,7 @@ impl<T> FairQueue<T> {
             _ => line.virtual_time,
         };
         line.begin(id, (tag, reached), expected, now);
+        self.count_time(now);
         self.in_flight += 1;
         self.heavy += usize::from(is_heavy);
         self.pass_over(at);
@@ -317,6 +332,7 @@ impl<T> FairQueue<T> {
     /// A request has ended; `took` is in milliseconds.
     pub fn end(&mut self, started: StartedRequest, took: Millis, now: Millis) {
         let cost = took.clamp(1, MAX_COST);
+        self.count_time(now);
         let line = &mut self.lines[started.line];
         line.in_flight = line.in_flight.saturating_sub(1);
         line.php_ms = line.php_ms.saturating_add(took);
@@ -364,7 +380,7 @@ impl<T> FairQueue<T> {
         if slots.limit.is_some() && self.in_flight >= slots.for_light() {
             return None;
         }
-        let only_light = slots.limit.is_some() && self.heavy >= slots.for_all();
+        let only_light = slots.limit.is_some() && !self.has_place_for_heavy(slots);
         let due = (1..LINES).find(|&at| self.lines[at].passed_over >= MAX_PASSED_OVER);
         for at in due.into_iter().chain(0..LINES) {
             while !search.is_over[at] {
@@ -384,8 +400,8 @@ impl<T> FairQueue<T> {
                 if only_light && !self.is_light(at, flow, now) {
                     continue;
                 }
-                if let Some((ticket, waiter)) = flow.waiters.front() {
-                    return Some((*ticket, waiter));
+                if let Some(first) = flow.waiters.front() {
+                    return Some((first.ticket, &first.waiter));
                 }
             }
         }
@@ -404,7 +420,13 @@ impl<T> FairQueue<T> {
         }
         let flow = self.lines[at].turns.get(&turn.id);
         let is_light = class.is_visitors() && flow.is_none_or(|it| self.is_light(at, it, now));
-        self.in_flight < slots.for_light() && (is_light || self.heavy < slots.for_all())
+        self.in_flight < slots.for_light() && (is_light || self.has_place_for_heavy(slots))
+    }
+
+    /// Whether a request of a turn that has used much may begin.
+    fn has_place_for_heavy(&self, slots: Slots) -> bool {
+        let light = self.in_flight.saturating_sub(self.heavy);
+        self.heavy < slots.for_heavy(light)
     }
 
     /// Crawlers have their share at most while visitors wait.
@@ -435,10 +457,23 @@ impl<T> FairQueue<T> {
         self.in_flight
     }
 
+    /// Adds the time since the last change to that of the requests under way.
+    fn count_time(&mut self, now: Millis) {
+        let passed = now.saturating_sub(self.counted_at);
+        self.in_flight_ms += passed.saturating_mul(self.in_flight as u64);
+        self.counted_at = self.counted_at.max(now);
+    }
+
+    /// Returns the time of all requests until now, each for its own, in milliseconds.
+    pub fn in_flight_ms(&mut self, now: Millis) -> u64 {
+        self.count_time(now);
+        self.in_flight_ms
+    }
+
     /// Whether a request of this line may begin at all, if its turn has used much.
     #[cfg(test)]
     pub(crate) fn is_open(&self, class: Class, slots: Slots) -> bool {
-        self.heavy < slots.for_all() && !self.is_shut(class.line(), slots)
+        self.has_place_for_heavy(slots) && !self.is_shut(class.line(), slots)
     }
 
     /// Returns for each line: waiting requests, requests under way, milliseconds of PHP used.
@@ -495,12 +530,12 @@ impl<T> Line<T> {
         if let Some(place) = flow.place.take() {
             self.order.remove(&place);
         }
-        if let Some((ticket, _)) = flow.waiters.front() {
+        if let Some(first) = flow.waiters.front() {
             let place = Place {
                 tag: flow.finish.max(self.virtual_time),
                 is_newcomer: flow.is_newcomer,
                 used: flow.used(now) as u64,
-                ticket: *ticket,
+                ticket: first.ticket,
                 turn: id,
             };
             flow.place = Some(place);

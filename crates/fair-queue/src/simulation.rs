@@ -415,3 +415,22 @@ fn crawlers_have_their_share_while_visitors_wait_and_all_when_none_does() {
     let [.., (_, crawlers, _), _] = queue.by_line();
     assert!((1..=2).contains(&crawlers), "{crawlers}");
 }
+
+#[test]
+fn the_operator_sees_who_has_used_most_and_what_it_asked_for_last() {
+    let mut queue: FairQueue<u32> = FairQueue::new(true);
+    for (number, took, latest) in [(1, 50, "/a"), (2, 900, "/calendar/"), (2, 900, "/diff/")] {
+        let turn = Turn {
+            latest: latest.into(),
+            ..Turn::numbered(number)
+        };
+        let started = queue.begin(Class::Visitor, &turn, 0);
+        queue.end(started, took, 0);
+    }
+    let seen: Vec<_> = queue
+        .top(2, 0)
+        .into_iter()
+        .map(|turn| (turn.latest, turn.minute_ms as u64))
+        .collect();
+    assert_eq!(seen, [("/diff/".into(), 1800), ("/a".into(), 50)]);
+}

@@ -35,6 +35,14 @@ impl Slots {
         limit.min(unreserved)
     }
 
+    /// Requests of turns that have used much under way at most, beside `light` of others: they make room
+    /// for these, and keep half of the places.
+    #[must_use]
+    pub fn for_heavy(self, light: usize) -> usize {
+        let all = self.for_all();
+        all.saturating_sub(light).max(all.div_ceil(2))
+    }
+
     /// Requests under way at most, for turns that have used little: one of them at least begins beside
     /// any number of others, where there is a worker for it.
     #[must_use]
@@ -87,5 +95,16 @@ mod tests {
                 assert!((1..=all).contains(&slots.for_crawlers()));
             }
         }
+    }
+
+    #[test]
+    fn turns_that_have_used_much_make_room_and_keep_half_of_the_places() {
+        let slots = Slots {
+            workers: Some(16),
+            limit: Some(4),
+            crawler_share: 25,
+        };
+        let places = [0, 1, 2, 3, 100].map(|light| slots.for_heavy(light));
+        assert_eq!(places, [4, 3, 2, 2, 2]);
     }
 }

@@ -57,6 +57,9 @@ pub struct BadLines {
     pub first: String,
 }
 
+/// Crawlers that take this share of PHP's time are worth a limit (`crawler_share` is a quarter).
+const MUCH_OF_PHP: f64 = 0.25;
+
 /// The number of requests of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Requests {
@@ -71,6 +74,8 @@ pub struct Requests {
     /// Requests of crawlers that need PHP or a stored page, and their share.
     pub crawlers: u64,
     pub crawlers_share: f64,
+    /// Their share of the time of PHP; where the log has times.
+    pub crawlers_php_share: Option<f64>,
 }
 
 /// One lifetime for all pages.
@@ -181,6 +186,8 @@ fn of(study: &Study) -> Advice {
             not_stored: counts.not_stored,
             crawlers: counts.crawlers,
             crawlers_share: ratio(counts.crawlers, sum.visits + sum.always),
+            crawlers_php_share: (counts.php_ms > 0)
+                .then(|| ratio(counts.crawlers_php_ms, counts.php_ms)),
         },
         logged_hit_ratio: (counts.with_cache_status > 0)
             .then(|| ratio(counts.from_memory, counts.with_cache_status)),
@@ -374,8 +381,13 @@ fn directives(advice: &Advice, suggested: Option<usize>) -> Vec<String> {
             lines.push(format!("{directive} {names};"));
         }
     }
-    if advice.requests.crawlers_share >= 0.1 {
+    let requests = &advice.requests;
+    if requests.crawlers_share >= 0.1 {
         lines.push("cache_crawler_valid 60s;".to_owned());
+    }
+    let php_share = requests.crawlers_php_share;
+    if php_share.unwrap_or(requests.crawlers_share) >= MUCH_OF_PHP {
+        lines.push("php_concurrency auto;".to_owned());
     }
     lines
 }

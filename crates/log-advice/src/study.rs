@@ -99,6 +99,9 @@ pub struct Counts {
     pub not_stored: u64,
     pub pages: u64,
     pub crawlers: u64,
+    /// The time of PHP for all, and for crawlers, in milliseconds.
+    pub php_ms: u64,
+    pub crawlers_php_ms: u64,
     pub exact: u64,
     pub timed: u64,
     pub with_cookies: u64,
@@ -241,6 +244,11 @@ impl Study {
         }
         counts.crawlers += u64::from(class == Class::Crawler);
         counts.timed += u64::from(entry.run_ms().is_some());
+        let php_ms = u64::from(entry.run_ms().unwrap_or(0));
+        counts.php_ms += php_ms;
+        if class == Class::Crawler {
+            counts.crawlers_php_ms += php_ms;
+        }
         counts.with_cookies += u64::from(entry.cookies.is_some());
         if let Some(status) = entry.cache_status {
             counts.with_cache_status += 1;

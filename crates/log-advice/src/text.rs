@@ -56,10 +56,14 @@ impl Advice {
             requests.not_stored,
             requests.without_php
         );
+        let of_php = requests.crawlers_php_share.map(percent);
         let _ = writeln!(
             out,
-            "Crawlers: {} of the requests that need PHP or a stored page.",
-            percent(requests.crawlers_share)
+            "Crawlers: {} of the requests that need PHP or a stored page{}.",
+            percent(requests.crawlers_share),
+            of_php.map_or_else(String::new, |share| format!(
+                ", and {share} of the time of PHP"
+            ))
         );
         if let Some(ratio) = self.logged_hit_ratio {
             let _ = writeln!(

@@ -215,6 +215,11 @@ impl Pool {
         }
     }
 
+    /// The process of the master, now and whenever it changes; 0: none.
+    pub fn master(&self) -> Arc<AtomicU32> {
+        self.master.clone()
+    }
+
     /// Returns the memory that the workers use now. Reads files of `/proc`: about a millisecond for a pool of ten.
     pub fn memory(&self) -> WorkerMemory {
         match self.master.load(Ordering::Relaxed) {

@@ -48,6 +48,11 @@ pub fn write_config(
             options,
         )?;
     }
+    if rules.is_some() {
+        conf.note("PHP runs as many scripts at once as the machine can. Clients have turns, crawlers come last.");
+        conf.line("php_concurrency auto;");
+        conf.gap();
+    }
     if rules.is_some() && !options.behind.is_empty() {
         conf.note("The port that visitors see is the one of the proxy in front.");
         conf.map(

@@ -140,6 +140,14 @@ impl Stream {
         connector.connect(Box::new(self), name).await.map(Self::Tls)
     }
 
+    /// The process that listens on the unix socket, as far as it is known here.
+    pub fn peer_process(&self) -> Option<u32> {
+        match self {
+            Self::Unix(stream) => u32::try_from(stream.peer_cred().ok()?.pid()?).ok(),
+            _ => None,
+        }
+    }
+
     /// The encrypted stream, if it is one.
     pub fn tls(&self) -> Option<&TlsStream<Box<Stream>>> {
         match self {

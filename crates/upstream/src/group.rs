@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fair_queue::{
-    Class, LINES, MAX_WAITING_CRAWLERS, MAX_WAITING_IN_BACKGROUND, Search, StartedRequest, Turn,
-    TurnKind, fragments_of_client,
+    Class, Concurrency, LINES, MAX_WAITING_CRAWLERS, MAX_WAITING_IN_BACKGROUND,
+    PLACES_OF_SEARCH_ENGINES, Search, StartedRequest, Turn, TurnKind, fragments_of_client,
 };
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -30,6 +30,7 @@ use crate::peer::{Outcome, Peer, Standing};
 use crate::queue::{Ticket, Waiter};
 use crate::spec::{GroupSpec, Keepalive, Method, QueueSpec, SpecError};
 use crate::turns::{TakenTurn, Turns, workers};
+use crate::worker_times::WorkerTimes;
 use crate::{Millis, TriedSet};
 
 /// The facts that the method may choose by.
@@ -121,6 +122,8 @@ pub struct Group {
     pub(crate) method: Method,
     queue: Option<QueueSpec>,
     pub(crate) has_turns: bool,
+    /// `php_concurrency auto`
+    pub(crate) finds_limit: bool,
     keepalive: Option<Keepalive>,
     pub(crate) tries: AtomicUsize,
     /// Copies of two lengths that are read without the lock: of the lines of visitors and of their
@@ -129,6 +132,7 @@ pub struct Group {
     waiting_refreshes: AtomicUsize,
     pub(crate) counts: Counts,
     pub(crate) state: Mutex<State>,
+    pub(crate) worker_times: Mutex<WorkerTimes>,
 }
 
 #[derive(Debug)]
@@ -175,6 +179,10 @@ impl Group {
             method: spec.method,
             queue: spec.queue,
             has_turns: spec.turns.is_some(),
+            finds_limit: spec
+                .turns
+                .is_some_and(|turns| matches!(turns.concurrency, Concurrency::Auto { .. })),
+            worker_times: Mutex::default(),
             keepalive: spec.keepalive,
             tries: AtomicUsize::new(0),
             queue_length: AtomicUsize::new(0),
@@ -527,6 +535,7 @@ impl Group {
     /// and an expired connection is never used in any case. Returns whether idle connections are
     /// left.
     pub fn sweep(self: &Arc<Self>, now: Millis) -> bool {
+        self.look_at_workers(now);
         let mut state = self.state.lock();
         let now = state.advance(now);
         let expired = state.idle.sweep(now);
@@ -654,10 +663,14 @@ fn place_in_line(
     }
     let queue = queue.ok_or(AcquireError::NoLiveUpstreams)?;
     let (length, timeout) = match class {
-        Class::Crawler => (
-            queue.length.min(MAX_WAITING_CRAWLERS),
-            queue.timeout.min(CRAWLER_TIMEOUT),
-        ),
+        Class::Crawler => {
+            let all = queue.length.min(MAX_WAITING_CRAWLERS);
+            let length = match turn.is_search_engine() {
+                true => all,
+                false => all - PLACES_OF_SEARCH_ENGINES.min(all / 4),
+            };
+            (length, queue.timeout.min(CRAWLER_TIMEOUT))
+        }
         _ => (queue.length, queue.timeout),
     };
     if in_line >= length {

@@ -135,6 +135,9 @@ impl Lease {
             .endpoint
             .connect(self.scope.local, timeout)
             .await?;
+        if let Some(pid) = stream.peer_process().filter(|_| self.group.finds_limit) {
+            self.group.note_listener(self.server.index, pid);
+        }
         Ok(Connection {
             stream,
             requests: 0,

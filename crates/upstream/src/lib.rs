@@ -30,6 +30,7 @@ mod queue;
 mod spec;
 mod tried;
 mod turns;
+mod worker_times;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! The group's side of fair turns: the state of turns under its lock, and the end of a lease's turn.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fair_queue::{
@@ -19,6 +20,16 @@ pub(crate) struct Turns {
     pub queue: FairQueue<Waiter>,
     limit: Option<ConcurrencyLimit>,
     crawler_share: usize,
+    /// The masters of PHP-FPM on this machine, by their servers.
+    masters: BTreeMap<usize, Master>,
+}
+
+/// The master process of PHP-FPM that is a server.
+#[derive(Clone, Copy, Debug)]
+struct Master {
+    pid: u32,
+    /// The pool is our own: its socket is ours, and who listens there is not the master.
+    is_own: bool,
 }
 
 /// The turn of a lease.
@@ -36,6 +47,7 @@ impl Turns {
             queue: FairQueue::new(spec.is_some()),
             limit: spec.map(|spec| ConcurrencyLimit::new(spec.concurrency, None)),
             crawler_share: spec.map_or(100, |spec| spec.crawler_share),
+            masters: BTreeMap::new(),
         }
     }
 
@@ -59,6 +71,17 @@ impl Turns {
     /// Does the group tell requests apart by their clients?
     pub fn is_told_apart(&self) -> bool {
         self.limit.is_some()
+    }
+
+    /// The master processes of all servers that are asked; `None`: some are not known.
+    fn masters(&self, peers: &[Peer]) -> Option<Vec<u32>> {
+        let primaries = peers.iter().enumerate();
+        let primaries = primaries.filter(|(_, peer)| !peer.is_backup && !peer.is_out());
+        let masters = primaries.map(|(server, _)| Some(self.masters.get(&server)?.pid));
+        let mut masters: Vec<u32> = masters.collect::<Option<_>>()?;
+        masters.sort_unstable();
+        masters.dedup();
+        Some(masters)
     }
 
     fn has_waiting(&self) -> bool {
@@ -134,6 +157,42 @@ impl Group {
     /// Does the group tell requests apart by their clients?
     pub fn has_turns(&self) -> bool {
         self.has_turns
+    }
+
+    /// Sets the master process of the own pool that is this server.
+    pub fn set_master(&self, server: usize, pid: u32) {
+        let own = Master { pid, is_own: true };
+        self.state.lock().turns.masters.insert(server, own);
+    }
+
+    /// The process that listens on the unix socket of this server.
+    pub(crate) fn note_listener(&self, server: usize, pid: u32) {
+        let masters = &mut self.state.lock().turns.masters;
+        if !masters.get(&server).is_some_and(|master| master.is_own) {
+            let is_own = false;
+            masters.insert(server, Master { pid, is_own });
+        }
+    }
+
+    /// Looks at the processes of PHP-FPM, about once a second. Files of `/proc` are read without the lock.
+    pub(crate) fn look_at_workers(&self, now: Millis) {
+        let Some(mut times) = self.worker_times.try_lock().filter(|_| self.finds_limit) else {
+            return;
+        };
+        if !times.is_due(now) {
+            return;
+        }
+        let mut state = self.state.lock();
+        let in_flight_ms = state.turns.queue.in_flight_ms(now);
+        let Some(masters) = state.turns.masters(&state.peers) else {
+            return;
+        };
+        drop(state);
+        if let Some(load) = times.look(&masters, in_flight_ms)
+            && let Some(limit) = &mut self.state.lock().turns.limit
+        {
+            limit.note_load(load);
+        }
     }
 
     /// Foresees a request of this turn: whether a place is kept for it, and how long it would wait, in

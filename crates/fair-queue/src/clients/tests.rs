@@ -1,6 +1,8 @@
 //! Tests of the turns that clients get.
 
 use super::*;
+use crate::queue::{FairQueue, Search};
+use crate::slots::Slots;
 
 const BROWSER: &[u8] = b"Mozilla/5.0 (X11; Linux x86_64)";
 
@@ -120,7 +122,7 @@ fn addresses_that_behave_alike_share_a_turn_until_they_load_an_asset() {
     );
     assert_eq!(one.class, Class::Visitor, "nobody new is a crawler");
     assert_eq!(one.turn.kind.to_string(), "192.0.2.0/24 without assets");
-    assert_eq!(one.turn, other.turn);
+    assert_eq!(one.turn.id, other.turn.id);
     site.load_asset([192, 0, 2, 32]);
     let visitor = site.ask_cold([192, 0, 2, 32]);
     assert_eq!(visitor.turn.kind.to_string(), "192.0.2.32");
@@ -140,7 +142,7 @@ fn six_hundred_networks_of_one_agent_share_a_turn_as_well() {
         site.ask_cold([10, 200, 0, 1]),
     );
     assert_eq!(one.turn.kind, TurnKind::Agent);
-    assert_eq!(one.turn, other.turn);
+    assert_eq!(one.turn.id, other.turn.id);
 }
 
 #[test]
@@ -229,4 +231,25 @@ fn a_refused_client_is_logged_once_a_minute() {
     assert!(clients.may_log(&other, 59_999));
     assert!(clients.may_log(&one, 60_000));
     assert!(!clients.may_log(&one, 60_001));
+}
+
+/// Somebody new with the browser that a storm from many addresses names.
+#[test]
+fn a_newcomer_goes_first_within_a_turn_that_is_shared() {
+    let mut site = Site::new();
+    for host in 1..=30 {
+        site.ask_cold([192, 0, 2, host]);
+    }
+    let bot = site.ask_cold([192, 0, 2, 1]).turn;
+    let visitor = site.ask_cold([192, 0, 2, 200]).turn;
+    assert_eq!(bot.id, visitor.id);
+    let mut queue: FairQueue<&str> = FairQueue::new(true);
+    for _ in 0..60 {
+        queue.join(Class::Visitor, &bot, "bot", 1000);
+    }
+    queue.join(Class::Visitor, &visitor, "visitor", 1000);
+    let (_, first) = queue
+        .next(Slots::default(), &mut Search::default(), 1000)
+        .unwrap();
+    assert_eq!(*first, "visitor");
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use php_pool::{
@@ -28,6 +29,8 @@ pub struct PoolStatus {
     pub workers: u32,
     /// Grows with each master; connections of older ones must be closed.
     pub generation: u64,
+    /// The process of the master; 0: none.
+    pub master: u32,
 }
 
 /// The sockets to which libraries in PHP connect, by the names of pools.
@@ -313,6 +316,7 @@ fn status(name: &str, pool: &Pool, state: PoolState) -> Option<PoolStatus> {
         socket,
         workers,
         generation,
+        master: pool.master().load(Ordering::Relaxed),
     })
 }
 
@@ -324,6 +328,7 @@ fn watch(
 ) -> impl Future<Output = ()> + Send + 'static {
     let mut state = pool.state();
     let socket = pool.endpoint().path.clone();
+    let master = pool.master();
     async move {
         while state.changed().await.is_ok() {
             let PoolState::Ready {
@@ -338,6 +343,7 @@ fn watch(
                 socket: socket.clone(),
                 workers,
                 generation,
+                master: master.load(Ordering::Relaxed),
             };
             if changes.send(status).is_err() {
                 return;

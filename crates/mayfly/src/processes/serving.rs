@@ -16,8 +16,9 @@ use server::compose;
 use server::content::purging::left_behind::{self, LeftPurges};
 use server::exchange::active_configuration::ActiveConfiguration;
 use server::worker::{Patience, Sockets, Workers, WorkersState};
-use site::{Site, UpstreamEndpoint};
+use site::{Site, UpstreamEndpoint, UpstreamServer};
 use tokio::sync::oneshot;
+use upstream::Group;
 
 use crate::processes::control_socket::ControlTask;
 use crate::processes::large_store;
@@ -192,21 +193,13 @@ impl RunningWorkers {
     fn apply(&self, status: &PoolStatus) {
         let configuration = self.shared.configuration();
         let workers = usize::try_from(status.workers).unwrap_or(usize::MAX);
-        let groups = configuration.live.groups.groups().iter();
-        for (group, model) in groups.zip(&configuration.site.http.groups) {
-            // The servers of names come behind the others.
-            let written = model.servers.iter().filter(|server| !server.is_name());
-            for (index, server) in written.enumerate() {
-                let is_pool = matches!(&server.endpoint, UpstreamEndpoint::PhpPool(name) if *name == status.name);
-                if !is_pool {
-                    continue;
-                }
-                if server.max_conns == 0 {
-                    group.set_max_conns(index, Some(workers));
-                }
-                group.close_idle(index);
+        for (group, index, server) in servers_of_pool(&configuration, &status.name) {
+            if server.max_conns == 0 {
+                group.set_max_conns(index, Some(workers));
             }
+            group.close_idle(index);
         }
+        set_master(&configuration, status);
     }
 
     /// Sets the answers for issuers of certificates.
@@ -415,6 +408,9 @@ fn build(
     };
     let configuration =
         compose::configuration(site, resources, previous).map_err(|error| error.to_string())?;
+    for pool in &pools {
+        set_master(&configuration, pool);
+    }
     let left = match previous {
         None => left_behind::begin(&configuration),
         Some(_) => LeftPurges::default(),
@@ -428,4 +424,32 @@ fn build(
         pools,
         left,
     })
+}
+
+/// The servers that are a pool of our own: their groups, their places there, and their settings.
+fn servers_of_pool<'c>(
+    configuration: &'c ActiveConfiguration,
+    pool: &str,
+) -> Vec<(&'c Arc<Group>, usize, &'c UpstreamServer)> {
+    let mut servers = Vec::new();
+    let groups = configuration.live.groups.groups().iter();
+    for (group, model) in groups.zip(&configuration.site.http.groups) {
+        // The servers of names come behind the others.
+        let written = model.servers.iter().filter(|server| !server.is_name());
+        for (index, server) in written.enumerate() {
+            if matches!(&server.endpoint, UpstreamEndpoint::PhpPool(name) if name == pool) {
+                servers.push((group, index, server));
+            }
+        }
+    }
+    servers
+}
+
+/// The groups look at the workers of this master from now on.
+fn set_master(configuration: &ActiveConfiguration, status: &PoolStatus) {
+    if status.master != 0 {
+        for (group, index, _) in servers_of_pool(configuration, &status.name) {
+            group.set_master(index, status.master);
+        }
+    }
 }

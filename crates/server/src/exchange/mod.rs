@@ -20,6 +20,7 @@ pub mod numbers;
 pub mod origin;
 pub mod own_visit;
 pub mod page_budget;
+pub mod page_name;
 pub mod received_request;
 pub mod reply;
 pub mod request;

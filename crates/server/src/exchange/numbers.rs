@@ -115,12 +115,13 @@ fn clients(configuration: &ActiveConfiguration) -> Vec<TopEntry> {
                 .iter()
                 .map(|turn| TopEntry {
                     name: format!(
-                        "{} {} at {} ({} under way, {} wait)",
+                        "{} {} at {} ({} under way, {} wait) {}",
                         LINE_NAMES[turn.line],
                         turn.kind,
                         group.name(),
                         turn.in_flight,
-                        turn.waiting
+                        turn.waiting,
+                        turn.latest
                     ),
                     weight: turn.minute_ms as u64,
                     count: turn.hour_ms as u64,

@@ -6,16 +6,13 @@ use std::time::Duration;
 use http_cache::UpstreamCacheStatus;
 use http_semantics::Version;
 
-use crate::exchange::received_request::ReceivedRequest;
+use crate::exchange::page_name::write_page_name;
 use crate::exchange::request::Request;
 use live_state::stats::{EndedRequest, PagesOfThread};
-use server_base::masked_path;
 use server_base::sampling::Sample;
 
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The bytes of a target that are looked at.
-const MAX_NAMED_BYTES: usize = 300;
 /// The index of `none` in [`numbers::table::CACHE_STATUSES`].
 const NO_CACHE: usize = numbers::table::CACHE_STATUSES.len() - 1;
 
@@ -79,35 +76,6 @@ fn note_miss(request: &Request) {
         name.extend_from_slice(reason.word().as_bytes());
         name.push(b')');
         not_stored.add(name, 1, request.now);
-    }
-}
-
-/// Writes host and path of a page, with the names of its arguments. Their values may be secrets, and so may a part of
-/// the path.
-fn write_page_name(received: &ReceivedRequest, name: &mut Vec<u8>) {
-    let target = received.target();
-    let target = target.get(..MAX_NAMED_BYTES).unwrap_or(target);
-    let (path, arguments) = match memchr::memchr(b'?', target) {
-        Some(at) => (&target[..at], &target[at + 1..]),
-        None => (target, &[][..]),
-    };
-    name.clear();
-    name.extend_from_slice(received.host());
-    masked_path::put(path, path.len() == MAX_NAMED_BYTES, name);
-    if arguments.is_empty() {
-        return;
-    }
-    let mut separator = b'?';
-    for argument in arguments.split(|&byte| byte == b'&') {
-        name.push(separator);
-        // Without a value the whole may be one.
-        if let Some(end) = argument.iter().position(|&byte| byte == b'=') {
-            // Joomla has a token in the place of a name.
-            masked_path::put(&argument[..end], false, name);
-            name.push(b'=');
-        }
-        name.push(b'*');
-        separator = b'&';
     }
 }
 

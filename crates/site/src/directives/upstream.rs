@@ -73,8 +73,9 @@ pub(super) const TABLE: &[Directive] = &[
             In `http`, it holds for all groups that `fastcgi_pass` uses. In `upstream`, it holds for that \
             group, whatever uses it.\n\n\
             With `auto`, the limit finds itself, between the number of cores and the number of workers or \
-            `max_conns`. It falls where fewer requests at a time bring as many answers, and rises where more \
-            requests bring more. With a number, the limit is that number. With `off`, there is no limit \
+            `max_conns`. Scripts that compute need a place for each core; scripts that wait for a database \
+            need more. The kernel's times of the workers of PHP-FPM on this machine tell which. The limit falls \
+            by half when requests take three times as long as usual, unless that makes them no faster. With a number, the limit is that number. With `off`, there is no limit \
             beside `max_conns`, and requests wait in the order in which they came.\n\n\
             Those who wait are served in turns. A client that has used little time is served before one that \
             has used much. A client is an IPv4 address, the /64 of an IPv6 address, or a session whose cookie \

@@ -10,7 +10,11 @@ mod threads;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Endpoint, Group, GroupSpec, Lease, PickKey, QueueSpec, ServerSpec, TriedSet};
+use fair_queue::Concurrency;
+
+use crate::{
+    Endpoint, Group, GroupSpec, Lease, PickKey, QueueSpec, ServerSpec, TriedSet, TurnsSpec,
+};
 
 /// Servers with these `max_conns` and a line of `length` that waits a minute.
 fn group(max_conns: &[usize], length: usize) -> Arc<Group> {
@@ -24,6 +28,23 @@ fn group(max_conns: &[usize], length: usize) -> Arc<Group> {
             length,
             timeout: Duration::from_secs(60),
         }),
+        ..GroupSpec::single("u", Endpoint::Unix("/unused".into()))
+    };
+    Group::new(spec).unwrap()
+}
+
+/// A server that serves one request at a time, in turns, with a line of `length`.
+fn group_with_turns(concurrency: usize, length: usize) -> Arc<Group> {
+    let turns = TurnsSpec {
+        concurrency: Concurrency::Fixed(concurrency),
+        crawler_share: 25,
+    };
+    let spec = GroupSpec {
+        queue: Some(QueueSpec {
+            length,
+            timeout: Duration::from_secs(60),
+        }),
+        turns: Some(turns),
         ..GroupSpec::single("u", Endpoint::Unix("/unused".into()))
     };
     Group::new(spec).unwrap()

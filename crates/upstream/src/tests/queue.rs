@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fair_queue::{AssetMarks, Clients, Turn, Visit};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::{group, in_flight, try_now};
-use crate::{AcquireError, Class, Group, Lease, Outcome, PickKey, SpecError, TriedSet};
+use super::{group, group_with_turns, in_flight, try_now};
+use crate::{AcquireError, Admission, Class, Group, Lease, Outcome, PickKey, SpecError, TriedSet};
 
 type AcquireTask = JoinHandle<Result<Lease, AcquireError>>;
 
@@ -165,4 +166,43 @@ fn a_group_without_servers_is_refused() {
     assert_eq!(only_backups, SpecError::NoPrimaryServers);
     spec.servers.clear();
     assert_eq!(Group::new(spec).unwrap_err(), SpecError::NoServers);
+}
+
+/// Other crawlers leave a quarter of the line of crawlers to search engines.
+#[tokio::test(start_paused = true)]
+async fn a_line_that_is_full_of_crawlers_has_a_place_for_a_search_engine() {
+    let group = group_with_turns(1, 8);
+    let (mut clients, assets) = (Clients::default(), AssetMarks::default());
+    let mut turn_of = |crawler| {
+        let visit = Visit {
+            address: Some([192, 0, 2, 1].into()),
+            crawler: Some(crawler),
+            ..Visit::default()
+        };
+        clients.assess(&visit, &assets, 0).turn
+    };
+    let names = [
+        "gptbot",
+        "claudebot",
+        "ccbot",
+        "amazonbot",
+        "bytespider",
+        "petalbot",
+    ];
+    let turns: Vec<Turn> = names.into_iter().map(&mut turn_of).collect();
+    let enter = |turn: &Turn| {
+        let key = PickKey {
+            turn: Some(turn),
+            ..PickKey::default()
+        };
+        group.enter(key, &TriedSet::new(), Class::Crawler, 0)
+    };
+    let _held = enter(&turns[0]).unwrap();
+    let _line: Vec<_> = turns.iter().map(|turn| enter(turn).unwrap()).collect();
+    assert_eq!(
+        enter(&turn_of("dotbot")).unwrap_err(),
+        AcquireError::QueueFull
+    );
+    let engine = enter(&turn_of("googlebot"));
+    assert!(matches!(engine, Ok(Admission::InLine(_))), "{engine:?}");
 }

@@ -10,6 +10,7 @@ use shared_request::crawler_named;
 use site::{Pass, PassTarget};
 use upstream::{Class, Group};
 
+use crate::exchange::page_name::page_and_agent;
 use crate::exchange::request::Request;
 
 /// The class of a request and its turn, as its group wants it.
@@ -27,7 +28,10 @@ pub fn of(request: &mut Request, group: &Group) -> (Class, Option<Turn>) {
         (Class::Visitor, of_client) => of_client,
         (class, _) => class,
     };
-    (class, Some(assessed.turn.clone()))
+    let mut turn = assessed.turn.clone();
+    let agent = request.received.head().field("user-agent");
+    turn.latest = page_and_agent(&request.received, agent.unwrap_or_default());
+    (class, Some(turn))
 }
 
 /// Is the client a crawler, by its name or its behaviour? Always false unless the group serves clients
