@@ -4,7 +4,7 @@
 //! and a name that most have, with a token or a time in each, is a token's or a time's. Everything else is a log-in, a cart, a
 //! choice: the session is somebody's, and stays so. What is not understood is somebody's, too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 
@@ -36,8 +36,8 @@ pub struct GuestSessions {
 struct Tables {
     /// A name, or a name with its value: how many new sessions had it, and the last of them.
     facts: HashMap<u64, (u32, u64), foldhash::fast::RandomState>,
-    somebodys: HashMap<u64, (), foldhash::fast::RandomState>,
-    before: HashMap<u64, (), foldhash::fast::RandomState>,
+    somebodys: HashSet<u64, foldhash::fast::RandomState>,
+    before: HashSet<u64, foldhash::fast::RandomState>,
 }
 
 impl GuestSessions {
@@ -45,7 +45,7 @@ impl GuestSessions {
     pub fn is_somebodys(&self, id: &[u8]) -> bool {
         let number = self.number(&[id]);
         let tables = self.tables.lock();
-        tables.somebodys.contains_key(&number) || tables.before.contains_key(&number)
+        tables.somebodys.contains(&number) || tables.before.contains(&number)
     }
 
     /// Takes what a request left in sessions.
@@ -109,15 +109,16 @@ impl Tables {
         if self.somebodys.len() >= MOST_SESSIONS {
             self.before = std::mem::take(&mut self.somebodys);
         }
-        self.somebodys.insert(id, ());
+        self.somebodys.insert(id);
     }
 
     fn note_fact(&mut self, fact: u64, id: u64) {
         if self.facts.len() >= MOST_FACTS && !self.facts.contains_key(&fact) {
             self.facts.retain(|_, (count, _)| *count >= ENOUGH);
-        }
-        if self.facts.len() >= MOST_FACTS && !self.facts.contains_key(&fact) {
-            return;
+            if self.facts.len() >= MOST_FACTS / 8 * 7 {
+                // Begun anew: without evidence, a session is somebody's.
+                self.facts.clear();
+            }
         }
         let (count, last) = self.facts.entry(fact).or_insert((0, !id));
         if *last != id {

@@ -23,7 +23,7 @@ use crate::files;
 use crate::guest_sessions::GuestSessions;
 use crate::record::{FileState, RunRecord, SeenSession};
 
-/// Sessions with copies. Beyond it, those of a session that has none go, then any.
+/// Sessions with copies. Beyond it, those go that have none any more, then an eighth.
 const MOST_SESSIONS: usize = 20_000;
 
 /// Cookies of a request that are looked at, and cookies that name the sessions of one copy.
@@ -105,12 +105,10 @@ impl Sessions {
         let mut states = self.states.lock();
         if states.len() + MOST_OF_COPY > MOST_SESSIONS {
             forget_unused(&mut states);
-        }
-        while states.len() + MOST_OF_COPY > MOST_SESSIONS {
-            let Some(number) = states.keys().next().copied() else {
-                break;
-            };
-            if let Some(state) = states.remove(&number) {
+            // Many at once: the next ones find room without a look at all of them.
+            let too_many = states.len().saturating_sub(MOST_SESSIONS / 8 * 7);
+            let going: Vec<u64> = states.keys().take(too_many).copied().collect();
+            for state in going.iter().filter_map(|number| states.remove(number)) {
                 // Its copies are of no use: what becomes of it is not followed any more.
                 state.note_change();
             }
