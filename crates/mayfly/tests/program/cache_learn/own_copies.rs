@@ -401,7 +401,9 @@ async fn random_visitors_are_shown_their_session_and_the_present_data() {
         async move {
             let cookie = format!(
                 "PHPSESSID={}",
-                char::from(b'k' + nth as u8).to_string().repeat(26)
+                char::from(b'k' + u8::try_from(nth).expect("few"))
+                    .to_string()
+                    .repeat(26)
             );
             let (mut user, mut cart, mut hits) = ("nobody".to_owned(), 0, 0_u64);
             for step in 0..steps {
