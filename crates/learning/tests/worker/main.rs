@@ -365,6 +365,7 @@ fn page_that_looks_up_the_visitors_address_is_withdrawn() {
             address: "http://a/".to_owned(),
             digest: Some(1),
             clients: vec![std::net::Ipv4Addr::new(203, 0, 113, client).into()],
+            is_own: false,
             most: Duration::from_secs(3600),
             keep: None,
             withdraw: Box::new(move |why| tell.send(why.to_owned()).expect("a test")),
