@@ -41,6 +41,7 @@ pub fn directives(why: Reason) -> &'static [&'static str] {
         | Reason::ZeroLifetime
         | Reason::UnknownLifetime => &["_ignore_headers"],
         Reason::NoLifetime => &["_cache_valid"],
+        Reason::OwnCopy => &["cache_private", "cache_learn"],
         Reason::AddressDatabase => &["cache_learn"],
         Reason::Body
         | Reason::Upgrade
@@ -235,6 +236,10 @@ pub fn on(why: Reason) -> &'static str {
         Reason::ExcessData => {
             "The Content-Length of the application is too small. It counts bytes, after compression; without the field, \
              the response is stored as it comes."
+        }
+        Reason::OwnCopy => {
+            "It is shown until something changes that the page was made of, the visitor writes, or the visitor's session \
+             changes; at most for 5 minutes."
         }
         Reason::AddressDatabase => {
             "The report of cache_learn names the file or the statement. If no page depends on it, have the application use it \

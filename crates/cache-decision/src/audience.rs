@@ -13,6 +13,8 @@ pub enum Audience {
     Everybody,
     /// With `cache_private`: one session, and the group that its copies count against.
     Session(u64),
+    /// With `cache_private` and `cache_learn`: one visitor. All that the request says is in the key.
+    Visitor(u64),
     /// With `cache_shared`: the visitors of a class, or those of one session with `cache_private`.
     /// The request is written anew.
     Class(Class, Option<u64>),
@@ -27,7 +29,7 @@ impl Audience {
     #[inline]
     pub fn class(&self) -> Option<Class> {
         match self {
-            Audience::Everybody | Audience::Session(_) => None,
+            Audience::Everybody | Audience::Session(_) | Audience::Visitor(_) => None,
             Audience::Class(class, _) | Audience::WithCookies(class, _) => Some(*class),
         }
     }
@@ -37,7 +39,7 @@ impl Audience {
     pub fn group(&self) -> Option<u64> {
         match self {
             Audience::Everybody => None,
-            Audience::Session(group) => Some(*group),
+            Audience::Session(group) | Audience::Visitor(group) => Some(*group),
             Audience::Class(_, group) => *group,
             Audience::WithCookies(_, with) => with.group,
         }

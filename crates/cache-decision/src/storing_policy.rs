@@ -9,6 +9,10 @@ use site::{CacheRules, LiftedByPurges, Revalidation};
 use crate::audience::Audience;
 use crate::plan::Plan;
 
+/// The longest time for which a visitor's own copy is shown, whether or not anything has changed: a session that no page
+/// touches for longer may be removed by PHP (`session.gc_maxlifetime`, 24 minutes by default).
+pub const MOST_OF_OWN_COPY: Duration = Duration::from_secs(300);
+
 /// `cache_heuristic`: percent of the time since `Last-Modified`, as RFC 9111 §4.2.2 suggests, and the
 /// longest lifetime that comes of it.
 const HEURISTIC: (u32, Duration) = (10, Duration::from_secs(24 * 60 * 60));
@@ -58,7 +62,13 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
             .filter(|_| plan.audience.cookies().is_none())
             // A crawler gets a 404 that is as old as a page may be.
             .map(|lifetime| lifetime.max(at_least)),
-        max_fresh: max_valid(plan).map(|most| most.max(at_least)),
+        max_fresh: match plan.audience {
+            Audience::Visitor(_) => {
+                let most = max_valid(plan).unwrap_or(MOST_OF_OWN_COPY);
+                Some(most.min(MOST_OF_OWN_COPY))
+            }
+            _ => max_valid(plan).map(|most| most.max(at_least)),
+        },
         store_authorized: rules.stores_authorized,
         heuristic: rules.heuristic.then_some(HEURISTIC),
         stores_no_cache: rules.revalidation != Revalidation::Off

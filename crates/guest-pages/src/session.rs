@@ -72,9 +72,16 @@ pub fn is_of_session(fields: &[Field]) -> bool {
 /// response may be stored.
 #[must_use]
 pub fn without_session(fields: &[Field]) -> Vec<Field> {
-    let mut left = fields.to_vec();
+    let mut left = without_limiter(fields, limiter(fields));
     without_cookies(&mut left);
-    let names: &[&[u8]] = match limiter(fields) {
+    left
+}
+
+/// Returns the fields without those that this limiter has written.
+#[must_use]
+pub fn without_limiter(fields: &[Field], limiter: Option<CacheLimiter>) -> Vec<Field> {
+    let mut left = fields.to_vec();
+    let names: &[&[u8]] = match limiter {
         Some(CacheLimiter::NoCache) => &[b"cache-control", b"expires", b"pragma"],
         Some(CacheLimiter::Private) => &[b"cache-control", b"expires", b"last-modified"],
         Some(CacheLimiter::PrivateNoExpire) => &[b"cache-control", b"last-modified"],

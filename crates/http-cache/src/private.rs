@@ -1,9 +1,10 @@
 //! Private copies: a bound on how much of a zone one session may take.
 //!
 //! A response stored for one session carries a group (a hash of the session's identity made by the
-//! caller). Each group keeps a bounded number of responses and bytes; past that its oldest
-//! responses are removed. The key must hold the whole identity: the group only counts.
+//! caller). Each group keeps a bounded number of responses and bytes; past that the
+//! responses that were used longest ago are removed. The key must hold the whole identity: the group only counts.
 
+use crate::time::Millis;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -46,26 +47,46 @@ pub(crate) struct Member {
 }
 
 impl Groups {
-    /// Adds a member and gives those that must go for it: the oldest first, the new one itself
-    /// when it is alone too large.
-    pub(crate) fn enter(&self, group: u64, member: Member, limits: GroupLimits) -> Vec<Member> {
+    /// Adds a member.
+    pub(crate) fn enter(&self, group: u64, member: Member) {
         let mut table = self.table.lock();
         let group = table.entry(group).or_default();
         group.members.push_back(member);
         group.bytes += member.size_bytes;
-        let mut bytes = group.bytes;
-        let mut left = group.members.len();
+    }
+
+    /// Returns the members that must go: those used longest ago first, the newest itself when it is alone too large. Call it
+    /// without a lock of a shard, since `last_used` takes one.
+    pub(crate) fn surplus(
+        &self,
+        group: u64,
+        limits: GroupLimits,
+        last_used: impl Fn(&Member) -> Millis,
+    ) -> Vec<Member> {
+        let (members, mut bytes) = {
+            let table = self.table.lock();
+            let is_over = |group: &&Group| {
+                group.members.len() > limits.max_responses || group.bytes > limits.max_bytes
+            };
+            match table.get(&group).filter(is_over) {
+                Some(group) => (group.members.clone(), group.bytes),
+                None => return Vec::new(),
+            }
+        };
+        let mut left = members.len();
+        let mut members: Vec<_> = members.into_iter().map(|it| (last_used(&it), it)).collect();
+        // Of those that were used at one time, the oldest goes first.
+        members.sort_by_key(|(used, _)| *used);
         // They leave the table when the store removes them.
-        group
-            .members
-            .iter()
-            .take_while(|oldest| {
+        members
+            .into_iter()
+            .map(|(_, member)| member)
+            .take_while(|member| {
                 let over = left > limits.max_responses || bytes > limits.max_bytes;
                 left -= 1;
-                bytes = bytes.saturating_sub(oldest.size_bytes);
+                bytes = bytes.saturating_sub(member.size_bytes);
                 over
             })
-            .copied()
             .collect()
     }
 

@@ -96,6 +96,7 @@ reasons! {
     Truncated, Body, "truncated", "The response ended before it was complete.";
     ExcessData, Body, "excess-data", "The upstream sent more than the response says.";
     AddressDatabase, Body, "address-database", "The page depends on the visitor's address: by a database of addresses, or by a statement that looks it up.";
+    OwnCopy, Moment, "own-copy", "The answer is the visitor's own copy: nothing that it was made of has changed.";
     Purged, Body, "purged", "The response was purged while it was fetched.";
 }
 

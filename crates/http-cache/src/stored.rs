@@ -268,6 +268,8 @@ pub(crate) enum Bond {
     /// A private group.
     Group(u64),
     Guard(SharedGuard),
+    /// Both. In a box: the bond of each response has the room of two words.
+    GuardedGroup(Box<(u64, SharedGuard)>),
 }
 
 /// A number that grows while others read: the only part of a stored response that changes. A response
@@ -322,8 +324,9 @@ impl StoredResponse {
     /// The private group it counts against, see [`crate::private`].
     #[must_use]
     pub fn group(&self) -> Option<u64> {
-        match self.bond {
-            Bond::Group(group) => Some(group),
+        match &self.bond {
+            Bond::Group(group) => Some(*group),
+            Bond::GuardedGroup(both) => Some(both.0),
             Bond::None | Bond::Guard(_) => None,
         }
     }
@@ -335,17 +338,27 @@ impl StoredResponse {
     pub(crate) fn guard(&self) -> Option<&SharedGuard> {
         match &self.bond {
             Bond::Guard(guard) => Some(guard),
+            Bond::GuardedGroup(both) => Some(&both.1),
             Bond::None | Bond::Group(_) => None,
         }
     }
 
-    /// One of a private group has none.
+    /// Is it the copy of one visitor, shown while nothing that it was made of has changed?
+    #[must_use]
+    pub fn is_own_copy(&self) -> bool {
+        matches!(self.bond, Bond::GuardedGroup(_))
+    }
+
     pub(crate) fn set_guard(&mut self, guard: StoredGuard) {
-        if let (Some(guard), Bond::None) = (guard, &self.bond) {
-            self.bond = Bond::Guard(guard);
-            // Each lookup compares it anew.
-            self.compared_until = NotedNumber::default();
-        }
+        let Some(guard) = guard else {
+            return;
+        };
+        self.bond = match self.group() {
+            Some(group) => Bond::GuardedGroup(Box::new((group, guard))),
+            None => Bond::Guard(guard),
+        };
+        // Each lookup compares it anew.
+        self.compared_until = NotedNumber::default();
     }
 
     /// The tags by which it is purged.

@@ -4,7 +4,9 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use learn_record::{DoubtReason, FileState, FileUse, InputKind, SqliteFile};
+use learn_record::{
+    DoubtReason, FileState, FileUse, InputKind, MOST_HASHED_SESSION_BYTES, SqliteFile,
+};
 
 use crate::channel::Channel;
 use crate::channels::Channels;
@@ -32,6 +34,8 @@ struct OpenFile {
     path: Box<[u8]>,
     /// The number of the request that opened it.
     request: u64,
+    /// A session of PHP: its content when it was locked.
+    session: Option<Vec<u8>>,
 }
 
 /// A file that was opened to be read. Most programs ask next what it is, as PHP does, and their answer is used; whatever
@@ -147,7 +151,12 @@ impl Library {
         match self.leave(fd) {
             Some(Role::FastCgi(_)) => self.request_is_over(),
             Some(Role::Connection(mut connection)) => connection.end_of_request(&mut self.reporter),
-            Some(Role::File(file)) => file.name(fd, self.requests, &mut self.reporter),
+            Some(Role::File(file)) => {
+                file.name(fd, self.requests, &mut self.reporter);
+                if file.request == self.requests {
+                    file.name_session(fd, &mut self.reporter);
+                }
+            }
             Some(Role::Inherited) | None => {}
         }
     }
@@ -178,6 +187,16 @@ impl Library {
         }
     }
 
+    /// The program has locked an open file for itself alone.
+    pub(crate) fn locked(&mut self, fd: i32) {
+        if let (Some(Role::File(file)), _) = self.role(fd)
+            && file.session.is_none()
+            && is_session(&file.path)
+        {
+            file.session = system::content(fd, MOST_HASHED_SESSION_BYTES);
+        }
+    }
+
     /// The file that was opened last is known, or is asked for.
     pub(crate) fn opening_is(&mut self, file: impl FnOnce(i32) -> Option<OpenedFile>) {
         let Some(Opening { fd, path }) = self.opening.take() else {
@@ -204,7 +223,15 @@ impl Library {
         let is_written = matches!(by, FileUse::Written | FileUse::WrittenOnly);
         if is_one && (is_written || file.state.size == 0 || self.is_sqlite(fd, file)) {
             let (path, request) = (path.into(), self.requests);
-            self.follow(fd, Role::File(OpenFile { path, request }));
+            let session = None;
+            self.follow(
+                fd,
+                Role::File(OpenFile {
+                    path,
+                    request,
+                    session,
+                }),
+            );
         }
     }
 
@@ -381,7 +408,23 @@ impl Library {
     }
 }
 
+/// Has the file the name that PHP gives to sessions (`session.save_handler=files`)?
+fn is_session(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next();
+    name.is_some_and(|name| name.starts_with(b"sess_"))
+}
+
 impl OpenFile {
+    /// Names the session before its file is closed: until then, no other request writes it.
+    fn name_session(&self, fd: i32, reporter: &mut Reporter) {
+        let after = system::content(fd, MOST_HASHED_SESSION_BYTES);
+        if let (Some(before), Some(after)) = (&self.session, after)
+            && let Some(file) = system::opened_file(fd)
+        {
+            reporter.add_session_file(&self.path, (before, &after), file.state);
+        }
+    }
+
     /// Names the file of this descriptor where it is a database by now.
     fn name(&self, fd: i32, request: u64, reporter: &mut Reporter) {
         let found = system::opened_file(fd)

@@ -7,8 +7,8 @@ use std::mem::take;
 
 use learn_record::{
     DoubtReason, FileLook, FileState, FileUse, Incomplete, Input, InputKind, MOST_DETAIL_BYTES,
-    MOST_FILES, MOST_INPUTS, RecordWriter, Session, SqliteFile, Statement, StatementKind, Write,
-    WriteOutcome,
+    MOST_FILES, MOST_INPUTS, MOST_SESSION_BYTES, RecordWriter, Session, SessionFile, SqliteFile,
+    Statement, StatementKind, Write, WriteOutcome,
 };
 use twox_hash::XxHash3_64;
 
@@ -212,6 +212,28 @@ impl Reporter {
         if self.wanted_record().is_some() && self.is_new(kind, &name) {
             self.record.sqlite_file(file);
         }
+    }
+
+    /// Notes a session that the request had locked, with its content before and after.
+    pub(crate) fn add_session_file(
+        &mut self,
+        path: &[u8],
+        (before, after): (&[u8], &[u8]),
+        state: FileState,
+    ) {
+        if self.wanted_record().is_none() {
+            return;
+        }
+        let hash = |content| XxHash3_64::oneshot_with_seed(self.seed, content);
+        let short = |content| Some(content).filter(|it: &&[u8]| it.len() <= MOST_SESSION_BYTES);
+        self.record.session_file(&SessionFile {
+            path,
+            hash_before: hash(before),
+            hash_after: hash(after),
+            before: short(before).filter(|_| before != after),
+            after: short(after),
+            state,
+        });
     }
 
     /// Past the limit everything is new, and the record becomes too long by it.

@@ -326,6 +326,37 @@ pub(crate) fn is_sqlite(fd: c_int) -> Option<bool> {
     Some(read == begin.len() && begin == SQLITE_BEGINS)
 }
 
+/// Returns the content of an open file, whose position stays; `None` if it has more bytes than `most`, or cannot be read.
+pub(crate) fn content(fd: c_int, most: usize) -> Option<Vec<u8>> {
+    let mut content = vec![0; 4096];
+    let mut length = 0;
+    loop {
+        let room = content.get_mut(length..)?;
+        // SAFETY: pointer and length are those of the buffer.
+        let read = unsafe {
+            libc::syscall(
+                libc::SYS_pread64,
+                fd,
+                room.as_mut_ptr(),
+                room.len(),
+                length as u64,
+            )
+        };
+        match usize::try_from(read).ok()? {
+            0 => break,
+            read => length += read,
+        }
+        if length > most {
+            return None;
+        }
+        if length == content.len() {
+            content.resize(2 * length, 0);
+        }
+    }
+    content.truncate(length);
+    Some(content)
+}
+
 /// The working folder, without its zero.
 pub(crate) fn working_folder(buffer: &mut [u8; 1024]) -> Option<&[u8]> {
     // SAFETY: pointer and length are those of the buffer.

@@ -2,7 +2,8 @@
 
 use crate::encoding::{Decode, Encode, ListEntry, MalformedMessage, Reader, fields, numbered};
 use crate::limits::{
-    MOST_FILES, MOST_INPUTS, MOST_SESSIONS, MOST_SETTINGS, MOST_SQLITE_FILES, MOST_STATEMENTS,
+    MOST_FILES, MOST_INPUTS, MOST_SESSION_FILES, MOST_SESSIONS, MOST_SETTINGS, MOST_SQLITE_FILES,
+    MOST_STATEMENTS,
 };
 
 /// A connection to a database in one state: with these settings and this default database. A
@@ -287,6 +288,25 @@ fields!(SqliteFile<'a> {
     is_from_before
 });
 
+/// A session of PHP in a file of its own, which the request has locked, and closed again. Each time is one entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionFile<'a> {
+    /// Absolute, as it was opened.
+    pub path: &'a [u8],
+    /// Hashes of the content at the moment of the lock, and before the file was closed.
+    pub hash_before: u64,
+    pub hash_after: u64,
+    /// At most [`crate::MOST_SESSION_BYTES`]. `None`: the content was longer, or is that of `after`.
+    pub before: Option<&'a [u8]>,
+    /// `None`: it was longer.
+    pub after: Option<&'a [u8]>,
+    /// Before the file was closed.
+    pub state: FileState,
+}
+fields!(SessionFile<'a> {
+    path, hash_before, hash_after, before, after, state
+});
+
 /// The reason for which a record has less than what happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Incomplete {
@@ -311,6 +331,9 @@ impl ListEntry for FileLook<'_> {
 }
 impl ListEntry for SqliteFile<'_> {
     const MOST: usize = MOST_SQLITE_FILES;
+}
+impl ListEntry for SessionFile<'_> {
+    const MOST: usize = MOST_SESSION_FILES;
 }
 /// Settings of a session, and names of extensions.
 impl ListEntry for &[u8] {

@@ -20,6 +20,15 @@ pub const MOST_FILES: usize = 2048;
 /// SQLite databases that a request had open.
 pub const MOST_SQLITE_FILES: usize = 16;
 
+/// Times that a request opened a session in a file.
+pub const MOST_SESSION_FILES: usize = 4;
+
+/// The content of a session that is reported; of a longer one, its hash alone is.
+pub const MOST_SESSION_BYTES: usize = 4096;
+
+/// The bytes of a session that are hashed. A longer one is not followed.
+pub const MOST_HASHED_SESSION_BYTES: usize = 256 * 1024;
+
 pub const MOST_DETAIL_BYTES: usize = 200;
 
 /// Bytes of the inputs of a page, as they are kept beside the page.

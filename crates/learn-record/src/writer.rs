@@ -1,11 +1,11 @@
 //! A record is written while the request runs, and sent in parts.
 
-use crate::assembly::{END, FILE, INPUT, SESSION, SQLITE_FILE, STATEMENT};
+use crate::assembly::{END, FILE, INPUT, SESSION, SESSION_FILE, SQLITE_FILE, STATEMENT};
 use crate::encoding::Encode;
-use crate::entries::{FileLook, Incomplete, Input, Session, SqliteFile, Statement};
+use crate::entries::{FileLook, Incomplete, Input, Session, SessionFile, SqliteFile, Statement};
 use crate::limits::{
     MOST_DETAIL_BYTES, MOST_FILES, MOST_INPUTS, MOST_MESSAGE_BYTES, MOST_RECORD_BYTES,
-    MOST_SESSIONS, MOST_SQLITE_FILES, MOST_STATEMENTS,
+    MOST_SESSION_FILES, MOST_SESSIONS, MOST_SQLITE_FILES, MOST_STATEMENTS,
 };
 use crate::message::Message;
 
@@ -28,6 +28,7 @@ pub struct RecordWriter {
     inputs: usize,
     files: usize,
     sqlite_files: usize,
+    session_files: usize,
     incomplete: Option<Incomplete>,
 }
 
@@ -37,7 +38,8 @@ impl RecordWriter {
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES);
         (self.sessions, self.statements) = (0, 0);
-        (self.inputs, self.files, self.sqlite_files) = (0, 0, 0);
+        (self.inputs, self.files) = (0, 0);
+        (self.sqlite_files, self.session_files) = (0, 0);
         self.incomplete = None;
     }
 
@@ -84,6 +86,12 @@ impl RecordWriter {
         self.sqlite_files += 1;
         let is_within_bounds = self.sqlite_files <= MOST_SQLITE_FILES;
         self.add(SQLITE_FILE, file, is_within_bounds);
+    }
+
+    pub fn session_file(&mut self, file: &SessionFile<'_>) {
+        self.session_files += 1;
+        let is_within_bounds = self.session_files <= MOST_SESSION_FILES;
+        self.add(SESSION_FILE, file, is_within_bounds);
     }
 
     fn add(&mut self, tag: u8, entry: &impl Encode, is_within_bounds: bool) {

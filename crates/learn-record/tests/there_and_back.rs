@@ -4,7 +4,7 @@ use learn_record::{
     Acknowledgement, Doubt, DoubtReason, FileLook, FileState, FileUse, Hello, Incomplete, Input,
     InputKind, MOST_INPUTS, MOST_MADE_OF_BYTES, MOST_MESSAGE_BYTES, MOST_RECORD_BYTES,
     MOST_STATEMENTS, MadeOf, MalformedMessage, Message, Outcome, Record, RecordPart, RecordParts,
-    RecordWriter, Script, Session, SqliteFile, Statement, StatementKind, Value, Write,
+    RecordWriter, Script, Session, SessionFile, SqliteFile, Statement, StatementKind, Value, Write,
     WriteOutcome, fuzz_decoding,
 };
 use proptest::collection::vec;
@@ -104,6 +104,14 @@ fn record_of_a_page_comes_back_as_it_was_written() {
         inode: u64::MAX,
         is_from_before: true,
     };
+    let written = SessionFile {
+        path: b"/srv/sessions/sess_a",
+        hash_before: 1,
+        hash_after: u64::MAX,
+        before: Some(b""),
+        after: None,
+        state,
+    };
     for _ in 0..2 {
         assert_eq!(writer.session(&session(1)), 0);
         writer.statement(&statements[0]);
@@ -112,6 +120,7 @@ fn record_of_a_page_comes_back_as_it_was_written() {
         writer.statement(&statements[1]);
         writer.file(&file);
         writer.sqlite_file(&database);
+        writer.session_file(&written);
         let messages = sent(&mut writer, |record| {
             let expected = Record {
                 sessions: vec![session(1), session(2)],
@@ -119,6 +128,7 @@ fn record_of_a_page_comes_back_as_it_was_written() {
                 inputs: vec![input],
                 files: vec![file],
                 sqlite_files: vec![database],
+                session_files: vec![written],
                 incomplete: None,
             };
             assert_eq!(record, expected);

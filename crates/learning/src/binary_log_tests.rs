@@ -51,7 +51,7 @@ impl Scene {
         socket.set_nonblocking(true).unwrap();
         let socket = OwnedFd::from(socket);
         let identity = crate::identity(&socket).unwrap();
-        let pool = crate::begin_pool("site", socket, identity).unwrap();
+        let pool = crate::begin_pool("site", socket, identity, &Arc::default()).unwrap();
         let account = DatabaseAccount {
             server: format!("unix:{}", database.socket().display()),
             user: "blog".to_owned(),

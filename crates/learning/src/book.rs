@@ -31,6 +31,7 @@ use crate::replay::ReplaySession;
 use crate::replay_time::ReplayTime;
 use crate::schema_reader::ReadSchema;
 use crate::server_identity::OtherServers;
+use crate::sessions::Visit;
 use crate::sqlite::SqliteSeen;
 use crate::statements::{ReadRun, ReadStatements, StatementReader, not_learned};
 use crate::steady::{MadePage, SteadyPages};
@@ -63,6 +64,8 @@ pub struct PageEnd {
     pub mark: Arc<PageMark>,
     /// The rest of the day in which the fetch began: it is not kept longer.
     pub left_of_day: Duration,
+    /// The visit of the visitor whose request it was, if the visitor has copies.
+    pub visit: Option<Visit>,
 }
 
 /// The decision about a page that was stored.

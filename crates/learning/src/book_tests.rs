@@ -116,6 +116,7 @@ pub fn end(book: &Book, digest: u64) -> PageEnd {
             address: "http://a/".to_owned(),
             digest: Some(digest),
             clients: Vec::new(),
+            is_own: false,
             most: Duration::from_secs(60),
             keep: None,
             withdraw: Box::new(|_| ()),
@@ -127,6 +128,7 @@ pub fn end(book: &Book, digest: u64) -> PageEnd {
         },
         mark: Arc::new(PageMark::alone(1)),
         left_of_day: Duration::from_secs(3600),
+        visit: None,
     }
 }
 
@@ -576,6 +578,7 @@ pub fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instan
         address: String::new(),
         digest: Some(1),
         clients: Vec::new(),
+        is_own: false,
         most: Duration::from_secs(60),
         keep: Some(keep),
         withdraw: Box::new(|_| ()),
@@ -585,6 +588,7 @@ pub fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instan
         begun: under_way.begun.clone(),
         mark: under_way.mark.clone(),
         left_of_day: under_way.left_of_day,
+        visit: None,
     };
     book.learn(&end, Some(record), now)
 }

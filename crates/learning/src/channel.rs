@@ -24,7 +24,7 @@ use crate::book::Book;
 use crate::join::Join;
 use crate::other_nodes::WrittenEntry;
 use crate::record::{Reason, RunRecord, SentWrite, WhyNot};
-use crate::{process, told};
+use crate::{process, told, unix_seconds};
 
 /// Writes that a process has announced and not ended: it waits for each.
 const MOST_WRITES: usize = 64;
@@ -211,6 +211,7 @@ impl Worker {
             run.told = Some(self.parts.bytes().into());
         }
         let bytes = run.size_bytes();
+        self.pool.sessions.recorded(&run, unix_seconds());
         self.parts.clear();
         let now = Instant::now();
         self.pool.change(|book| book.see_code(&run.files, now));

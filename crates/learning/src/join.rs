@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::book::PageEnd;
-use crate::record::RunRecord;
+use crate::record::{Reason, RunRecord};
+use crate::sessions::Visit;
 
 /// Fetches of which one half is missing. Beyond it the oldest are forgotten.
 const MOST_WAITING: usize = 4096;
@@ -22,14 +23,14 @@ const END_WITHIN: Duration = Duration::from_secs(30);
 pub enum End {
     Stored(u64, PageEnd),
     /// Its page is not stored.
-    Dropped(u64),
+    Dropped(u64, Option<Visit>),
 }
 
 enum Half {
     Record(RunRecord, usize),
     End(PageEnd),
-    /// A record of it is not wanted.
-    Dropped,
+    /// Its record says nothing but what it did to the visitor's session.
+    Dropped(Option<Visit>),
 }
 
 /// A page with its record, if one came.
@@ -50,7 +51,10 @@ impl Join {
     ) -> Option<JoinedPage> {
         match self.remove(fetch) {
             Some(Half::End(end)) => return Some((end, Some(record))),
-            Some(Half::Dropped) => return None,
+            Some(Half::Dropped(visit)) => {
+                settle(visit.as_ref(), Some(&record));
+                return None;
+            }
             Some(Half::Record(..)) | None => {}
         }
         self.insert(fetch, Half::Record(record, bytes), now);
@@ -63,9 +67,9 @@ impl Join {
                 Some(Half::Record(record, _)) => return Some((end, Some(record))),
                 _ => self.insert(fetch, Half::End(end), now),
             },
-            End::Dropped(fetch) => match self.remove(fetch) {
-                Some(Half::Record(..)) => {}
-                _ => self.insert(fetch, Half::Dropped, now),
+            End::Dropped(fetch, visit) => match self.remove(fetch) {
+                Some(Half::Record(record, _)) => settle(visit.as_ref(), Some(&record)),
+                _ => self.insert(fetch, Half::Dropped(visit), now),
             },
         }
         None
@@ -101,7 +105,7 @@ impl Join {
         let is_late = |(half, since): &(Half, Instant)| {
             let within = match half {
                 Half::Record(..) => END_WITHIN,
-                Half::End(_) | Half::Dropped => RECORD_WITHIN,
+                Half::End(_) | Half::Dropped(_) => RECORD_WITHIN,
             };
             now.saturating_duration_since(*since) >= within
         };
@@ -114,6 +118,16 @@ impl Join {
                 _ => None,
             });
         late.collect()
+    }
+}
+
+/// It is known what a request did to the sessions of its visitor, if it has a whole record.
+pub fn settle(visit: Option<&Visit>, record: Option<&RunRecord>) {
+    let obstacle = record.map(|it| it.obstacle.as_ref().map(|why| why.reason));
+    let is_whole =
+        obstacle.is_some_and(|why| !matches!(why, Some(Reason::Incomplete | Reason::TooLong)));
+    if let Some(visit) = visit.filter(|_| is_whole) {
+        visit.settle();
     }
 }
 
@@ -132,6 +146,7 @@ mod tests {
                 address: String::new(),
                 digest: Some(1),
                 clients: Vec::new(),
+                is_own: false,
                 most: Duration::from_secs(60),
                 keep: None,
                 withdraw: Box::new(|_| ()),
@@ -141,6 +156,7 @@ mod tests {
             },
             mark: Arc::new(PageMark::alone(1)),
             left_of_day: Duration::ZERO,
+            visit: None,
         }
     }
 
@@ -193,11 +209,11 @@ mod tests {
     fn the_record_of_a_dropped_fetch_is_not_kept() {
         let now = Instant::now();
         let mut join = Join::default();
-        join.end(End::Dropped(1), now);
+        join.end(End::Dropped(1, None), now);
         assert!(join.record(1, record(), now).is_none());
         assert!(join.waiting.is_empty());
         join.record(2, record(), now);
-        join.end(End::Dropped(2), now);
+        join.end(End::Dropped(2, None), now);
         assert!(join.waiting.is_empty());
     }
 }

@@ -25,6 +25,7 @@ mod digest;
 mod doubts;
 mod failpoint;
 mod files;
+mod guest_sessions;
 mod heartbeat;
 mod join;
 mod log_state;
@@ -43,6 +44,8 @@ mod replay;
 mod replay_time;
 mod schema_reader;
 mod server_identity;
+mod session_data;
+mod sessions;
 mod sqlite;
 mod sqlite_of_pool;
 mod statement_text;
@@ -56,10 +59,10 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use learned::NoisyStatement;
 use parking_lot::Mutex;
@@ -82,6 +85,7 @@ pub use read_back::PageToReadBack;
 use record::RunRecord;
 pub use record::{Reason, WhyNot};
 pub use replay_time::MOST_PERCENT as MOST_REPLAY_PERCENT;
+pub use sessions::{SessionWatch, Sessions, Visit, may_be_session};
 use sqlite_of_pool::KnownDatabases;
 use statements::ReadRun;
 
@@ -96,6 +100,7 @@ pub struct Learning {
     pools: BTreeMap<String, Arc<LearnedPool>>,
     /// Pools of the configuration before, whose processes may still write.
     ending: Vec<Arc<LearnedPool>>,
+    sessions: Arc<Sessions>,
 }
 
 /// The rules for a pool in a configuration.
@@ -150,6 +155,8 @@ pub struct LearnedPool {
     replayed: Notify,
     /// The SQLite databases that its pages were made of lately.
     sqlite: Mutex<KnownDatabases>,
+    /// Of all pools.
+    sessions: Arc<Sessions>,
 }
 
 impl Learning {
@@ -164,12 +171,14 @@ impl Learning {
         rules: impl Fn(&str) -> PoolRules,
     ) -> io::Result<Learning> {
         let mut pools = BTreeMap::new();
+        let sessions = previous.map(|previous| previous.sessions.clone());
+        let sessions = sessions.unwrap_or_default();
         for (name, socket) in sockets {
             let identity = identity(&socket)?;
             let known = previous.and_then(|previous| previous.pools.get(&name));
             let pool = match known.filter(|known| known.socket == identity) {
                 Some(known) => known.clone(),
-                None => begin_pool(&name, socket, identity)?,
+                None => begin_pool(&name, socket, identity, &sessions)?,
             };
             pools.insert(name, pool);
         }
@@ -201,7 +210,16 @@ impl Learning {
             *pool.neighbours.lock() = others.map(Arc::downgrade).collect();
             pool.end();
         }
-        Ok(Learning { pools, ending })
+        Ok(Learning {
+            pools,
+            ending,
+            sessions,
+        })
+    }
+
+    /// The sessions of visitors who have copies of their own.
+    pub fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
     }
 
     pub fn pool(&self, name: &str) -> Option<&Arc<LearnedPool>> {
@@ -231,12 +249,22 @@ impl Learning {
     }
 }
 
+fn unix_seconds() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    i64::try_from(now.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
+}
+
 fn identity(socket: &OwnedFd) -> io::Result<(u64, u64)> {
     let facts = rustix::fs::fstat(socket)?;
     Ok((facts.st_dev, facts.st_ino))
 }
 
-fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<Arc<LearnedPool>> {
+fn begin_pool(
+    name: &str,
+    socket: OwnedFd,
+    identity: (u64, u64),
+    sessions: &Arc<Sessions>,
+) -> io::Result<Arc<LearnedPool>> {
     let (ends, received) = mpsc::channel(MOST_ENDS);
     let (read_backs, to_read_back) = mpsc::channel(read_back::MOST_WAITING);
     let facts = fs::metadata(path_of(&socket)?)?;
@@ -262,6 +290,7 @@ fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<A
         awaited: Arc::default(),
         replayed: Notify::new(),
         sqlite: Mutex::default(),
+        sessions: sessions.clone(),
     });
     pool.book.lock().expect_scripts_of(&facts);
     pool_thread::begin(&pool, socket, (received, to_read_back))?;
@@ -284,14 +313,20 @@ impl LearnedPool {
         &self.name
     }
 
-    /// A fetch begins.
-    pub fn begin(self: &Arc<Self>) -> Fetch {
+    /// The sessions of visitors who have copies of their own, of all pools.
+    pub fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
+    }
+
+    /// A fetch begins, by the request of this visitor.
+    pub fn begin(self: &Arc<Self>, visit: Option<Visit>) -> Fetch {
         self.marks.begin_fetch();
         let number = self.next_fetch();
         Fetch {
             pool: self.clone(),
             mark: Arc::new(PageMark::new(self, number)),
             number,
+            visit,
             is_over: false,
         }
     }
@@ -369,7 +404,9 @@ impl LearnedPool {
     fn learn(&self, end: PageEnd, mut record: Option<RunRecord>) {
         if let Some(record) = &mut record {
             client_addresses::note_lookup(record, &end.page.clients);
+            self.note_sessions(&end, record);
         }
+        join::settle(end.visit.as_ref(), record.as_ref());
         let mut told = record.as_mut().and_then(|record| record.told.take());
         let address_database = record.as_ref().and_then(RunRecord::address_database);
         let address_database = address_database.map(str::to_owned);
@@ -400,6 +437,24 @@ impl LearnedPool {
     fn read_statements(&self, end: &PageEnd, record: RunRecord) -> ReadRun {
         let reader = self.change(|book| book.statement_reader((end, &record), Instant::now()));
         ReadRun::of(record, reader, end.begun.at)
+    }
+
+    /// A page that opened a session is for its visitor alone, and not kept unless nothing was written there.
+    fn note_sessions(&self, end: &PageEnd, record: &mut RunRecord) {
+        let visit = end.visit.as_ref().filter(|_| end.page.is_own);
+        let obstacle = sessions::obstacle(&self.sessions, visit, record, unix_seconds());
+        let why = obstacle.map(|session| {
+            let reason = match end.page.is_own {
+                true => Reason::OwnSession,
+                false => Reason::OwnFile,
+            };
+            // The name of the file is the visitor's secret.
+            let folder = session.path.parent().unwrap_or(Path::new(""));
+            WhyNot::new(reason, folder.display().to_string())
+        });
+        if record.obstacle.is_none() {
+            record.obstacle = why;
+        }
     }
 
     /// Without the lock of the book, which hits wait for.
@@ -494,6 +549,7 @@ pub struct Fetch {
     pool: Arc<LearnedPool>,
     mark: Arc<PageMark>,
     number: u64,
+    visit: Option<Visit>,
     is_over: bool,
 }
 
@@ -506,6 +562,8 @@ pub struct StoredPage {
     pub digest: Option<u64>,
     /// The addresses that PHP may have seen as the visitor's.
     pub clients: Vec<IpAddr>,
+    /// It is a copy for one visitor.
+    pub is_own: bool,
     /// How long it may count as known.
     pub most: Duration,
     /// Lets it be shown beyond its ordinary lifetime; `None`: it is only watched.
@@ -534,6 +592,11 @@ impl Fetch {
         &self.mark
     }
 
+    /// The visit of the visitor whose request it is, if the visitor has copies.
+    pub fn visit(&self) -> Option<&Visit> {
+        self.visit.as_ref()
+    }
+
     /// The page is stored.
     pub fn stored(mut self, page: StoredPage) {
         self.is_over = true;
@@ -543,6 +606,7 @@ impl Fetch {
             left_of_day: steady::left_of_today(begun.at / 1_000_000_000),
             begun,
             mark: self.mark.clone(),
+            visit: self.visit.take(),
         };
         // A thread that does not keep up learns less.
         let _ = self.pool.ends.try_send(End::Stored(self.number, end));
@@ -553,7 +617,8 @@ impl Drop for Fetch {
     fn drop(&mut self) {
         self.pool.marks.end_fetch();
         if !self.is_over {
-            let _ = self.pool.ends.try_send(End::Dropped(self.number));
+            let end = End::Dropped(self.number, self.visit.take());
+            let _ = self.pool.ends.try_send(end);
         }
     }
 }

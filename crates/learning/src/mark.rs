@@ -280,6 +280,11 @@ impl PageMark {
         self.state.store(state, Release);
     }
 
+    /// Is nothing known of what the page was made of?
+    pub fn is_free(&self) -> bool {
+        self.state.load(Acquire) == FREE
+    }
+
     pub(crate) fn let_free(&self) {
         self.state.store(FREE, Release);
     }

@@ -314,8 +314,10 @@ async fn look(pool: &Arc<LearnedPool>, join: &Mutex<Join>) {
         book.files_to_check()
     });
     let databases = pool.sqlite.lock().all();
+    let sessions = pool.sessions.clone();
     // A disk may take its time.
     let checked = tokio::task::spawn_blocking(move || {
+        sessions.look();
         let seen = databases.into_iter().map(|database| SqliteSeen {
             look: database.look_and_wait(),
             database,

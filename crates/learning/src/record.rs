@@ -6,6 +6,7 @@ use std::sync::Arc;
 use learned::{Session, Value};
 
 use crate::replay::ReplaySession;
+use crate::session_data;
 
 /// A database server, as PHP reached it. Each pool has few.
 pub type ServerName = Arc<str>;
@@ -108,6 +109,32 @@ pub struct OpenDatabase {
     pub is_from_before: bool,
 }
 
+/// A session in a file that PHP had locked, and closed again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenSession {
+    /// As the visitor's cookie has it.
+    pub id: Vec<u8>,
+    pub path: PathBuf,
+    pub hash_before: u64,
+    pub hash_after: u64,
+    /// `None`: it was too long, or is that of `after`.
+    pub before: Option<Vec<u8>>,
+    /// `None`: it was too long.
+    pub after: Option<Vec<u8>>,
+    pub state: FileState,
+}
+
+impl SeenSession {
+    /// Has PHP written anything but times? `now`: in Unix seconds.
+    pub fn is_changed(&self, now: i64) -> bool {
+        let contents = self.before.as_ref().zip(self.after.as_ref());
+        self.hash_before != self.hash_after
+            && !contents.is_some_and(|(before, after)| {
+                session_data::differs_in_times_alone(before, after, now)
+            })
+    }
+}
+
 /// Why nothing is learned of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WhyNot {
@@ -131,6 +158,9 @@ pub struct RunRecord {
     pub statements: Vec<SentStatement>,
     pub files: Vec<SeenFile>,
     pub sqlite: Vec<OpenDatabase>,
+    pub sessions: Vec<SeenSession>,
+    /// Sessions of which it is not known what PHP did to them, as a visitor's cookie has them.
+    pub doubtful_sessions: Vec<Vec<u8>>,
     /// The record of the library, if pages are written to disk.
     pub told: Option<Box<[u8]>>,
     /// The first input that cannot be learned.
@@ -154,7 +184,12 @@ impl RunRecord {
         let databases = self.sqlite.iter();
         let databases = databases.map(|it| 64 + it.path.as_os_str().len());
         let told = self.told.iter().map(|told| told.len());
-        statements.chain(files).chain(databases).chain(told).sum()
+        let sessions = self.sessions.iter().map(|it| {
+            let contents = [&it.before, &it.after].into_iter().flatten();
+            256 + contents.map(Vec::len).sum::<usize>()
+        });
+        let others = files.chain(databases).chain(told).chain(sessions);
+        statements.chain(others).sum()
     }
 }
 
@@ -174,6 +209,7 @@ pub enum Reason {
     SharedMemory,
     FileOutside,
     OwnFile,
+    OwnSession,
     FileChanged,
     CodeChanged,
     NoSchema,
@@ -191,7 +227,7 @@ pub enum Reason {
 
 impl Reason {
     /// In the order of the variants.
-    pub const ALL: [Reason; 24] = [
+    pub const ALL: [Reason; 25] = [
         Reason::NoRecord,
         Reason::NotModified,
         Reason::Incomplete,
@@ -203,6 +239,7 @@ impl Reason {
         Reason::SharedMemory,
         Reason::FileOutside,
         Reason::OwnFile,
+        Reason::OwnSession,
         Reason::FileChanged,
         Reason::CodeChanged,
         Reason::NoSchema,
@@ -231,6 +268,7 @@ impl Reason {
             Reason::SharedMemory => "shared-memory",
             Reason::FileOutside => "file-outside",
             Reason::OwnFile => "own-file",
+            Reason::OwnSession => "own-session",
             Reason::FileChanged => "file-changed",
             Reason::CodeChanged => "code-changed",
             Reason::NoSchema => "no-schema",
@@ -269,6 +307,9 @@ impl Reason {
             }
             Reason::OwnFile => {
                 "PHP changed a file that it also read, renamed or removed: a cache in the database can be followed instead."
+            }
+            Reason::OwnSession => {
+                "The page writes more than times to the visitor's session, or changes of its file cannot be seen."
             }
             Reason::FileChanged => "A file changed while the page was made.",
             Reason::CodeChanged => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use learn_record::{
     FileLook, FileState as ToldFileState, FileUse, Incomplete, InputKind, Outcome, Record,
-    Session as ToldSession, SqliteFile, Statement, StatementKind, Value as ToldValue,
+    Session as ToldSession, SessionFile, SqliteFile, Statement, StatementKind, Value as ToldValue,
 };
 use learned::{Session, Value};
 
@@ -15,7 +15,8 @@ use crate::address_databases::is_address_database;
 use crate::files::SeenPath;
 use crate::own_files::OwnFiles;
 use crate::record::{
-    FileState, OpenDatabase, Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot,
+    FileState, OpenDatabase, Reason, RunRecord, SeenFile, SeenSession, SentStatement, ServerName,
+    WhyNot,
 };
 use crate::replay::ReplaySession;
 use crate::sqlite;
@@ -52,6 +53,7 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         }
     }
     let mut files = Vec::new();
+    let mut doubtful_sessions = Vec::new();
     let own = OwnFiles::of(&record.files);
     for (at, look) in record.files.iter().enumerate() {
         let mut paths = record.sqlite_files.iter().map(|it| it.path);
@@ -61,6 +63,13 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         }
         if own.excuse(at) {
             continue;
+        }
+        let is_session = record.session_files.iter().any(|it| it.path == look.path);
+        if is_session && look.by != FileUse::Removed {
+            continue;
+        }
+        if is_change(look.by) {
+            doubtful_sessions.extend(session_id(look.path).map(<[u8]>::to_vec));
         }
         if is_change(look.by) {
             note(Some(Reason::OwnFile), look.path);
@@ -112,9 +121,34 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         statements,
         files,
         sqlite,
+        sessions: record.session_files.iter().filter_map(session).collect(),
+        doubtful_sessions,
         told: None,
         obstacle,
     }
+}
+
+fn session(told: &SessionFile<'_>) -> Option<SeenSession> {
+    let path = Path::new(OsStr::from_bytes(told.path));
+    Some(SeenSession {
+        id: session_id(told.path)?.to_vec(),
+        path: path.to_owned(),
+        hash_before: told.hash_before,
+        hash_after: told.hash_after,
+        before: told.before.map(<[u8]>::to_vec),
+        after: told.after.map(<[u8]>::to_vec),
+        state: FileState {
+            modified: told.state.modified_nanoseconds,
+            bytes: told.state.size,
+            inode: told.state.inode,
+        },
+    })
+}
+
+/// The name of a session, from that of its file (`session.save_handler=files`).
+fn session_id(path: &[u8]) -> Option<&[u8]> {
+    let name = path.rsplit(|byte| *byte == b'/').next()?;
+    name.strip_prefix(b"sess_")
 }
 
 const fn is_change(by: FileUse) -> bool {

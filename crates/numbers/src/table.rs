@@ -67,6 +67,7 @@ pub const NOT_LEARNED: &[&str] = &[
     "shared-memory",
     "file-outside",
     "own-file",
+    "own-session",
     "file-changed",
     "code-changed",
     "no-schema",

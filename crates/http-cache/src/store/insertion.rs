@@ -129,7 +129,9 @@ impl Zone {
             id,
             size_bytes: cost,
         };
-        let mut displaced_members = Vec::new();
+        let bounded_group = response
+            .group()
+            .filter(|_| self.config.group_limits.is_some());
         let displaced = {
             let mut shard = cell.shard.write();
             // Under the lock: a purge that is not written down yet will find what we store.
@@ -150,8 +152,8 @@ impl Zone {
                 self.release(cost);
                 return Err(refusal);
             }
-            if let (Some(group), Some(limits)) = (response.group(), self.config.group_limits) {
-                displaced_members = self.groups.enter(group, member, limits);
+            if let Some(group) = bounded_group {
+                self.groups.enter(group, member);
             }
             let stored = (block, Arc::clone(&response));
             self.responses.fetch_add(1, Relaxed);
@@ -165,8 +167,14 @@ impl Zone {
         if displaced.uncounted_bytes > 0 {
             self.count_file(&response, member, displaced.uncounted_bytes);
         }
-        for member in displaced_members {
-            self.remove(member);
+        if let Some((group, limits)) = bounded_group.zip(self.config.group_limits) {
+            let last_used = |member: &Member| {
+                let shard = self.cell(member.hash).shard.read();
+                shard.last_used(member.hash, member.id).unwrap_or(Millis(0))
+            };
+            for member in self.groups.surplus(group, limits, last_used) {
+                self.remove(member);
+            }
         }
         cell.notes.lock().forget_refusal(key.hash());
         self.counters.stored.fetch_add(1, Relaxed);

@@ -425,6 +425,12 @@ impl Shard {
         self.under(key).map(|found| found.at).collect()
     }
 
+    /// Returns when the response stored with this id was used last, to the second.
+    pub(super) fn last_used(&self, hash: u64, id: u64) -> Option<Millis> {
+        let at = self.position_of_id(hash, id)?;
+        Some(Millis(self.slot(at).last_used.load(Relaxed)))
+    }
+
     /// Removes the response stored with this id.
     pub(super) fn remove_id(&mut self, hash: u64, id: u64) -> Option<RemovedResponse> {
         let at = self.position_of_id(hash, id)?;

@@ -8,7 +8,7 @@ use learn_record::{FileState, FileUse};
 use libc::{DIR, FILE, mode_t, size_t, ssize_t, stat as FileStatus};
 
 use super::text;
-use crate::entry::{enter, enter_while_opening, is_active, is_opening_within};
+use crate::entry::{enter, enter_while_opening, is_active, is_followed, is_opening_within};
 use crate::library::Library;
 use crate::{next, system};
 
@@ -194,6 +194,17 @@ macro_rules! opening_streams {
 opening_streams! {
     fopen;
     fopen64;
+}
+
+/// PHP reads a session in a file once it has locked it.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C" fn flock(fd: c_int, operation: c_int) -> c_int {
+    // SAFETY: two numbers.
+    let result = unsafe { next::flock(fd, operation) };
+    if result == 0 && operation & libc::LOCK_EX != 0 && is_followed(fd) {
+        enter(|library| library.locked(fd));
+    }
+    result
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]

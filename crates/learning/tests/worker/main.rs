@@ -79,12 +79,13 @@ fn inputs_that_cannot_be_known_are_the_reason() {
 #[test]
 fn a_page_of_which_nothing_is_told_says_so() {
     let pool = Pool::begin();
-    let fetch = pool.pool.begin();
+    let fetch = pool.pool.begin(None);
     fetch.stored(StoredPage {
         name: b"page".as_slice().into(),
         address: "http://a/".to_owned(),
         digest: Some(1),
         clients: Vec::new(),
+        is_own: false,
         most: Duration::from_secs(3600),
         keep: None,
         withdraw: Box::new(|_| ()),
@@ -276,17 +277,17 @@ fn a_process_that_goes_on_without_a_word_makes_all_suspect() {
 fn a_page_of_a_fetch_is_shown_only_while_nothing_was_announced_since() {
     let pool = Pool::begin();
     let worker = pool.worker();
-    let before = pool.pool.begin();
+    let before = pool.pool.begin(None);
     is_shown(before.mark());
     worker.say(&write(1));
     assert_eq!(worker.answer(), Some(1));
     assert_eq!(verdict(before.mark()), PageVerdict::Outdated);
     // Others may see the write at any moment.
-    let meanwhile = pool.pool.begin();
+    let meanwhile = pool.pool.begin(None);
     assert_eq!(verdict(meanwhile.mark()), PageVerdict::Outdated);
     worker.say(&written(1));
     assert_eq!(worker.answer(), Some(1));
-    let after = pool.pool.begin();
+    let after = pool.pool.begin(None);
     assert_eq!(verdict(after.mark()), PageVerdict::Good);
     // It stood in line until now.
     before.mark().begin();
@@ -300,7 +301,7 @@ fn a_page_of_a_fetch_is_shown_only_while_nothing_was_announced_since() {
 fn page_made_with_a_database_of_addresses_is_withdrawn_and_not_kept() {
     let pool = Pool::begin();
     let worker = pool.worker();
-    let fetch = pool.pool.begin();
+    let fetch = pool.pool.begin(None);
     let (number, mark) = (fetch.number(), fetch.mark().clone());
     let mut writer = RecordWriter::default();
     writer.file(&FileLook {
@@ -320,6 +321,7 @@ fn page_made_with_a_database_of_addresses_is_withdrawn_and_not_kept() {
         address: "http://a/".to_owned(),
         digest: Some(1),
         clients: Vec::new(),
+        is_own: false,
         most: Duration::from_secs(3600),
         keep: Some(Box::new(|_, _| panic!("it is kept"))),
         withdraw: Box::new(move |path| tell.send(path.to_owned()).expect("a test")),
@@ -337,7 +339,7 @@ fn page_that_looks_up_the_visitors_address_is_withdrawn() {
     let pool = Pool::begin();
     let worker = pool.worker();
     for (name, client, is_withdrawn) in [("mine", 9, true), ("other", 8, false)] {
-        let fetch = pool.pool.begin();
+        let fetch = pool.pool.begin(None);
         let (number, mark) = (fetch.number(), fetch.mark().clone());
         let mut writer = RecordWriter::default();
         let text = b"SELECT 1 FROM votes WHERE ip = '203.0.113.9'";
@@ -363,6 +365,7 @@ fn page_that_looks_up_the_visitors_address_is_withdrawn() {
             address: "http://a/".to_owned(),
             digest: Some(1),
             clients: vec![std::net::Ipv4Addr::new(203, 0, 113, client).into()],
+            is_own: false,
             most: Duration::from_secs(3600),
             keep: None,
             withdraw: Box::new(move |why| tell.send(why.to_owned()).expect("a test")),
@@ -382,7 +385,7 @@ fn a_page_that_is_known_is_kept_once_and_shown_until_something_may_have_changed(
     let worker = pool.worker();
     let kept = Arc::new(AtomicUsize::new(0));
     let make = |most: Duration, inputs: &[Input<'static>]| {
-        let fetch = pool.pool.begin();
+        let fetch = pool.pool.begin(None);
         let (number, mark, kept) = (fetch.number(), fetch.mark().clone(), kept.clone());
         let mut writer = RecordWriter::default();
         inputs.iter().for_each(|input| writer.input(input));
@@ -393,6 +396,7 @@ fn a_page_that_is_known_is_kept_once_and_shown_until_something_may_have_changed(
             address: "http://a/".to_owned(),
             digest: Some(1),
             clients: Vec::new(),
+            is_own: false,
             most,
             keep: Some(Box::new(move |_, _| {
                 kept.fetch_add(1, Ordering::Relaxed) == 0
@@ -432,7 +436,7 @@ fn a_page_that_is_known_is_kept_once_and_shown_until_something_may_have_changed(
 #[test]
 fn pages_of_a_pool_that_a_reload_has_ended_are_not_shown() {
     let pool = Pool::begin();
-    let fetch = pool.pool.begin();
+    let fetch = pool.pool.begin(None);
     is_shown(fetch.mark());
     let mark = fetch.mark().clone();
     drop(fetch);

@@ -71,7 +71,7 @@ fn a_process_goes_on_once_all_nodes_know_what_it_has_written() {
     let entry = told.next(&worker, 1);
     // What is told there concerns a page that is being fetched here.
     let other = Pool::begin();
-    let fetch = other.pool.begin();
+    let fetch = other.pool.begin(None);
     is_shown(fetch.mark());
     other.learning.written_elsewhere(&entry);
     assert_eq!(verdict(fetch.mark()), PageVerdict::Outdated);
@@ -123,7 +123,7 @@ fn a_process_that_ends_while_it_waits_for_nodes_holds_up_nothing() {
     let pool = Pool::begin();
     let told = tell_nodes(&pool);
     let worker = pool.worker();
-    let fetch = pool.pool.begin();
+    let fetch = pool.pool.begin(None);
     worker.say(&write(1));
     assert_eq!(worker.answer(), Some(1));
     worker.say(&written(1));

@@ -66,7 +66,7 @@ impl Pool {
 
     /// A page is made with this record, and stored.
     pub fn make(&self, worker: &Worker, record: impl FnOnce(&mut RecordWriter)) -> PageReport {
-        let fetch = self.pool.begin();
+        let fetch = self.pool.begin(None);
         let number = fetch.number();
         let name = format!("page {number}");
         let mut writer = RecordWriter::default();
@@ -77,6 +77,7 @@ impl Pool {
             address: "http://a/".to_owned(),
             digest: Some(1),
             clients: Vec::new(),
+            is_own: false,
             most: Duration::from_secs(3600),
             keep: Some(Box::new(|_, _| true)),
             withdraw: Box::new(|_| ()),

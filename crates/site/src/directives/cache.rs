@@ -500,7 +500,14 @@ pub(super) const TABLE: &[Directive] = &[
             cookies are part of the key. Responses that say `private` are then stored for this session \
             only. Use it for pages that the same visitor loads again and again. `*` in a name stands for \
             any text. Names are compared as PHP reads them.\n\n\
-            `copies` (default 16) and `size` (default 1m) limit what is kept for one session.")
+            `copies` (default 16) and `size` (default 1m) limit what is kept for one session; the copy \
+            that was used longest ago goes.\n\n\
+            With `cache_learn on`, a visitor with such a cookie of 16 bytes or more gets the same page \
+            again while nothing has changed that it was made of, for five minutes at most. The copy is \
+            shown to requests that are the same in all fields, cookies and addresses. It ends when the \
+            visitor writes or logs out, is sent a cookie, or when the session changes. A page that writes \
+            more than times into the session is not kept. With `cache_shared on` this also holds for \
+            cookies that would bypass the cache. Such copies are never on disk or on other machines.")
         .example("cache_private PHPSESSID wordpress_logged_in_* copies=16 size=1m;"),
     Directive::new("cache_purge_again", &[Context::Http])
         .takes(1, 1, "TIME | off")

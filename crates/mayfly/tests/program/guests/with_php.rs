@@ -57,3 +57,40 @@ async fn pages_of_sessions_of_php_come_from_memory_and_their_forms_work() {
         }
     }
 }
+
+/// A page that shows nothing of the session, and what it does to it.
+fn silent(writes: &str) -> String {
+    format!(
+        "<?php session_start(); $_SESSION['key'] ??= bin2hex(random_bytes(16)); {writes}
+         echo '<a href=\"index.php\">home</a>';"
+    )
+}
+
+/// No page shows that the visitor has written something, so that the pages' bytes say nothing of it; the session does.
+#[tokio::test]
+async fn a_visitor_whose_session_has_more_than_a_guests_is_somebody() {
+    if !has_php_fpm() {
+        return;
+    }
+    let (plain, writing) = (silent(""), silent("$_SESSION['wish'] = 'book';"));
+    let files = [
+        ("index.php", &*plain),
+        ("plain.php", &*plain),
+        ("wish.php", &*writing),
+    ];
+    let site = Site::of_reported_guests(&files, "1h").await;
+    warm(&site, "/index.php").await;
+    for (path, is_guest) in [("/plain.php", true), ("/wish.php", false)] {
+        let mut visitor = Visitor::new(HOST, 60);
+        let first = visitor.get(&site, path).await;
+        assert!(first.has("set-cookie"), "{path}: {}", first.text());
+        // The page is compared, and leaves the session as it was as far as pages show.
+        warm(&site, path).await;
+        let mut hits = 0;
+        for _ in 0..8 {
+            hits += u32::from(is_from_memory(&visitor.get(&site, "/index.php").await));
+            tokio::time::sleep(std::time::Duration::from_millis(60)).await;
+        }
+        assert_eq!(hits > 0, is_guest, "{path}");
+    }
+}

@@ -153,18 +153,20 @@ impl Site {
         Site::with_php_and_sessions(files, ttl, SHARED_SESSIONS).await
     }
 
+    /// Like [`Site::of_guests_with_php`], where PHP reports its reads and what it writes into sessions.
+    pub async fn of_reported_guests(files: &[(&str, &str)], ttl: &str) -> Site {
+        Site::with_php_options(files, ttl, &[SHARED_SESSIONS, "--learn=watch"]).await
+    }
+
     async fn with_php_and_sessions(files: &[(&str, &str)], ttl: &str, sessions: &str) -> Site {
+        Site::with_php_options(files, ttl, &[sessions]).await
+    }
+
+    async fn with_php_options(files: &[(&str, &str)], ttl: &str, options: &[&str]) -> Site {
         let port = free_port();
         let listen = format!("127.0.0.1:{port}");
-        let arguments = [
-            "--ttl",
-            ttl,
-            "--workers",
-            "2",
-            "--listen",
-            &listen,
-            sessions,
-        ];
+        let arguments = ["--ttl", ttl, "--workers", "2", "--listen", &listen];
+        let arguments = [&arguments[..], options].concat();
         let server = FolderServer::start_site(program(), files, &arguments).await;
         Site { server, port }
     }

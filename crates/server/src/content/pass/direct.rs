@@ -55,6 +55,7 @@ pub async fn direct(
     let taken = Box::pin(guest_write::prepare(request, pass, is_by_guest)).await;
     let trace = traces::begin_direct(request, pass);
     let learned = learned::begin(request, pass);
+    let _write = learned::begin_write(request);
     let purpose = FetchPurpose {
         learned_fetch: learned.as_ref().map(learning::Fetch::number),
         deadline: Some(client.deadline()),
@@ -100,6 +101,7 @@ pub async fn direct(
             return StageEnd::ClientGone;
         }
     };
+    learned::note_cookies(learned.as_ref(), &fetched.fields);
     if let Some(taken) = taken {
         taken.put_into(&mut fetched.fields);
     }

@@ -34,6 +34,9 @@ pub fn reply_from_memory(
     served: ServedFrom,
 ) -> Box<Reply> {
     note_served(request, &stored.head, served);
+    if stored.is_own_copy() && request.cache.reason.is_none() {
+        request.cache.reason = Some(Reason::OwnCopy);
+    }
     Reply::of_stored(stored)
 }
 

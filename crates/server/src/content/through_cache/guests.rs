@@ -38,6 +38,18 @@ pub fn recognise(request: &mut Request, rules: &SharedRules) -> bool {
         request.route.args.clone(),
     );
     let mut is_cleaned = false;
+    let learned = live.groups.learned();
+    let sessions = learned.map(|pools| pools.learning().sessions());
+    if let Some(sessions) = sessions
+        && unknown
+            .iter()
+            .any(|(_, value)| sessions.is_somebodys(value))
+    {
+        // The application has written something there that it does not write for guests, whether or not a page shows it.
+        let marks = unknown.iter().map(|(name, value)| known.mark(name, value));
+        known.forget(&marks.collect::<Vec<_>>());
+        return false;
+    }
     for (name, value) in unknown {
         let mark = known.mark(name, value);
         match known.standing(site, mark) {

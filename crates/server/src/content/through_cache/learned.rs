@@ -4,16 +4,19 @@
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use cache_decision::Plan;
+use cache_decision::{Audience, MOST_OF_OWN_COPY, Plan};
 use http_cache::{
     CacheKey, Guard, GuardVerdict, Leader, LifetimeSource, Millis, Promotion, PurgeMode,
     PurgeTarget, Reason, Refusal, Stamp, StoredResponse, TierPage, VarySpec, Zone,
 };
 use http_semantics::same_name;
-use learning::{Digest, Fetch, KeepPage, PageMark, PageVerdict, StoredPage, WithdrawPage};
+use learning::{
+    Digest, Fetch, KeepPage, PageMark, PageVerdict, SessionWatch, StoredPage, WithdrawPage,
+};
 use site::{Content, LearnRules, Pass};
 
 use super::store_plan::StorePlan;
@@ -37,6 +40,17 @@ pub struct LearnedFetch {
     address: String,
     /// The visitor's address, and the one that a shared request has in its place.
     clients: Vec<IpAddr>,
+    /// Set if the page is for one visitor.
+    own: Option<Arc<OwnCopy>>,
+}
+
+/// A copy for one visitor (`cache_private`).
+#[derive(Debug)]
+struct OwnCopy {
+    sessions: SessionWatch,
+    /// Its fields say that it is not to be stored, as PHP writes them for each session: it is shown only while it is known
+    /// what it was made of.
+    needs_inputs: AtomicBool,
 }
 
 impl LearnedFetch {
@@ -47,19 +61,38 @@ impl LearnedFetch {
         leader: &Leader,
     ) -> Option<Box<LearnedFetch>> {
         let rules = plan.rules.learn.as_ref()?;
-        let fetch = learned::begin(request, pass)?;
-        let keeps = may_keep(plan, rules);
-        if keeps {
+        let pool = learned::pool(request, pass)?;
+        let is_own = matches!(plan.audience, Audience::Visitor(_));
+        let visit = is_own
+            .then(|| {
+                let values = learned::session_values(request.received.head(), plan.rules);
+                pool.sessions().enter(values)
+            })
+            .flatten();
+        let own = visit.as_ref().map(|visit| {
+            Arc::new(OwnCopy {
+                sessions: visit.watch(),
+                needs_inputs: AtomicBool::new(false),
+            })
+        });
+        let fetch = pool.begin(visit);
+        let keeps = may_keep(plan, rules) && is_own == own.is_some();
+        if keeps || own.is_some() {
             leader.set_guard(Box::new(MarkedPage {
                 mark: fetch.mark().clone(),
                 holds_since: None,
+                own: own.clone(),
             }));
         }
         Some(Box::new(LearnedFetch {
             fetch,
             digest: Digest::default(),
-            most: rules.most,
+            most: match is_own {
+                true => rules.most.min(MOST_OF_OWN_COPY),
+                false => rules.most,
+            },
             keeps,
+            own,
             address: {
                 let mut url = tags::origin(&request.received);
                 url.extend_from_slice(request.received.target());
@@ -76,6 +109,22 @@ impl LearnedFetch {
 
     pub fn number(&self) -> u64 {
         self.fetch.number()
+    }
+
+    pub fn fetch(&self) -> &Fetch {
+        &self.fetch
+    }
+
+    /// Is the page for one visitor, and shown while nothing changes?
+    pub fn is_own_copy(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// The page may not be shown unless it is known what it was made of.
+    pub fn need_inputs(&self) {
+        if let Some(own) = &self.own {
+            own.needs_inputs.store(true, Ordering::Release);
+        }
     }
 
     /// The status, and where a redirect leads.
@@ -109,6 +158,7 @@ impl LearnedFetch {
             address: self.address,
             digest,
             clients: self.clients,
+            is_own: self.own.is_some(),
             most: self.most,
             keep: self.keeps.then(|| keep(store, stored)),
             withdraw: withdraw(store, stored),
@@ -164,16 +214,18 @@ fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
     })
 }
 
-/// Are pages kept by their learned inputs? During an upgrade the PHP of the other process writes as well. Pages of one
-/// session are few.
+/// Are pages kept by their learned inputs? During an upgrade the PHP of the other process writes as well. Of pages for one
+/// session, those are whose key has all of the visitor's request.
 fn may_keep(plan: &Plan<'_>, rules: &LearnRules) -> bool {
-    rules.keeps && plan.zone.trusts_guards() && plan.audience.group().is_none()
+    let is_own = matches!(plan.audience, Audience::Visitor(_));
+    rules.keeps && plan.zone.trusts_guards() && (is_own || plan.audience.group().is_none())
 }
 
 /// Are pages read from disk that are kept by their learned inputs?
 pub fn reads_from_disk(plan: &Plan<'_>) -> bool {
     let rules = plan.rules.learn.as_ref();
-    rules.is_some_and(|rules| rules.replays && may_keep(plan, rules))
+    let is_own = plan.audience.group().is_some();
+    !is_own && rules.is_some_and(|rules| rules.replays && may_keep(plan, rules))
 }
 
 /// Are pages of this pool kept by what is known of them?
@@ -204,6 +256,7 @@ pub fn store_again(request: &Request, plan: &Plan<'_>, page: &TierPage, body: By
     let guard = MarkedPage {
         mark: to_read_back.mark().clone(),
         holds_since: Some(plan.zone.stamp()),
+        own: None,
     };
     let response = page.record.with_body(body, page.stamp);
     let until = head.stored_at.plus(rules.most);
@@ -227,14 +280,38 @@ struct MarkedPage {
     mark: Arc<PageMark>,
     /// It was read from disk then.
     holds_since: Option<Stamp>,
+    own: Option<Arc<OwnCopy>>,
+}
+
+impl OwnCopy {
+    /// May it be shown, as far as its visitor is concerned?
+    fn is_good(&self, mark: &PageMark) -> bool {
+        self.sessions.is_quiet() && !self.lacks_inputs(mark)
+    }
+
+    /// Will it never be shown again?
+    fn is_over(&self, mark: &PageMark) -> bool {
+        self.sessions.has_moved() || self.lacks_inputs(mark)
+    }
+
+    fn lacks_inputs(&self, mark: &PageMark) -> bool {
+        self.needs_inputs.load(Ordering::Acquire) && mark.is_free()
+    }
 }
 
 impl Guard for MarkedPage {
     fn begin(&self) {
+        if let Some(own) = &self.own {
+            own.sessions.begin();
+        }
         self.mark.begin();
     }
 
     fn verdict(&self, _: Millis) -> GuardVerdict {
+        let own = self.own.as_ref();
+        if own.is_some_and(|own| !own.is_good(&self.mark)) {
+            return GuardVerdict::Outdated;
+        }
         // The time of the request may be one of before the server stood still.
         match self.mark.verdict(clock::now()) {
             PageVerdict::Good => GuardVerdict::Good,
@@ -244,7 +321,9 @@ impl Guard for MarkedPage {
     }
 
     fn is_over(&self, _: Millis) -> bool {
-        self.mark.look(clock::now()) == PageVerdict::Outdated
+        let own = self.own.as_ref();
+        own.is_some_and(|own| own.is_over(&self.mark))
+            || self.mark.look(clock::now()) == PageVerdict::Outdated
     }
 
     fn holds_since(&self) -> Option<Stamp> {

@@ -20,6 +20,7 @@ use super::shared;
 use super::standing;
 use super::with_cookies;
 use crate::content::own_machine;
+use crate::content::pass::learned;
 use crate::content::proxy;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::own_visit::Purpose;
@@ -219,7 +220,8 @@ impl RequestFacts for Facts<'_> {
         if visit.is_some_and(|visit| matches!(visit.purpose, Purpose::Try)) {
             return Err(Reason::Bypass);
         }
-        let (audience, left_out) = audience(self.request, self.rules, self.zone, &mut self.key)?;
+        let cache = (self.rules, self.zone);
+        let (audience, left_out) = audience(self.request, self.pass, cache, &mut self.key)?;
         self.left_out = left_out;
         Ok(audience)
     }
@@ -313,15 +315,22 @@ fn without_lease(request: &mut Request) -> StoredUse {
 /// The reason why the response is for one visitor.
 fn audience(
     request: &mut Request,
-    rules: &CacheRules,
-    zone: &Arc<Zone>,
+    pass: &Pass,
+    (rules, zone): (&CacheRules, &Arc<Zone>),
     key: &mut Vec<u8>,
 ) -> Result<(Audience, LeftOut), Reason> {
     let nothing = LeftOut::default();
+    let has_own_copies = learned::has_own_copies(request, pass, rules, zone);
     let Some(shared) = &rules.shared else {
         variable::append(request, &rules.key, key);
         let session = session_of(request.received.head(), rules, key);
-        let audience = session.map_or(Audience::Everybody, Audience::Session);
+        let audience = match session {
+            Some(session) if has_own_copies => {
+                shared::put_whole_request(request, key);
+                Audience::Visitor(session)
+            }
+            session => session.map_or(Audience::Everybody, Audience::Session),
+        };
         return Ok((audience, nothing));
     };
     let mut keyed = put_shared_key(request, shared, key);
@@ -337,6 +346,14 @@ fn audience(
             let session = session_of(request.received.head(), rules, key);
             let left_out = if session.is_some() { nothing } else { left_out };
             Ok((Audience::Class(class, session), left_out))
+        }
+        Err(Reason::Cookie) if has_own_copies && !shared.litespeed => {
+            key.clear();
+            shared::put_visitors_key(request, shared, key).map_err(of_shared)?;
+            let session = session_of(request.received.head(), rules, key);
+            let session = session.ok_or(Reason::Cookie)?;
+            shared::put_whole_request(request, key);
+            Ok((Audience::Visitor(session), nothing))
         }
         Err(Reason::Cookie) if shared.litespeed => {
             // The key holds all cookies of a visitor who has copies.

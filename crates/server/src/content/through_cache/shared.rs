@@ -20,6 +20,7 @@ use shared_request::{Bypass, Class, LeftOut, SharedHead, Trait, TraitSet, Visito
 use site::{CacheRules, SharedRules};
 use transport::facts::{ConnectionFacts, LocalAddress};
 
+use crate::content::pass::fetch_purpose::NOT_FOR_CACHE;
 use crate::content::pass::loop_detection;
 use crate::exchange::extras::Extras;
 use crate::exchange::received_request::ReceivedRequest;
@@ -109,6 +110,37 @@ pub fn put_visitor(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) ->
     hash
 }
 
+/// Appends a hash of all that the visitor's own request says: method, target, the addresses of both ends, and all fields
+/// with all cookies, less those that are not sent for a response that may be stored.
+pub fn put_whole_request(request: &Request, key: &mut Vec<u8>) {
+    let (received, route) = (&request.received, &request.route);
+    let mut whole = Vec::with_capacity(1024);
+    let mut put = |part: &[u8]| {
+        whole.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        whole.extend_from_slice(part);
+    };
+    put(received.head().method());
+    put(received.head().version().as_str().as_bytes());
+    put(received.scheme().as_bytes());
+    put(received.host());
+    put(received.target());
+    put(&route.path);
+    put(&route.args);
+    let address = |end: Option<IpAddr>| end.map_or_else(String::new, |ip| ip.to_string());
+    put(address(received.client_ip()).as_bytes());
+    put(format!("{:?}", received.connection().local).as_bytes());
+    for (name, value) in received.head().fields() {
+        let name = name.to_ascii_lowercase();
+        if !NOT_FOR_CACHE.iter().any(|it| it.as_bytes() == name) {
+            put(&name);
+            put(value);
+        }
+    }
+    put_numbered(WHOLE_REQUEST, digest(&SHA256, &whole).as_ref(), key);
+}
+
+/// Stands before such a hash.
+const WHOLE_REQUEST: usize = u32::MAX as usize - 3;
 /// Stands before a visitor among numbered values: no value of a variable has this number.
 const VISITOR: usize = u32::MAX as usize - 1;
 /// Stands before variables that `.htaccess` files set for scripts.

@@ -102,7 +102,15 @@ pub fn decide(
             Millis(clock::wall(now.0)),
         )
     };
-    let judged = judge(&fields);
+    let mut judged = judge(&fields);
+    if judged.is_err()
+        && let Some(learned) = store.sent.learned.as_ref().filter(|it| it.is_own_copy())
+        && let Some(limiter) = session::limiter(&fetched.fields)
+    {
+        // PHP says so for each session, whatever the page; what it was made of says more.
+        judged = judge(&session::without_limiter(&fields, Some(limiter)));
+        learned.need_inputs();
+    }
     note_policy(store, fetched, now);
     if judged.is_ok() || !says_what_all_pages_say(store, fetched, now) {
         return judged;

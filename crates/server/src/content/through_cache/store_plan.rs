@@ -153,6 +153,12 @@ impl StorePlan {
         names.any(|name| self.sent.head.field(name).is_some())
     }
 
+    /// The visitor is sent a cookie, whose own copies are of the time before.
+    pub fn note_cookies(&self, fields: &[(Bytes, Bytes)]) {
+        let own = self.sent.learned.as_ref().map(|learned| learned.fetch());
+        learned::note_cookies(own.or(self.links.visit.as_ref()), fields);
+    }
+
     /// Adds the preferences that the application was sent to the fields that the response varies on. One response has
     /// named them; this one may say nothing of it (a redirect that the language chose), and was shaped by them all
     /// the same.

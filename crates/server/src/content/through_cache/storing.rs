@@ -153,6 +153,7 @@ async fn fetch_and_store(
         }
     };
     leader.note_made_in(fetched.made_in);
+    store.note_cookies(&fetched.fields);
     if by_response::is_asked(&fetched.fields, &store.pass.exchange)
         && let Some(purge) = &store.purges
     {

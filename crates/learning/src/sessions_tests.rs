@@ -1,0 +1,134 @@
+use super::*;
+
+const ALICE: &[u8] = b"alice-alice-alice";
+const BOB: &[u8] = b"bob-bob-bob-bob-bob";
+
+fn values<'v>(all: &'v [&'v [u8]]) -> impl Iterator<Item = &'v [u8]> {
+    all.iter().copied()
+}
+
+/// A run that found and left these contents, by their hashes.
+fn run(id: &[u8], before: u64, after: u64) -> RunRecord {
+    RunRecord {
+        sessions: vec![SeenSession {
+            id: id.to_vec(),
+            path: "/srv/sessions/sess_x".into(),
+            hash_before: before,
+            hash_after: after,
+            before: None,
+            after: None,
+            state: FileState::MERE_PRESENCE,
+        }],
+        ..RunRecord::default()
+    }
+}
+
+/// The watch of a copy whose request has ended, and left the session as it was.
+fn copy_of(sessions: &Sessions, value: &[u8]) -> SessionWatch {
+    let visit = sessions.enter(values(&[value])).expect("a session");
+    let watch = visit.watch();
+    watch.begin();
+    sessions.recorded(&run(value, 1, 1), 0);
+    assert!(!watch.is_quiet(), "its own request runs");
+    visit.settle();
+    drop(visit);
+    assert!(watch.is_quiet());
+    watch
+}
+
+#[test]
+fn a_copy_is_shown_while_nothing_runs_and_until_its_session_changes() {
+    let sessions = Sessions::default();
+    let (alice, bob) = (copy_of(&sessions, ALICE), copy_of(&sessions, BOB));
+    let reads = sessions.visit(values(&[b"short", ALICE])).expect("a visit");
+    assert!(!alice.is_quiet() && !alice.has_moved() && bob.is_quiet());
+    sessions.recorded(&run(ALICE, 1, 1), 0);
+    reads.settle();
+    drop(reads);
+    assert!(alice.is_quiet());
+    for (name, change) in [
+        ("written", run(ALICE, 1, 2)),
+        ("written by a program that is not heard", run(ALICE, 3, 3)),
+        (
+            "removed",
+            RunRecord {
+                doubtful_sessions: vec![ALICE.to_vec()],
+                ..RunRecord::default()
+            },
+        ),
+    ] {
+        let alice = copy_of(&sessions, ALICE);
+        sessions.recorded(&change, 0);
+        assert!(alice.has_moved() && bob.is_quiet(), "{name}");
+        // The copies that are made from now on begin with what is known now.
+        sessions.recorded(&run(ALICE, 1, 1), 0);
+    }
+}
+
+#[test]
+fn a_request_whose_record_does_not_come_and_a_write_end_all_copies() {
+    let sessions = Sessions::default();
+    let alice = copy_of(&sessions, ALICE);
+    drop(sessions.visit(values(&[ALICE])));
+    assert!(alice.has_moved());
+    let alice = copy_of(&sessions, ALICE);
+    sessions.note_write(values(&[ALICE]));
+    assert!(alice.has_moved());
+}
+
+#[test]
+fn sessions_without_copies_are_forgotten_and_all_are_bounded() {
+    let sessions = Sessions::default();
+    let watch = copy_of(&sessions, ALICE);
+    for number in 0..2 * MOST_SESSIONS {
+        let name = format!("visitor number {number}");
+        let visit = sessions.enter(values(&[name.as_bytes()])).expect("one");
+        visit.settle();
+    }
+    assert!(sessions.states.lock().len() <= MOST_SESSIONS);
+    assert!(watch.is_quiet(), "a session with copies stays");
+    let mut held = Vec::new();
+    for number in 0..MOST_SESSIONS {
+        let name = format!("visitor with a copy {number}");
+        let visit = sessions.enter(values(&[name.as_bytes()])).expect("one");
+        held.push(visit.watch());
+        visit.settle();
+    }
+    assert!(sessions.states.lock().len() <= MOST_SESSIONS);
+    assert!(sessions.enter(values(&[b"short"])).is_none());
+    assert!(sessions.enter(values(&[ALICE; MOST_OF_COPY + 1])).is_none());
+    drop((watch, held));
+    sessions.look();
+    assert!(sessions.states.lock().is_empty());
+}
+
+#[test]
+fn a_file_that_another_program_touches_writes_or_removes_ends_copies() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sess_alice");
+    std::fs::write(&path, "user|i:1;").unwrap();
+    let sessions = Sessions::default();
+    let copy = || {
+        let alice = copy_of(&sessions, ALICE);
+        let mut record = run(ALICE, 1, 1);
+        record.sessions[0].path.clone_from(&path);
+        record.sessions[0].state = files::state_of(&path).unwrap();
+        sessions.recorded(&record, 0);
+        alice
+    };
+    let alice = copy();
+    sessions.look();
+    assert!(alice.is_quiet());
+    std::fs::write(&path, "user|i:22;").unwrap();
+    sessions.look();
+    assert!(alice.has_moved());
+    let alice = copy();
+    std::fs::remove_file(&path).unwrap();
+    let visit = sessions.visit(values(&[ALICE])).expect("a visit");
+    sessions.look();
+    assert!(!alice.has_moved(), "the record of the request will say it");
+    visit.settle();
+    drop(visit);
+    sessions.look();
+    assert!(alice.has_moved());
+}
