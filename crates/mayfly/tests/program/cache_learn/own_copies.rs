@@ -2,8 +2,6 @@
 //! nothing of the visitor's session, has changed.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::SeqCst;
 use std::time::Instant;
 
 use tempfile::TempDir;
@@ -15,9 +13,7 @@ use testkit::wait::{TIMEOUT, until};
 
 use super::PAUSE;
 use super::database_site::make_old;
-use super::sqlite_site::{has_extension, set_mode};
-use crate::attacks::random::Random;
-use crate::visits::property::from_environment;
+use super::sqlite_site::set_mode;
 use crate::{has_php_fpm, program};
 
 const ALICE: &str = "PHPSESSID=aaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -33,7 +29,7 @@ $text = trim(file_get_contents(__DIR__ . '/data/text'));
 ";
 
 /// Each shows who is logged in, and a text of a file.
-const PAGES: [(&str, &str); 16] = [
+const PAGES: [(&str, &str); 13] = [
     ("page.php", "echo \"$user: $text\";"),
     ("other.php", "echo \"$user: $text\";"),
     ("early.php", "session_write_close(); echo \"$user: $text\";"),
@@ -71,21 +67,6 @@ const PAGES: [(&str, &str); 16] = [
          touch(__DIR__ . '/sessions/held');
          while (!file_exists(__DIR__ . '/sessions/go')) { clearstatcache(); usleep(2000); }
          $_SESSION['user'] = 'mallory';",
-    ),
-    (
-        "cart.php",
-        "$database = new PDO('sqlite:' . __DIR__ . '/sessions/site.db');
-         $version = $database->query('SELECT version FROM post')->fetchColumn();
-         echo $version, ': ', $user, ' has ', $_SESSION['cart'] ?? 0;",
-    ),
-    (
-        "add.php",
-        "echo 'added'; $_SESSION['cart'] = ($_SESSION['cart'] ?? 0) + 1;",
-    ),
-    (
-        "publish.php",
-        "$database = new PDO('sqlite:' . __DIR__ . '/sessions/site.db');
-         $database->exec('UPDATE post SET version = version + 1'); echo 'published';",
     ),
 ];
 
@@ -156,7 +137,7 @@ impl SessionSite {
                 began.elapsed() < TIMEOUT,
                 "{path}: {} {}",
                 self.server.error_log(),
-                self.reasons().await
+                "it is not kept"
             );
         }
     }
@@ -175,14 +156,6 @@ impl SessionSite {
             assert_ne!(reply.x_cache(), "HIT", "{path}");
             tokio::time::sleep(4 * PAUSE).await;
         }
-    }
-
-    /// Why pages are not learned, for a message.
-    async fn reasons(&self) -> String {
-        let metrics = Target(self.server.path("metrics")).get("/").await.text();
-        let lines = metrics.lines();
-        let named = lines.filter(|line| line.contains("learned") && !line.ends_with(" 0"));
-        named.collect::<Vec<_>>().join("\n")
     }
 
     fn write_text(&self, text: &str) {
@@ -366,115 +339,4 @@ async fn no_copy_is_shown_while_a_request_of_the_session_is_under_way() {
     assert_eq!(slow.text(), "ok");
     assert_eq!(next.text(), "mallory: first");
     assert_ne!(next.x_cache(), "HIT");
-}
-
-/// Requests of each visitor, unless `MAYFLY_OWN_COPIES` says otherwise.
-const STEPS: u64 = 60;
-const VISITORS: usize = 4;
-
-/// Random visitors at the same time: each is shown what PHP would show to their session, and the present data.
-#[tokio::test]
-async fn random_visitors_are_shown_their_session_and_the_present_data() {
-    if !has_php_fpm() || !has_extension() {
-        return;
-    }
-    let Some(site) = SessionSite::start("cache_private PHPSESSID; cache_shared on;").await else {
-        return;
-    };
-    let database = site.folder.path().join("sessions/site.db");
-    let code = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
-        db.execute('CREATE TABLE post (version INT)'); db.execute('INSERT INTO post VALUES (1)')";
-    let made = std::process::Command::new("python3")
-        .args(["-c", code])
-        .arg(&database)
-        .status();
-    assert!(made.expect("python3").success());
-    set_mode(&database, 0o666);
-    let steps = from_environment("MAYFLY_OWN_COPIES", STEPS);
-    let mut random = Random::new(from_environment("MAYFLY_SEED", 1));
-    let site = &site;
-    // Published, and begun to be published.
-    let versions = [AtomicU64::new(1), AtomicU64::new(1)];
-    let versions = &versions;
-    let visitors = (0..VISITORS).map(|nth| {
-        let mut random = Random::new(random.below(1 << 30) as u64);
-        async move {
-            let cookie = format!(
-                "PHPSESSID={}",
-                char::from(b'k' + u8::try_from(nth).expect("few"))
-                    .to_string()
-                    .repeat(26)
-            );
-            let (mut user, mut cart, mut hits) = ("nobody".to_owned(), 0, 0_u64);
-            for step in 0..steps {
-                match random.below(24) {
-                    0 => {
-                        user = format!("user{step}");
-                        site.get(&format!("/login.php?as={user}"), &cookie).await;
-                    }
-                    1 => {
-                        site.get("/logout.php", &cookie).await;
-                        (user, cart) = ("nobody".to_owned(), 0);
-                    }
-                    2 => {
-                        let fields = format!("Cookie: {cookie}\r\n");
-                        site.target().ask("POST", "/add.php", &fields, "a=b").await;
-                        cart += 1;
-                    }
-                    3 => {
-                        site.get("/add.php", &cookie).await;
-                        cart += 1;
-                    }
-                    4 => {
-                        versions[1].fetch_add(1, SeqCst);
-                        let reply = site.get("/publish.php", &cookie).await;
-                        assert_eq!(reply.text(), "published");
-                        versions[0].fetch_add(1, SeqCst);
-                    }
-                    5 => tokio::time::sleep(4 * PAUSE).await,
-                    _ => {
-                        let path = random.one_of(&["/cart.php", "/cart.php?again"]);
-                        let least = versions[0].load(SeqCst);
-                        let reply = site.get(path, &cookie).await;
-                        let most = versions[1].load(SeqCst);
-                        let text = reply.text();
-                        let (version, rest) = text.split_once(": ").expect("a page");
-                        assert_eq!(rest, format!("{user} has {cart}"), "step {step} of {nth}");
-                        let version: u64 = version.parse().expect("a version");
-                        assert!(
-                            (least..=most).contains(&version),
-                            "{least} {version} {most}"
-                        );
-                        hits += u64::from(reply.x_cache() == "HIT");
-                        tokio::time::sleep(PAUSE).await;
-                    }
-                }
-            }
-            hits
-        }
-    });
-    let hits: u64 = futures_of(visitors).await.into_iter().sum();
-    assert!(hits > 0, "{}", site.reasons().await);
-    eprintln!("{hits} of {} from memory", steps * VISITORS as u64);
-}
-
-/// Runs all at the same time in this task.
-async fn futures_of<F: Future<Output = u64>>(all: impl Iterator<Item = F>) -> Vec<u64> {
-    let mut all: Vec<_> = all.map(Box::pin).collect();
-    let mut ended: Vec<Option<u64>> = vec![None; all.len()];
-    std::future::poll_fn(|context| {
-        for (future, end) in all.iter_mut().zip(&mut ended) {
-            if end.is_none()
-                && let std::task::Poll::Ready(hits) = future.as_mut().poll(context)
-            {
-                *end = Some(hits);
-            }
-        }
-        match ended.iter().all(Option::is_some) {
-            true => std::task::Poll::Ready(()),
-            false => std::task::Poll::Pending,
-        }
-    })
-    .await;
-    ended.into_iter().flatten().collect()
 }
