@@ -135,9 +135,8 @@ impl SessionSite {
             }
             assert!(
                 began.elapsed() < TIMEOUT,
-                "{path}: {} {}",
-                self.server.error_log(),
-                "it is not kept"
+                "{path} is not kept: {}",
+                self.server.error_log()
             );
         }
     }
