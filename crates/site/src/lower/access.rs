@@ -8,6 +8,7 @@ use nginx_conf::{Diagnostic, Word};
 use super::Lowering;
 use super::level::Level;
 use super::values::{bytes, lower_bytes};
+use crate::directives::constants::*;
 use crate::model::*;
 
 impl Lowering<'_> {
@@ -111,7 +112,7 @@ impl Lowering<'_> {
         RealIp {
             from,
             header,
-            recursive: self.flag(level, "real_ip_recursive", false),
+            recursive: self.value(level, REAL_IP_RECURSIVE),
             believes_forwarded: false,
         }
     }

@@ -18,6 +18,7 @@ use super::template::has_variables;
 use super::values::{bytes, parameter, seconds, to_u32, to_usize};
 use crate::check::Node;
 use crate::directives::PREFIXES;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// How many maps of maps are followed.
@@ -163,19 +164,19 @@ impl Lowering<'_> {
                 .unwrap_or_else(|| default_key(protocol)),
             valid: self.valid_rules(level, &name("_cache_valid")),
             methods: self.cache_methods(level, &name("_cache_methods")),
-            min_uses: to_u32(self.number(level, &name("_cache_min_uses"), 1)),
+            min_uses: to_u32(self.value(level, CACHE_MIN_USES.of(protocol.prefix))),
             bypass: self.templates(level, &name("_cache_bypass")),
             no_cache: self.templates(level, &name("_no_cache")),
             use_stale,
-            lock: self.flag(level, &name("_cache_lock"), true),
-            lock_timeout: self.duration(level, &name("_cache_lock_timeout"), seconds(5)),
-            lock_age: self.duration(level, &name("_cache_lock_age"), seconds(5)),
-            background_update: self.flag(level, &name("_cache_background_update"), false),
+            lock: self.value(level, CACHE_LOCK.of(protocol.prefix)),
+            lock_timeout: self.value(level, CACHE_LOCK_TIMEOUT.of(protocol.prefix)),
+            lock_age: self.value(level, CACHE_LOCK_AGE.of(protocol.prefix)),
+            background_update: self.value(level, CACHE_BACKGROUND_UPDATE.of(protocol.prefix)),
             revalidation: self.revalidation(level, &name("_cache_revalidate")),
             max_range_offset: level
                 .find(&name("_cache_max_range_offset"))
                 .and_then(|node| self.size_of(node.arg(0))),
-            convert_head: self.flag(level, &name("_cache_convert_head"), true),
+            convert_head: self.value(level, CACHE_CONVERT_HEAD.of(protocol.prefix)),
             purge: Vec::new(),
             purges_everything: false,
             read_your_writes: self.read_your_writes(level),
@@ -185,11 +186,11 @@ impl Lowering<'_> {
             cookies_in_key: Vec::new(),
             shared: None,
             tags: super::cache_tags::tag_rules(level),
-            stores_set_cookie: self.flag(level, "cache_store_set_cookie", false),
-            stores_authorized: self.flag(level, "cache_store_authorized", false),
+            stores_set_cookie: self.value(level, CACHE_STORE_SET_COOKIE),
+            stores_authorized: self.value(level, CACHE_STORE_AUTHORIZED),
             queue_stale: self.queue_stale(level),
-            heuristic: self.flag(level, "cache_heuristic", false),
-            refill: self.flag(level, "cache_refill", false),
+            heuristic: self.value(level, CACHE_HEURISTIC),
+            refill: self.value(level, CACHE_REFILL),
             shares_pages: self.shares_pages(level),
             learn: self.learn(level),
             max_valid: self.max_valid(level),
@@ -461,16 +462,16 @@ impl Lowering<'_> {
     }
 
     fn learn(&mut self, level: &Level<'_>) -> Option<LearnRules> {
-        let most = self.duration(level, "cache_learn_max", seconds(86_400));
-        let modes = [("off", None), ("watch", Some(false)), ("on", Some(true))];
-        let keeps = self.choice(level, "cache_learn", &modes, None);
+        let most = self.value(level, CACHE_LEARN_MAX);
+        let keeps = self.value(level, CACHE_LEARN);
         let database = self.learn_database(level);
         let flags = [
-            ("cache_learn_replay", database.is_some()),
-            ("cache_learn_binary_log", false),
+            (CACHE_LEARN_REPLAY, database.is_some()),
+            (CACHE_LEARN_BINARY_LOG, false),
         ];
-        let [replays, follows] = flags.map(|(name, default)| {
-            let is_on = self.flag(level, name, default);
+        let [replays, follows] = flags.map(|(directive, default)| {
+            let is_on = self.given(level, directive).unwrap_or(default);
+            let name = directive.entry.name;
             if is_on
                 && keeps == Some(true)
                 && database.is_none()
@@ -514,7 +515,7 @@ impl Lowering<'_> {
     }
 
     fn max_valid(&mut self, level: &Level<'_>) -> Option<MaxValid> {
-        let time = self.duration_or_off(level, "cache_max_valid")?;
+        let time = self.value(level, CACHE_MAX_VALID)?;
         let lifted = match level.find("cache_max_valid")?.args().get(1) {
             None => LiftedByPurges::Never,
             Some(word) => self.choice_of(

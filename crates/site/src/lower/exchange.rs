@@ -10,8 +10,9 @@ use super::Lowering;
 use super::cache_tags::{speaks_litespeed, tag_rules};
 use super::level::Level;
 use super::template::has_variables;
-use super::values::{bytes, lower_bytes, seconds, to_usize};
+use super::values::{bytes, lower_bytes, to_usize};
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// A path that is asked for again and again is no longer, as in `X-Cache-Repeat`.
@@ -67,7 +68,7 @@ impl Lowering<'_> {
         let name = |rest: &str| protocol.name(rest);
         let passed = passed_fields(level, protocol);
         let passes = |name: &str| passed.iter().any(|it| it.as_ref() == name.as_bytes());
-        let (count, size) = self.buffers(level, &name("_buffers"), (8, 4 << 10));
+        let (count, size) = self.buffers(level, BUFFERS.of(protocol.prefix));
         let failed = Failures {
             error: true,
             timeout: true,
@@ -78,30 +79,30 @@ impl Lowering<'_> {
             .map(|node| node.arg(0).text.clone());
         Exchange {
             bind: self.bind(level, &name("_bind")),
-            socket_keepalive: self.flag(level, &name("_socket_keepalive"), false),
-            connect_timeout: self.duration(level, &name("_connect_timeout"), seconds(60)),
-            send_timeout: self.duration(level, &name("_send_timeout"), seconds(60)),
-            read_timeout: self.duration(level, &name("_read_timeout"), seconds(60)),
-            buffering: self.flag(level, &name("_buffering"), true),
-            head_bytes: self.size(level, &name("_buffer_size"), 4 << 10),
+            socket_keepalive: self.value(level, SOCKET_KEEPALIVE.of(protocol.prefix)),
+            connect_timeout: self.value(level, CONNECT_TIMEOUT.of(protocol.prefix)),
+            send_timeout: self.value(level, UPSTREAM_SEND_TIMEOUT.of(protocol.prefix)),
+            read_timeout: self.value(level, READ_TIMEOUT.of(protocol.prefix)),
+            buffering: self.value(level, BUFFERING.of(protocol.prefix)),
+            head_bytes: self.value(level, BUFFER_SIZE.of(protocol.prefix)),
             buffer_bytes: count.saturating_mul(size),
-            max_temp_file_bytes: self.size(level, &name("_max_temp_file_size"), 1 << 30),
+            max_temp_file_bytes: self.value(level, MAX_TEMP_FILE_SIZE.of(protocol.prefix)),
             temp_path: self
                 .own_files
                 .state
                 .join(temp_path.unwrap_or_else(|| format!("{}_temp", protocol.prefix))),
-            request_buffering: self.flag(level, &name("_request_buffering"), true),
-            ignore_client_abort: self.flag(level, &name("_ignore_client_abort"), false),
-            intercept_errors: self.flag(level, &name("_intercept_errors"), false),
-            pass_request_headers: self.flag(level, &name("_pass_request_headers"), true),
-            pass_request_body: self.flag(level, &name("_pass_request_body"), true),
+            request_buffering: self.value(level, REQUEST_BUFFERING.of(protocol.prefix)),
+            ignore_client_abort: self.value(level, IGNORE_CLIENT_ABORT.of(protocol.prefix)),
+            intercept_errors: self.value(level, INTERCEPT_ERRORS.of(protocol.prefix)),
+            pass_request_headers: self.value(level, PASS_REQUEST_HEADERS.of(protocol.prefix)),
+            pass_request_body: self.value(level, PASS_REQUEST_BODY.of(protocol.prefix)),
             limit_rate: self
                 .optional_template(level, &name("_limit_rate"))
                 .unwrap_or_default(),
-            force_ranges: self.flag(level, &name("_force_ranges"), false),
+            force_ranges: self.value(level, FORCE_RANGES.of(protocol.prefix)),
             next_upstream: self.failures(level, &name("_next_upstream"), protocol.failures, failed),
-            next_tries: to_usize(self.number(level, &name("_next_upstream_tries"), 0)),
-            next_timeout: self.duration(level, &name("_next_upstream_timeout"), seconds(0)),
+            next_tries: to_usize(self.value(level, NEXT_UPSTREAM_TRIES.of(protocol.prefix))),
+            next_timeout: self.value(level, NEXT_UPSTREAM_TIMEOUT.of(protocol.prefix)),
             passes_date: passes("date"),
             passes_server: passes("server"),
             hidden_fields: hidden_fields(level, protocol),

@@ -12,6 +12,7 @@ use super::level::Level;
 use super::location_tree::BlockKind;
 use super::values::{bytes, lower_bytes, parameter, seconds, to_u32, to_usize};
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// nginx's types where no level has any.
@@ -35,7 +36,7 @@ impl Lowering<'_> {
             default_type: level
                 .find("default_type")
                 .map_or_else(|| bytes("text/plain"), |node| bytes(node.arg(0))),
-            etag: self.flag(level, "etag", true),
+            etag: self.value(level, ETAG),
             if_modified_since: level.find("if_modified_since").and_then(|node| {
                 self.choice_of(
                     node.arg(0),
@@ -51,9 +52,9 @@ impl Lowering<'_> {
                 .and_then(|node| self.number_of(node.arg(0)))
                 .map(to_usize),
             autoindex: self.autoindex(level),
-            random_index: self.flag(level, "random_index", false),
+            random_index: self.value(level, RANDOM_INDEX),
             open_file_cache: self.open_file_cache(level),
-            sendfile: self.flag(level, "sendfile", true),
+            sendfile: self.value(level, SENDFILE),
             disable_symlinks: self.disable_symlinks(level),
         }
     }
@@ -215,27 +216,17 @@ impl Lowering<'_> {
 
     fn autoindex(&mut self, level: &Level<'_>) -> Autoindex {
         Autoindex {
-            enabled: self.flag(level, "autoindex", false),
-            exact_size: self.flag(level, "autoindex_exact_size", true),
-            localtime: self.flag(level, "autoindex_localtime", false),
-            format: self.choice(
-                level,
-                "autoindex_format",
-                &[
-                    ("html", AutoindexFormat::Html),
-                    ("json", AutoindexFormat::Json),
-                    ("jsonp", AutoindexFormat::Jsonp),
-                    ("xml", AutoindexFormat::Xml),
-                ],
-                AutoindexFormat::Html,
-            ),
+            enabled: self.value(level, AUTOINDEX),
+            exact_size: self.value(level, AUTOINDEX_EXACT_SIZE),
+            localtime: self.value(level, AUTOINDEX_LOCALTIME),
+            format: self.value(level, AUTOINDEX_FORMAT),
         }
     }
 
     fn open_file_cache(&mut self, level: &Level<'_>) -> Option<OpenFileCache> {
-        let valid = self.duration(level, "open_file_cache_valid", seconds(60));
-        let min_uses = to_u32(self.number(level, "open_file_cache_min_uses", 1));
-        let errors = self.flag(level, "open_file_cache_errors", false);
+        let valid = self.value(level, OPEN_FILE_CACHE_VALID);
+        let min_uses = to_u32(self.value(level, OPEN_FILE_CACHE_MIN_USES));
+        let errors = self.value(level, OPEN_FILE_CACHE_ERRORS);
         let node = level.find("open_file_cache")?;
         if node.arg(0).text == "off" {
             return None;

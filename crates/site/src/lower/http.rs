@@ -14,6 +14,7 @@ use super::level::Level;
 use super::location::LocationMatcher;
 use super::location_tree::BlockKind;
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 impl Lowering<'_> {
@@ -120,8 +121,8 @@ impl Lowering<'_> {
             locations,
             top,
             head: self.head_settings(&level),
-            merge_slashes: self.flag(&level, "merge_slashes", true),
-            obeys_htaccess: self.flag(&level, "htaccess", false),
+            merge_slashes: self.value(&level, MERGE_SLASHES),
+            obeys_htaccess: self.value(&level, HTACCESS),
             apache_rules: self.apache_rules(&level),
             tls: self.server_tls(&level),
             http2: self.http2(&level),
@@ -154,15 +155,15 @@ impl Lowering<'_> {
     }
 
     fn head_settings(&mut self, level: &Level<'_>) -> HeadSettings {
-        let (count, size) = self.buffers(level, "large_client_header_buffers", (4, 8 << 10));
+        let (count, size) = self.buffers(level, LARGE_CLIENT_HEADER_BUFFERS);
         HeadSettings {
-            buffer_bytes: self.size(level, "client_header_buffer_size", 1 << 10),
+            buffer_bytes: self.value(level, CLIENT_HEADER_BUFFER_SIZE),
             large_buffers: super::values::to_usize(count),
             large_buffer_bytes: size,
-            timeout: self.duration(level, "client_header_timeout", super::values::seconds(60)),
-            max_fields: super::values::to_usize(self.number(level, "max_headers", 1000)),
-            ignore_invalid: self.flag(level, "ignore_invalid_headers", true),
-            underscores: self.flag(level, "underscores_in_headers", false),
+            timeout: self.value(level, CLIENT_HEADER_TIMEOUT),
+            max_fields: super::values::to_usize(self.value(level, MAX_HEADERS)),
+            ignore_invalid: self.value(level, IGNORE_INVALID_HEADERS),
+            underscores: self.value(level, UNDERSCORES_IN_HEADERS),
         }
     }
 }

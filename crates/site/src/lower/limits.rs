@@ -1,21 +1,14 @@
 //! Lowers `limit_req*`, `limit_conn*` and `auth_delay`.
 
-use std::time::Duration;
-
 use nginx_conf::{Diagnostic, Word, did_you_mean};
 
 use super::Lowering;
 use super::level::Level;
 use super::values::parameter;
 use crate::check::Node;
+use crate::directives::constants::*;
+use crate::directives::declared::{Choice, Declared, Flag, Number};
 use crate::model::*;
-
-const LOG_LEVELS: [(&str, LogLevel); 4] = [
-    ("info", LogLevel::Info),
-    ("notice", LogLevel::Notice),
-    ("warn", LogLevel::Warn),
-    ("error", LogLevel::Error),
-];
 
 impl Lowering<'_> {
     pub fn limit_zones(&mut self, level: &Level<'_>) {
@@ -124,15 +117,25 @@ impl Lowering<'_> {
                 .iter()
                 .filter_map(|it| self.limit_req(it))
                 .collect(),
-            on_requests: self.reaction(level, "limit_req"),
+            on_requests: self.reaction(
+                level,
+                LIMIT_REQ_STATUS,
+                LIMIT_REQ_LOG_LEVEL,
+                LIMIT_REQ_DRY_RUN,
+            ),
             connections: level
                 .all("limit_conn")
                 .to_vec()
                 .iter()
                 .filter_map(|it| self.limit_conn(it))
                 .collect(),
-            on_connections: self.reaction(level, "limit_conn"),
-            auth_delay: self.duration(level, "auth_delay", Duration::ZERO),
+            on_connections: self.reaction(
+                level,
+                LIMIT_CONN_STATUS,
+                LIMIT_CONN_LOG_LEVEL,
+                LIMIT_CONN_DRY_RUN,
+            ),
+            auth_delay: self.value(level, AUTH_DELAY),
         }
     }
 
@@ -215,21 +218,17 @@ impl Lowering<'_> {
         found
     }
 
-    fn reaction(&mut self, level: &Level<'_>, kind: &str) -> LimitReaction {
-        let status = level
-            .find(&format!("{kind}_status"))
-            .map(|node| node.arg(0));
+    fn reaction(
+        &mut self,
+        level: &Level<'_>,
+        status: Declared<Number>,
+        log_level: Declared<Choice<LogLevel>>,
+        dry_run: Declared<Flag>,
+    ) -> LimitReaction {
         LimitReaction {
-            status: status
-                .and_then(|word| self.status_of(word, word, 400, 599))
-                .unwrap_or(503),
-            log_level: self.choice(
-                level,
-                &format!("{kind}_log_level"),
-                &LOG_LEVELS,
-                LogLevel::Error,
-            ),
-            dry_run: self.flag(level, &format!("{kind}_dry_run"), false),
+            status: u16::try_from(self.value(level, status)).unwrap_or(u16::MAX),
+            log_level: self.value(level, log_level),
+            dry_run: self.value(level, dry_run),
         }
     }
 }

@@ -392,7 +392,7 @@ impl Lowering<'_> {
             word.span,
             format!("invalid parameter \"{word}\" of \"{of}\""),
         )
-        .label(format!("expected {}", crate::check::either(known)));
+        .label(format!("expected {}", nginx_conf::either(known)));
         let meant = did_you_mean(name, known.iter().copied()).filter(|meant| *meant != name);
         self.report(match meant {
             Some(meant) => error.hint(format!("did you mean \"{meant}\"?")),

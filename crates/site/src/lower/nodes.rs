@@ -8,6 +8,7 @@ use nginx_conf::{Diagnostic, Word};
 use super::Lowering;
 use super::level::Level;
 use super::values::parameter;
+use crate::directives::constants::*;
 use crate::model::{CacheNodes, NodesEngine};
 
 /// The default ports of Redis and of Sentinels.
@@ -57,7 +58,7 @@ impl Lowering<'_> {
 
     /// `cache_nodes_pages on | off`
     pub fn shares_pages(&mut self, level: &Level<'_>) -> bool {
-        if !self.flag(level, "cache_nodes_pages", false) {
+        if !self.value(level, CACHE_NODES_PAGES) {
             return false;
         }
         let nodes = level.find("cache_nodes");

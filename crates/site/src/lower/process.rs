@@ -4,6 +4,7 @@ use nginx_conf::Diagnostic;
 
 use super::Lowering;
 use super::level::Level;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// The largest number of threads, far more than any machine has cores.
@@ -14,7 +15,7 @@ impl Lowering<'_> {
         self.needs_events(main);
         let pid_file = main.find("pid").map(|node| node.arg(0));
         Process {
-            daemon: self.flag(main, "daemon", true),
+            daemon: self.value(main, DAEMON),
             user: main.find("user").map(|node| User {
                 name: node.arg(0).text.clone(),
                 group: node.args().get(1).map(|word| word.text.clone()),

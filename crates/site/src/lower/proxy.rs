@@ -13,6 +13,7 @@ use super::location::{LocationMatcher, MatchKind};
 use super::location_tree::BlockKind;
 use super::template::has_variables;
 use super::values::bytes;
+use crate::directives::constants::*;
 use crate::model::*;
 
 pub(crate) const PROXY: DirectivePrefix = DirectivePrefix {
@@ -89,12 +90,7 @@ impl Lowering<'_> {
         let exchange = self.exchange(level, &PROXY);
         let is_handled = url.is_some() && block != BlockKind::Http;
         let cache = self.cache_rules(level, &PROXY, &exchange, &purge, is_handled);
-        let version = self.choice(
-            level,
-            "proxy_http_version",
-            &[("1.0", ProxyVersion::Http10), ("1.1", ProxyVersion::Http11)],
-            ProxyVersion::Http11,
-        );
+        let version = self.value(level, PROXY_HTTP_VERSION);
         let fields = self.set_fields(level, version);
         let method = self.optional_template(level, "proxy_method");
         let body = self.optional_template(level, "proxy_set_body");
@@ -106,7 +102,7 @@ impl Lowering<'_> {
         let tls_name = self
             .optional_template(level, "proxy_ssl_name")
             .unwrap_or_else(proxy_host);
-        let pass_trailers = self.flag(level, "proxy_pass_trailers", false);
+        let pass_trailers = self.value(level, PROXY_PASS_TRAILERS);
         let url = match (url, &purge) {
             (Some(url), _) => url,
             // A location that only purges asks no upstream.

@@ -7,8 +7,9 @@ use nginx_conf::{Diagnostic, Word};
 use super::Lowering;
 use super::level::Level;
 use super::upstream::split_host;
-use super::values::{parameter, seconds};
+use super::values::parameter;
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// The port of name servers, unless another is written.
@@ -19,7 +20,7 @@ impl Lowering<'_> {
     pub fn name_resolution(&mut self, level: &Level<'_>) -> NameResolution {
         NameResolution {
             resolver: level.find("resolver").and_then(|node| self.resolver(node)),
-            timeout: self.duration(level, "resolver_timeout", seconds(30)),
+            timeout: self.value(level, RESOLVER_TIMEOUT),
         }
     }
 

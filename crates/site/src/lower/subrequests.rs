@@ -7,6 +7,7 @@ use nginx_conf::Word;
 
 use super::Lowering;
 use super::level::Level;
+use crate::directives::constants::*;
 use crate::model::*;
 
 impl Lowering<'_> {
@@ -26,7 +27,7 @@ impl Lowering<'_> {
     }
 
     pub fn mirror(&mut self, level: &Level<'_>) -> Option<Arc<Mirror>> {
-        let with_body = self.flag(level, "mirror_request_body", true);
+        let with_body = self.value(level, MIRROR_REQUEST_BODY);
         let nodes = level.all("mirror").to_vec();
         let words: Vec<&Word> = nodes.iter().map(|node| node.arg(0)).collect();
         if words.is_empty() {

@@ -6,6 +6,7 @@ use super::Lowering;
 use super::level::Level;
 use super::template::has_variables;
 use super::values::{parameter, seconds, to_usize};
+use crate::directives::constants::*;
 use crate::model::*;
 
 impl Lowering<'_> {
@@ -24,8 +25,8 @@ impl Lowering<'_> {
             password_file,
             tls12,
             tls13,
-            send_name: self.flag(level, "proxy_ssl_server_name", false),
-            reuse_sessions: self.flag(level, "proxy_ssl_session_reuse", true),
+            send_name: self.value(level, PROXY_SSL_SERVER_NAME),
+            reuse_sessions: self.value(level, PROXY_SSL_SESSION_REUSE),
         };
         if !is_used {
             return None;
@@ -42,8 +43,8 @@ impl Lowering<'_> {
     fn tls_verify(&mut self, level: &Level<'_>, is_used: bool) -> Option<TlsVerify> {
         let trusted = file_name(level, "proxy_ssl_trusted_certificate");
         let crl = file_name(level, "proxy_ssl_crl");
-        let depth = to_usize(self.number(level, "proxy_ssl_verify_depth", 1));
-        if !self.flag(level, "proxy_ssl_verify", false) {
+        let depth = to_usize(self.value(level, PROXY_SSL_VERIFY_DEPTH));
+        if !self.value(level, PROXY_SSL_VERIFY) {
             return None;
         }
         let Some(trusted) = trusted else {

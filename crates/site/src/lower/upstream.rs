@@ -9,6 +9,7 @@ use super::Lowering;
 use super::level::Level;
 use super::values::{parameter, seconds, to_u32, to_usize};
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// Idle connections that are kept for a group of HTTP servers, as in nginx since 1.29.7.
@@ -445,9 +446,9 @@ impl Lowering<'_> {
     }
 
     fn group_keepalive(&mut self, level: &Level<'_>) -> Option<KeepAlive> {
-        let requests = self.number(level, "keepalive_requests", 1000);
-        let time = self.duration(level, "keepalive_time", seconds(3600));
-        let timeout = self.duration(level, "keepalive_timeout", seconds(60));
+        let requests = self.value(level, UPSTREAM_KEEPALIVE_REQUESTS);
+        let time = self.value(level, UPSTREAM_KEEPALIVE_TIME);
+        let timeout = self.value(level, UPSTREAM_KEEPALIVE_TIMEOUT);
         let node = level.find("keepalive")?;
         let local = node
             .args()

@@ -6,13 +6,11 @@
 
 use std::time::Duration;
 
-use nginx_conf::{
-    Diagnostic, Span, ValueError, Word, did_you_mean, parse_duration, parse_on_off, parse_size,
-};
+use nginx_conf::{Diagnostic, Span, ValueError, Word, parse_duration, parse_on_off, parse_size};
 
 use super::Lowering;
 use super::level::Level;
-use crate::check::either;
+use crate::directives::declared::{ANY_NUMBER, Declared, Lines, Size, ValueType, choose};
 use crate::model::Template;
 
 impl Lowering<'_> {
@@ -31,23 +29,25 @@ impl Lowering<'_> {
         self.report(Diagnostic::error(word.span, message).label(expected));
     }
 
-    /// `on` or `off`.
-    pub fn flag(&mut self, level: &Level<'_>, name: &str, default: bool) -> bool {
-        let Some(node) = level.find(name) else {
-            return default;
-        };
-        self.flag_of(node.arg(0)).unwrap_or(default)
+    /// The value of the nearest line, or the default of the directive's declaration.
+    pub fn value<V: ValueType>(&mut self, level: &Level<'_>, directive: Declared<V>) -> V::Value {
+        let default = directive.entry.default.unwrap_or_default();
+        self.given(level, directive)
+            .unwrap_or_else(|| directive.value.default(default))
+    }
+
+    /// The value of the nearest line, if there is one. A line without a value is reported.
+    pub fn given<V: ValueType>(
+        &mut self,
+        level: &Level<'_>,
+        directive: Declared<V>,
+    ) -> Option<V::Value> {
+        let word = level.find(&directive.name())?.arg(0);
+        self.valid(directive.value.parse(word), word)
     }
 
     pub fn flag_of(&mut self, word: &Word) -> Option<bool> {
         self.valid(parse_on_off(word), word)
-    }
-
-    pub fn duration(&mut self, level: &Level<'_>, name: &str, default: Duration) -> Duration {
-        let Some(node) = level.find(name) else {
-            return default;
-        };
-        self.duration_of(node.arg(0)).unwrap_or(default)
     }
 
     pub fn duration_of(&mut self, word: &Word) -> Option<Duration> {
@@ -74,86 +74,35 @@ impl Lowering<'_> {
         self.valid(shifted, word)
     }
 
-    pub fn size(&mut self, level: &Level<'_>, name: &str, default: u64) -> u64 {
-        let Some(node) = level.find(name) else {
-            return default;
-        };
-        self.size_of(node.arg(0)).unwrap_or(default)
-    }
-
     pub fn size_of(&mut self, word: &Word) -> Option<u64> {
         self.valid(parse_size(word), word)
     }
 
-    pub fn number(&mut self, level: &Level<'_>, name: &str, default: u64) -> u64 {
-        let Some(node) = level.find(name) else {
-            return default;
-        };
-        self.number_of(node.arg(0)).unwrap_or(default)
-    }
-
     pub fn number_of(&mut self, word: &Word) -> Option<u64> {
-        self.number_in(word, word)
+        self.valid(ANY_NUMBER.parse(word), word)
     }
 
-    /// A whole number that fits in an `i64`, as nginx's numbers do.
+    /// A number in the part of `word` after `name=`.
     pub fn number_in(&mut self, word: &Word, text: &str) -> Option<u64> {
-        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let number = text.parse::<i64>().ok().filter(|_| is_number);
-        if number.is_none() {
-            let start = word.len().saturating_sub(text.len());
-            let span = word.part(start..word.len());
-            self.report(
-                Diagnostic::error(span, format!("invalid number \"{text}\""))
-                    .label("expected a whole number"),
-            );
-        }
-        number.and_then(|number| u64::try_from(number).ok())
+        self.inner(word, text, ANY_NUMBER.parse(text))
     }
 
     /// `NUMBER SIZE`, as of buffers.
-    pub fn buffers(&mut self, level: &Level<'_>, name: &str, default: (u64, u64)) -> (u64, u64) {
-        let Some(node) = level.find(name) else {
-            return default;
-        };
-        let count = self.number_of(node.arg(0)).filter(|&count| count > 0);
-        let size = self.size_of(node.arg(1)).filter(|&size| size > 0);
-        match (count, size) {
-            (Some(count), Some(size)) => (count, size),
-            _ => default,
-        }
-    }
-
-    /// One of several words.
-    pub fn choice<T: Copy>(
-        &mut self,
-        level: &Level<'_>,
-        name: &str,
-        choices: &[(&str, T)],
-        default: T,
-    ) -> T {
-        let Some(node) = level.find(name) else {
-            return default;
-        };
-        self.choice_of(node.arg(0), choices).unwrap_or(default)
+    pub fn buffers(&mut self, level: &Level<'_>, buffers: Declared<Lines>) -> (u64, u64) {
+        let given = level.find(&buffers.name()).and_then(|node| {
+            let count = self.number_of(node.arg(0)).filter(|&count| count > 0);
+            let size = self.size_of(node.arg(1)).filter(|&size| size > 0);
+            count.zip(size)
+        });
+        given.unwrap_or_else(|| {
+            let mut words = buffers.default_words();
+            let mut next = || words.next().unwrap_or_default();
+            (ANY_NUMBER.default(next()), Size.default(next()))
+        })
     }
 
     pub fn choice_of<T: Copy>(&mut self, word: &Word, choices: &[(&str, T)]) -> Option<T> {
-        let found = choices
-            .iter()
-            .find(|(name, _)| word.eq_ignore_ascii_case(name));
-        if let Some((_, value)) = found {
-            return Some(*value);
-        }
-        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-        let message = format!("invalid value \"{word}\"");
-        let mut diagnostic =
-            Diagnostic::error(word.span, message).label(format!("expected {}", either(&names)));
-        if let Some(meant) = did_you_mean(word, names.iter().copied()) {
-            diagnostic = diagnostic.hint(format!("did you mean \"{meant}\"?"));
-        }
-        self.report(diagnostic);
-        None
+        self.valid(choose(choices, word), word)
     }
 
     /// A template, or nothing if no level has one.
