@@ -3,7 +3,7 @@
 //! One entry for each directive is read by the check of a configuration, by `mayfly check
 //! --explain` and by the reference page, so that behaviour and documentation agree. A new
 //! directive is an entry in one of the files below, and code in `lower` that reads it. An entry
-//! with a name is a constant (`declared`): `lower` gets the typed value by it.
+//! with a name is a constant (`declaration`): `lower` gets the typed value by it.
 //!
 //! A name that begins with `*` is a family: `*_cache_valid` is both `fastcgi_cache_valid` and
 //! `proxy_cache_valid`. Directives that nginx has and Mayfly does not are listed in
@@ -16,7 +16,7 @@ mod cache;
 mod codings;
 pub(crate) mod constants;
 mod core;
-pub(crate) mod declared;
+pub(crate) mod declaration;
 mod esi;
 mod fastcgi;
 mod files;

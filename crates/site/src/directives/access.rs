@@ -1,6 +1,6 @@
 //! Table of directives for access and for the client's address.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 
 table! {

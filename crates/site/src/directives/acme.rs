@@ -1,6 +1,6 @@
 //! Table of the directives about certificates that come by themselves.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 
 const ISSUER: &[Context] = &[Context::AcmeIssuer];

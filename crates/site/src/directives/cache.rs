@@ -2,7 +2,7 @@
 //! has.
 
 use super::Directive;
-use super::declared::*;
+use super::declaration::*;
 use crate::model::GuestSessions;
 use shared_request::UnknownCookies;
 

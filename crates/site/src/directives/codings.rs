@@ -1,9 +1,9 @@
 //! Common parts of the tables of `gzip*`, `brotli*` and `zstd*`.
 
-use super::declared::*;
+use super::declaration::*;
 use crate::model::PrecompressedFiles;
 
-pub(super) const fn buffers(name: &'static str, example: &'static str) -> Declared<Lines> {
+pub(super) const fn buffers(name: &'static str, example: &'static str) -> Declaration<Lines> {
     lines(name, LEVELS, (2, 2), "NUMBER SIZE")
         .inherited()
         .ignored("Mayfly sizes its buffers itself")
@@ -14,7 +14,7 @@ pub(super) const fn buffers(name: &'static str, example: &'static str) -> Declar
         )
 }
 
-pub(super) const fn min_length(name: &'static str, example: &'static str) -> Declared<Size> {
+pub(super) const fn min_length(name: &'static str, example: &'static str) -> Declaration<Size> {
     size(name, LEVELS).takes((1, 1), "LENGTH").default("20").text(
         "sets the size of the smallest response that is compressed",
         example,
@@ -26,7 +26,7 @@ pub(super) const fn precompressed(
     name: &'static str,
     long: &'static str,
     example: &'static str,
-) -> Declared<Choice<PrecompressedFiles>> {
+) -> Declaration<Choice<PrecompressedFiles>> {
     const WORDS: &[(&str, PrecompressedFiles)] = &[
         ("off", PrecompressedFiles::Off),
         ("on", PrecompressedFiles::On),
@@ -37,7 +37,7 @@ pub(super) const fn precompressed(
         .text("sends files that were compressed beforehand", example, long)
 }
 
-pub(super) const fn types(name: &'static str, example: &'static str) -> Declared<Lines> {
+pub(super) const fn types(name: &'static str, example: &'static str) -> Declaration<Lines> {
     lines(name, LEVELS, (1, MANY), "TYPE ... | *")
         .inherited_as_a_whole()
         .repeats()

@@ -1,7 +1,7 @@
 //! Table of the directives of the `main` and `events` contexts, which concern the whole
 //! process.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 
 table! {

@@ -1,7 +1,7 @@
 //! Table of the `esi*` directives (Edge Side Includes).
 
 use super::Directive;
-use super::declared::*;
+use super::declaration::*;
 use crate::model::EsiMode;
 
 table! {

@@ -1,6 +1,6 @@
 //! Table of the `fastcgi_*` directives, and of those that `fastcgi_*` and `proxy_*` share.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 
 table! {

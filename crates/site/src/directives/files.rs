@@ -1,7 +1,7 @@
 //! Table of directives about index files, listings and videos, and about responses that need no
 //! file (`empty_gif`, `stub_status`).
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 use crate::model::AutoindexFormat;
 

@@ -1,7 +1,7 @@
 //! Table of the directives that bound the cost of a page's fragments, in either language (`esi`, `ssi`).
 
 use super::Directive;
-use super::declared::*;
+use super::declaration::*;
 
 table! {
     FRAGMENTS_MAX_BYTES: Size = size("fragments_max_bytes", LEVELS).default("64m").text(

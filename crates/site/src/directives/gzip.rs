@@ -2,7 +2,7 @@
 
 use super::Directive;
 use super::codings::{buffers, min_length, precompressed, types};
-use super::declared::*;
+use super::declaration::*;
 use crate::model::PrecompressedFiles;
 
 table! {

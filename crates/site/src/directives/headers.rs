@@ -1,7 +1,7 @@
 //! Table of directives that add something to responses: fields, charsets, other bodies.
 
 use super::Directive;
-use super::declared::*;
+use super::declaration::*;
 
 table! {
     _ = lines("add_after_body", LEVELS, (1, 1), "PATH").inherited().text(

@@ -1,7 +1,7 @@
 //! Table of directives about active health checks.
 
 use super::Directive;
-use super::declared::*;
+use super::declaration::*;
 
 table! {
     _ = lines("health_check", LOCATION, (0, MANY), "[interval=TIME] [jitter=TIME] [fails=NUMBER] [passes=NUMBER] [uri=URI] [mandatory [persistent]] [match=NAME] [port=NUMBER] [keepalive_time=TIME]").repeats().text(

@@ -1,7 +1,7 @@
 //! Table of the directives of nginx's core http module: servers, locations, connections, bodies
 //! and files.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 use crate::model::{InFileOnly, LingeringClose, Satisfy};
 

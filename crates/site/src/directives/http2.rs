@@ -1,7 +1,7 @@
 //! Table of the directives about HTTP/2 and HTTP/3.
 
 use super::Directive;
-use super::declared::*;
+use super::declaration::*;
 
 /// The reason for ignoring directives that nginx itself no longer has.
 const OBSOLETE: &str = "nginx has removed it; the limits of HTTP/1.1 hold for HTTP/2 too";

@@ -1,7 +1,7 @@
 //! Table of the `limit_req*` and `limit_conn*` directives.
 
 use super::Directive;
-use super::declared::*;
+use super::declaration::*;
 use crate::model::LogLevel;
 
 const LOG_LEVELS: &[(&str, LogLevel)] = &[

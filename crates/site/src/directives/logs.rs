@@ -1,6 +1,6 @@
 //! Table of directives about access logs.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 
 table! {

@@ -1,6 +1,6 @@
 //! Table of the `memcached_*` directives.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 
 table! {

@@ -1,7 +1,7 @@
 //! Table of the directives that show the server's numbers. `stub_status` stands in `files`.
 
 use super::Directive;
-use super::declared::*;
+use super::declaration::*;
 
 table! {
     _ = lines("dashboard", LOCATION, (0, 0), "").text(

@@ -1,6 +1,6 @@
 //! Table of the directives about traces, which are those of nginx's `ngx_otel_module`.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 
 const EXPORTER: &[Context] = &[Context::OtelExporter];

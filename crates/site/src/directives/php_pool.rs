@@ -1,6 +1,6 @@
 //! Table of `php_pool` and of the directives in its block: PHP-FPM that Mayfly runs itself.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 use crate::model::PhpLogLevel;
 

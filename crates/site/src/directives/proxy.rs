@@ -1,7 +1,7 @@
 //! Table of the directives that only `proxy_*` has. Directives that it shares with FastCGI are
 //! in `fastcgi.rs` and `cache.rs`, with `*` for the prefix.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 use crate::model::ProxyVersion;
 

@@ -2,7 +2,7 @@
 //! `*_cache_purge` stands in `cache`.
 
 use super::Directive;
-use super::declared::*;
+use super::declaration::*;
 
 table! {
     _ = lines("cache_purge_api", LOCATION, (0, 0), "").text(

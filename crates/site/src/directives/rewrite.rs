@@ -1,6 +1,6 @@
 //! Table of the rewrite directives, and of those that define variables from other values.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 
 table! {

@@ -1,7 +1,7 @@
 //! Table of the `ssi*` directives (Server Side Includes).
 
 use super::Directive;
-use super::declared::*;
+use super::declaration::*;
 
 table! {
     SSI: Flag = flag("ssi", LEVELS_AND_IF, "off").text("runs the SSI commands in pages", "ssi on;", "\

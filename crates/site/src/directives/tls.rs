@@ -1,6 +1,6 @@
 //! Table of the directives about TLS on connections of clients.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 use crate::model::ClientVerificationMode;
 

@@ -1,6 +1,6 @@
 //! Table of the directives in an `upstream` block.
 
-use super::declared::*;
+use super::declaration::*;
 use super::{Context, Directive};
 
 table! {

@@ -34,9 +34,10 @@ impl Lowering<'_> {
         let network = parse_network(word);
         match network {
             None => {
-                self.report(
-                    Diagnostic::error(word.span, format!("invalid parameter \"{word}\""))
-                        .label("expected an address, a network such as 192.0.2.0/24, unix: or all"),
+                self.refuse(
+                    word.span,
+                    format!("invalid parameter \"{word}\""),
+                    "expected an address, a network such as 192.0.2.0/24, unix: or all",
                 );
             }
             Some((_, true)) => {
@@ -49,7 +50,7 @@ impl Lowering<'_> {
     }
 
     pub fn auth(&mut self, level: &Level<'_>) -> Option<AuthBasic> {
-        let user_file = level.find("auth_basic_user_file").map(|node| node.arg(0));
+        let user_file = level.word("auth_basic_user_file");
         let file = user_file.map(|word| {
             let mut template = self.template(word);
             if !word.starts_with(['/', '$']) {
@@ -104,7 +105,7 @@ impl Lowering<'_> {
             }
             from.extend(self.network(word));
         }
-        let header = match level.find("real_ip_header").map(|node| node.arg(0)) {
+        let header = match level.word("real_ip_header") {
             Some(word) if word.text == "proxy_protocol" => RealIpHeader::ProxyProtocol,
             Some(word) => RealIpHeader::Field(lower_bytes(word)),
             None => RealIpHeader::Field(bytes("x-real-ip")),

@@ -36,6 +36,9 @@ const DISK_TIMEOUT: Duration = Duration::from_millis(50);
 /// Free space kept on the file system of a zone without `min_free=`.
 const MIN_FREE_BYTES: u64 = 512 << 20;
 
+const ZONE_PARAMETERS: &str =
+    "keys_zone memory max_size inactive min_free disk disk_timeout levels use_temp_path";
+
 /// Bytes of one session's private pages, where `size=` is not given.
 const PRIVATE_BYTES: u64 = 1 << 20;
 
@@ -46,11 +49,16 @@ impl Lowering<'_> {
                 let Some(zone) = self.cache_zone(node) else {
                     continue;
                 };
-                if self.cache_zones.iter().any(|known| known.name == zone.name) {
+                if self
+                    .declared
+                    .cache_zones
+                    .iter()
+                    .any(|known| known.name == zone.name)
+                {
                     self.error(node.span(), format!("duplicate zone \"{}\"", zone.name));
                     continue;
                 }
-                self.cache_zones.push(zone);
+                self.declared.cache_zones.push(zone);
             }
         }
     }
@@ -92,29 +100,12 @@ impl Lowering<'_> {
                 "levels" | "use_temp_path" | "manager_files" | "manager_sleep"
                 | "manager_threshold" | "loader_files" | "loader_sleep" | "loader_threshold"
                 | "purger" | "purger_files" | "purger_sleep" | "purger_threshold" => {}
-                _ => self.unknown_parameter(
-                    word,
-                    parameter,
-                    node.name(),
-                    &[
-                        "keys_zone",
-                        "memory",
-                        "max_size",
-                        "inactive",
-                        "min_free",
-                        "disk",
-                        "disk_timeout",
-                        "levels",
-                        "use_temp_path",
-                    ],
-                ),
+                _ => self.unknown_parameter(word, parameter, node.name(), ZONE_PARAMETERS),
             }
         }
         let Some(name) = name.filter(|name| !name.is_empty()) else {
             let message = format!("\"{}\" must have \"keys_zone\" parameter", node.name());
-            self.report(
-                Diagnostic::error(node.span(), message).label("expected keys_zone=NAME:SIZE"),
-            );
+            self.refuse(node.span(), message, "expected keys_zone=NAME:SIZE");
             return None;
         };
         let is_on_tmpfs = is_on_tmpfs(&path);
@@ -149,14 +140,7 @@ impl Lowering<'_> {
     ) -> Option<CacheRules> {
         let name = |rest: &str| protocol.name(rest);
         let zone = self.cache_choice(level, protocol);
-        let use_stale = level.find(&name("_cache_use_stale")).map(|_| {
-            self.failures(
-                level,
-                &name("_cache_use_stale"),
-                USE_STALE,
-                Failures::default(),
-            )
-        });
+        let use_stale = self.flags(level, &name("_cache_use_stale"), USE_STALE, true);
         let mut rules = CacheRules {
             zone: CacheZoneChoice::Variable(Template::default()),
             key: self
@@ -174,8 +158,8 @@ impl Lowering<'_> {
             background_update: self.value(level, CACHE_BACKGROUND_UPDATE.of(protocol.prefix)),
             revalidation: self.revalidation(level, &name("_cache_revalidate")),
             max_range_offset: level
-                .find(&name("_cache_max_range_offset"))
-                .and_then(|node| self.size_of(node.arg(0))),
+                .word(&name("_cache_max_range_offset"))
+                .and_then(|word| self.size_of(word)),
             convert_head: self.value(level, CACHE_CONVERT_HEAD.of(protocol.prefix)),
             purge: Vec::new(),
             purges_everything: false,
@@ -245,6 +229,7 @@ impl Lowering<'_> {
 
     pub fn cache_zone_named(&mut self, word: &Word, by: &str) -> Option<CacheZoneId> {
         let names: Vec<String> = self
+            .declared
             .cache_zones
             .iter()
             .map(|zone| zone.name.clone())
@@ -320,7 +305,7 @@ impl Lowering<'_> {
         text.parts.iter().any(|part| match part {
             Part::Variable(Variable::Builtin(builtin)) => *builtin == wanted,
             Part::Variable(Variable::Map(id)) => depth.checked_sub(1).is_some_and(|depth| {
-                let map = self.maps.get(id.0);
+                let map = self.declared.maps.get(id.0);
                 map.is_some_and(|map| self.contains_variable(&map.source, wanted, depth))
             }),
             _ => false,
@@ -396,14 +381,14 @@ impl Lowering<'_> {
             match word.to_ascii_uppercase().as_str() {
                 "GET" | "HEAD" => {}
                 "POST" => methods.post = true,
-                _ => self.unknown_parameter(word, word, name, &["GET", "HEAD", "POST"]),
+                _ => self.unknown_parameter(word, word, name, "GET HEAD POST"),
             }
         }
         methods
     }
 
     fn revalidation(&mut self, level: &Level<'_>, name: &str) -> Revalidation {
-        let said = level.find(name).and_then(|node| self.flag_of(node.arg(0)));
+        let said = level.word(name).and_then(|word| self.flag_of(word));
         match said {
             None => Revalidation::BeyondDoubt,
             Some(true) => Revalidation::On,
@@ -437,15 +422,16 @@ impl Lowering<'_> {
             } else if let Some(text) = parameter(word, "size") {
                 rule.size_bytes = self.size_in(word, text).unwrap_or(PRIVATE_BYTES);
             } else if word.contains('=') {
-                self.unknown_parameter(word, word, "cache_private", &["copies", "size"]);
+                self.unknown_parameter(word, word, "cache_private", "copies size");
             } else {
                 cookies.push(bytes(word));
             }
         }
         if cookies.is_empty() {
-            self.report(
-                Diagnostic::error(node.span(), "\"cache_private\" names no cookie")
-                    .label("expected the names of the cookies that identify a session"),
+            self.refuse(
+                node.span(),
+                "\"cache_private\" names no cookie",
+                "expected the names of the cookies that identify a session",
             );
             return None;
         }
@@ -479,7 +465,7 @@ impl Lowering<'_> {
             {
                 let message = format!("\"{name}\" has no account to ask by");
                 let expected = "expected \"cache_learn_database SERVER USER [PASSWORD]\" beside it";
-                self.report(Diagnostic::error(node.span(), message).label(expected));
+                self.refuse(node.span(), message, expected);
             }
             is_on
         });
@@ -540,13 +526,9 @@ impl Lowering<'_> {
             None => while_renewed,
         };
         if while_failing < while_renewed {
-            self.report(
-                Diagnostic::error(
-                    node.arg(1).span,
-                    "the second time of \"cache_stale\" is shorter than the first",
-                )
-                .label("the time while the upstream fails must not be shorter than the time while the page is renewed"),
-            );
+            let message = "the second time of \"cache_stale\" is shorter than the first";
+            let label = "the time while the upstream fails must not be shorter than the time while the page is renewed";
+            self.refuse(node.arg(1).span, message, label);
             return None;
         }
         Some(StaleTimes {

@@ -57,7 +57,8 @@ impl Lowering<'_> {
             Part::Variable(Variable::RequestField(name)) => !PERSONAL_FIELDS.contains(&&**name),
             Part::Variable(Variable::Builtin(builtin)) => is_of_address(*builtin),
             Part::Variable(Variable::Map(id)) => {
-                let (Some(map), Some(depth)) = (self.maps.get(id.0), depth.checked_sub(1)) else {
+                let (Some(map), Some(depth)) = (self.declared.maps.get(id.0), depth.checked_sub(1))
+                else {
                     return false;
                 };
                 let wildcards = map.leading_wildcard.iter().chain(&map.trailing_wildcard);

@@ -234,7 +234,7 @@ impl Lowering<'_> {
     }
 
     fn cookies_in_map(&self, id: MapId, depth: usize) -> Vec<CookieInKey> {
-        let Some((map, depth)) = self.maps.get(id.0).zip(depth.checked_sub(1)) else {
+        let Some((map, depth)) = self.declared.maps.get(id.0).zip(depth.checked_sub(1)) else {
             return Vec::new();
         };
         let sources = self.cookies_in(&map.source, depth);

@@ -4,20 +4,32 @@
 
 use super::Lowering;
 use super::level::Level;
+use super::values::FlagWord;
 use crate::directives::constants::*;
-use crate::directives::declared::{Choice, Declared, Flag, Lines, Number, Size};
+use crate::directives::declaration::{Choice, Declaration, Flag, Lines, Number, Size};
 use crate::model::*;
 
 /// The pattern that nginx's `msie6` means.
 const MSIE6: &str = "MSIE [4-6]\\.(?!.*SV1)";
 
+const GZIP_PROXIED: [FlagWord<GzipProxied>; 8] = [
+    ("expired", |it| &mut it.expired),
+    ("no-cache", |it| &mut it.no_cache),
+    ("no-store", |it| &mut it.no_store),
+    ("private", |it| &mut it.private),
+    ("no_last_modified", |it| &mut it.no_last_modified),
+    ("no_etag", |it| &mut it.no_etag),
+    ("auth", |it| &mut it.auth),
+    ("any", |it| &mut it.any),
+];
+
 /// The directives of one coding.
 struct CodingDirectives {
-    enabled: Declared<Flag>,
-    types: Declared<Lines>,
-    min_length: Declared<Size>,
-    level: Declared<Number>,
-    precompressed: Declared<Choice<PrecompressedFiles>>,
+    enabled: Declaration<Flag>,
+    types: Declaration<Lines>,
+    min_length: Declaration<Size>,
+    level: Declaration<Number>,
+    precompressed: Declaration<Choice<PrecompressedFiles>>,
 }
 
 const BROTLI_DIRECTIVES: CodingDirectives = CodingDirectives {
@@ -55,7 +67,9 @@ impl Lowering<'_> {
             gzip: self.coding(level, &GZIP_DIRECTIVES),
             gzip_http_minor: self.value(level, GZIP_HTTP_VERSION),
             gzip_vary: self.value(level, GZIP_VARY),
-            gzip_proxied: self.gzip_proxied(level),
+            gzip_proxied: self
+                .flags(level, "gzip_proxied", &GZIP_PROXIED, true)
+                .unwrap_or_default(),
             gzip_disable: self.gzip_disable(level),
             gunzip: self.value(level, GUNZIP),
         }
@@ -70,41 +84,6 @@ impl Lowering<'_> {
             window_bits: 0,
             precompressed: self.value(level, coding.precompressed),
         }
-    }
-
-    fn gzip_proxied(&mut self, level: &Level<'_>) -> GzipProxied {
-        let mut flags = GzipProxied::default();
-        let nodes = level.all("gzip_proxied").to_vec();
-        for word in nodes.iter().flat_map(|node| node.args()) {
-            match word.text.as_str() {
-                "off" => {}
-                "expired" => flags.expired = true,
-                "no-cache" => flags.no_cache = true,
-                "no-store" => flags.no_store = true,
-                "private" => flags.private = true,
-                "no_last_modified" => flags.no_last_modified = true,
-                "no_etag" => flags.no_etag = true,
-                "auth" => flags.auth = true,
-                "any" => flags.any = true,
-                _ => self.unknown_parameter(
-                    word,
-                    word,
-                    "gzip_proxied",
-                    &[
-                        "off",
-                        "expired",
-                        "no-cache",
-                        "no-store",
-                        "private",
-                        "no_last_modified",
-                        "no_etag",
-                        "auth",
-                        "any",
-                    ],
-                ),
-            }
-        }
-        flags
     }
 
     fn gzip_disable(&mut self, level: &Level<'_>) -> Vec<std::sync::Arc<Pattern>> {

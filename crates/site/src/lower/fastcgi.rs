@@ -68,7 +68,7 @@ impl Lowering<'_> {
         let cache = self.cache_rules(level, &FASTCGI, &exchange, &purge, is_handled);
         let fastcgi = FastCgi {
             params: self.fastcgi_params(level),
-            index: level.find("fastcgi_index").map(|node| bytes(node.arg(0))),
+            index: level.word("fastcgi_index").map(|word| bytes(word)),
             split_path_info: self.split_path_info(level),
             keep_conn: self.value(level, FASTCGI_KEEP_CONN),
             catch_stderr: level

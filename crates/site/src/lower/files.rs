@@ -10,7 +10,7 @@ use nginx_conf::{Diagnostic, Span, Word};
 use super::Lowering;
 use super::level::Level;
 use super::location_tree::BlockKind;
-use super::values::{bytes, lower_bytes, parameter, seconds, to_u32, to_usize};
+use super::values::{bytes, lower_bytes, seconds, to_u32, to_usize};
 use crate::check::Node;
 use crate::directives::constants::*;
 use crate::model::*;
@@ -37,9 +37,9 @@ impl Lowering<'_> {
                 .find("default_type")
                 .map_or_else(|| bytes("text/plain"), |node| bytes(node.arg(0))),
             etag: self.value(level, ETAG),
-            if_modified_since: level.find("if_modified_since").and_then(|node| {
+            if_modified_since: level.word("if_modified_since").and_then(|word| {
                 self.choice_of(
-                    node.arg(0),
+                    word,
                     &[
                         ("off", IfModifiedSince::Off),
                         ("exact", IfModifiedSince::Exact),
@@ -48,8 +48,8 @@ impl Lowering<'_> {
                 )
             }),
             max_ranges: level
-                .find("max_ranges")
-                .and_then(|node| self.number_of(node.arg(0)))
+                .word("max_ranges")
+                .and_then(|word| self.number_of(word))
                 .map(to_usize),
             autoindex: self.autoindex(level),
             random_index: self.value(level, RANDOM_INDEX),
@@ -77,9 +77,10 @@ impl Lowering<'_> {
                     builtin.name(),
                     node.name()
                 );
-                self.report(
-                    Diagnostic::error(node.arg(0).span, message)
-                        .label("its value is what this directive says"),
+                self.refuse(
+                    node.arg(0).span,
+                    message,
+                    "its value is what this directive says",
                 );
             }
         }
@@ -190,9 +191,7 @@ impl Lowering<'_> {
         for entry in nodes.iter().flat_map(|node| node.entries()) {
             if entry.block.is_some() || entry.args.is_empty() {
                 let message = format!("invalid entry \"{}\" in \"types\"", entry.name);
-                self.report(
-                    Diagnostic::error(entry.head(), message).label("expected TYPE EXTENSION ...;"),
-                );
+                self.refuse(entry.head(), message, "expected TYPE EXTENSION ...;");
                 continue;
             }
             for extension in &entry.args {
@@ -227,36 +226,15 @@ impl Lowering<'_> {
         let valid = self.value(level, OPEN_FILE_CACHE_VALID);
         let min_uses = to_u32(self.value(level, OPEN_FILE_CACHE_MIN_USES));
         let errors = self.value(level, OPEN_FILE_CACHE_ERRORS);
-        let node = level.find("open_file_cache")?;
-        if node.arg(0).text == "off" {
-            return None;
-        }
-        let mut max = None;
-        let mut inactive = seconds(60);
-        for word in node.args() {
-            if let Some(text) = parameter(word, "max") {
-                max = self.number_in(word, text).map(to_usize);
-            } else if let Some(text) = parameter(word, "inactive") {
-                inactive = self.duration_in(word, text).unwrap_or(inactive);
-            } else {
-                self.unknown_parameter(word, word, node.name(), &["max", "inactive", "off"]);
-            }
-        }
-        self.must_have_max(node, max);
+        let known = "max inactive off";
+        let bounds = self.cache_bounds(level, "open_file_cache", seconds(60), known)?;
         Some(OpenFileCache {
-            max: max?,
-            inactive,
+            max: bounds.max,
+            inactive: bounds.inactive,
             valid,
             min_uses,
             errors,
         })
-    }
-
-    pub fn must_have_max(&mut self, node: &Node<'_>, max: Option<usize>) {
-        if max.is_none() {
-            let message = format!("\"{}\" must have the \"max\" parameter", node.name());
-            self.error(node.span(), message);
-        }
     }
 
     fn disable_symlinks(&mut self, level: &Level<'_>) -> Option<DisableSymlinks> {
@@ -310,9 +288,10 @@ impl Lowering<'_> {
             statuses.extend(self.status_of(word, word, 300, 599));
         }
         if codes.is_empty() {
-            self.report(
-                Diagnostic::error(node.span(), "\"error_page\" names no status")
-                    .label("expected error_page CODE ... URI;"),
+            self.refuse(
+                node.span(),
+                "\"error_page\" names no status",
+                "expected error_page CODE ... URI;",
             );
         }
         Some(ErrorPage {

@@ -11,7 +11,7 @@ use super::template::has_variables;
 use super::values::{bytes, lower_bytes};
 use crate::check::Node;
 use crate::directives::constants::*;
-use crate::directives::declared::{Declared, Lines};
+use crate::directives::declaration::{Declaration, Lines};
 use crate::model::*;
 
 impl Lowering<'_> {
@@ -188,11 +188,11 @@ impl Lowering<'_> {
     }
 
     pub fn charset(&mut self, level: &Level<'_>) -> CharsetSettings {
-        let charset = match level.find("charset").map(|node| node.arg(0)) {
+        let charset = match level.word("charset") {
             Some(word) if word.text != "off" => self.template(word),
             _ => Template::default(),
         };
-        let source = level.find("source_charset").map(|node| node.arg(0));
+        let source = level.word("source_charset");
         if let (Some(to), Some(from)) = (charset.as_constant(), source)
             && !to.is_empty()
             && !from.as_bytes().eq_ignore_ascii_case(to)
@@ -219,12 +219,12 @@ impl Lowering<'_> {
         let is = |one: &[u8], other: &[u8]| {
             one.eq_ignore_ascii_case(from) && other.eq_ignore_ascii_case(to)
         };
-        let mut maps = self.charset_maps.iter();
+        let mut maps = self.declared.charset_maps.iter();
         maps.any(|map| is(&map.from, &map.to) || is(&map.to, &map.from))
     }
 
     /// A list of media types, which always includes `text/html`.
-    pub fn media_types(&mut self, level: &Level<'_>, list: Declared<Lines>) -> Arc<MediaTypes> {
+    pub fn media_types(&mut self, level: &Level<'_>, list: Declaration<Lines>) -> Arc<MediaTypes> {
         let nodes = level.all(&list.name()).to_vec();
         let Some(first) = nodes.first() else {
             let types = list.default_words().map(bytes).collect();

@@ -49,26 +49,10 @@ impl Lowering<'_> {
         Http {
             listeners,
             servers: lowered,
-            maps: std::mem::take(&mut self.maps),
-            geos: std::mem::take(&mut self.geos),
-            split_clients: std::mem::take(&mut self.split_clients),
-            charset_maps: std::mem::take(&mut self.charset_maps),
             slots: self.variables.slot_names(),
             slots_of_set: self.variables.slots_of_set(),
             made_variables: self.variables.made_variables(),
-            groups: std::mem::take(&mut self.groups),
-            tls: std::mem::take(&mut self.tls),
-            server_tls: std::mem::take(&mut self.server_tls),
-            acme: std::mem::take(&mut self.acme),
-            otel_exporter: self.otel_exporter.take(),
             http2_receive_buffer_bytes: self.http2_receive_buffer(level),
-            resolvers: std::mem::take(&mut self.resolvers),
-            health_checks: std::mem::take(&mut self.health_checks),
-            matches: std::mem::take(&mut self.matches),
-            cache_zones: std::mem::take(&mut self.cache_zones),
-            limit_req_zones: std::mem::take(&mut self.limit_req_zones),
-            limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),
-            log_formats: std::mem::take(&mut self.log_formats),
             cache_nodes: self.cache_nodes(level),
             cache_nodes_lost: self.cache_nodes_lost(level),
             purge_again: self.purge_again(level),
@@ -77,11 +61,12 @@ impl Lowering<'_> {
             uses_cache_last_modified: self.variables.uses_cache_last_modified,
             uses_upstream_fields: self.variables.uses_upstream_fields,
             uses_request_body_file: self.variables.uses_request_body_file,
+            ..std::mem::take(&mut self.declared)
         }
     }
 
     fn purge_again(&mut self, level: &Level<'_>) -> Option<Duration> {
-        let word = level.find("cache_purge_again")?.arg(0);
+        let word = level.word("cache_purge_again")?;
         match &*word.text {
             "off" => None,
             text => self.duration_in(word, text),
@@ -132,7 +117,7 @@ impl Lowering<'_> {
 
     /// Reads `apache_rules`, and reports lines that close their block.
     fn apache_rules(&mut self, level: &Level<'_>) -> Option<Arc<htaccess::ServerRules>> {
-        let word = level.find("apache_rules")?.arg(0);
+        let word = level.word("apache_rules")?;
         let rules = htaccess::read_server_rules(&word.text);
         for note in rules.notes.iter().filter(|it| it.closes) {
             let message = format!(

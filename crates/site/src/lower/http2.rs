@@ -1,7 +1,5 @@
 //! Lowers `http2` and `http2_*`.
 
-use nginx_conf::Diagnostic;
-
 use super::Lowering;
 use super::level::Level;
 use super::values::{to_u32, to_usize};
@@ -22,7 +20,7 @@ impl Lowering<'_> {
             && let Some(node) = level.find("http2_body_preread_size")
         {
             let message = format!("the maximum body buffer size is {MAX_WINDOW_BYTES}");
-            self.report(Diagnostic::error(node.arg(0).span, message));
+            self.error(node.arg(0).span, message);
         }
         Http2Settings {
             enabled: self.value(level, HTTP2),
@@ -42,7 +40,7 @@ impl Lowering<'_> {
             && let Some(node) = http.find("http2_recv_buffer_size")
         {
             let expected = format!("expected at least {MIN_RECEIVE_BUFFER_BYTES}");
-            self.report(Diagnostic::error(node.arg(0).span, "value is too small").label(expected));
+            self.refuse(node.arg(0).span, "value is too small", expected);
         }
         to_usize(bytes)
     }

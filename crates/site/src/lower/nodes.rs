@@ -50,7 +50,7 @@ impl Lowering<'_> {
         match parameter(word, "stale") {
             Some(time) => self.duration_in(word, time),
             None => {
-                self.unknown_parameter(word, word, "cache_nodes_lost", &["stale"]);
+                self.unknown_parameter(word, word, "cache_nodes_lost", "stale");
                 None
             }
         }
@@ -106,7 +106,7 @@ impl Lowering<'_> {
                 ..word.clone()
             }));
         } else {
-            self.unknown_parameter(word, word, "cache_nodes", &["name", "trusted", "key"]);
+            self.unknown_parameter(word, word, "cache_nodes", "name trusted key");
         }
     }
 }

@@ -33,9 +33,7 @@ const HTTP_PORT: u16 = 4318;
 impl Lowering<'_> {
     /// The exporter of the http block. Call this before `otel_trace`.
     pub fn otel_exporter(&mut self, level: &Level<'_>) {
-        let name = level
-            .find("otel_service_name")
-            .map(|node| &node.arg(0).text);
+        let name = level.word("otel_service_name").map(|word| &word.text);
         let name = name.map_or("unknown_service:mayfly", String::as_str);
         let mut resource = vec![("service.name".to_owned(), name.to_owned())];
         let attributes = level.own("otel_resource_attr").to_vec();
@@ -75,8 +73,8 @@ impl Lowering<'_> {
             batch_size: to_usize(self.value(&block, BATCH_SIZE)),
             batch_count: to_usize(self.value(&block, BATCH_COUNT)),
             trusted: block
-                .find("trusted_certificate")
-                .map(|node| self.path_beside_main_file(node.arg(0))),
+                .word("trusted_certificate")
+                .map(|word| self.path_beside_main_file(word)),
             fields: fields
                 .into_iter()
                 .filter_map(|node| self.otel_field(node))
@@ -88,7 +86,7 @@ impl Lowering<'_> {
         {
             self.invalid(node.arg(0), "interval", "expected a time longer than 0");
         }
-        self.otel_exporter = Some(exporter);
+        self.declared.otel_exporter = Some(exporter);
     }
 
     fn otel_endpoint(&mut self, word: &Word) -> Option<OtelEndpoint> {

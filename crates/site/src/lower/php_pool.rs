@@ -34,13 +34,13 @@ impl Lowering<'_> {
     fn php_pool(&mut self, name: &str, level: &Level<'_>) -> PhpPool {
         PhpPool {
             name: name.to_owned(),
-            binary: level.find("binary").map(|node| self.path(node.arg(0))),
+            binary: level.word("binary").map(|word| self.path(word)),
             workers: self.pool_workers(level),
             manager: self.pool_manager(level),
             max_requests: self.given(level, MAX_REQUESTS),
             request_terminate_timeout: level
-                .find("request_terminate_timeout")
-                .and_then(|node| self.duration_of(node.arg(0)))
+                .word("request_terminate_timeout")
+                .and_then(|word| self.duration_of(word))
                 .filter(|timeout| !timeout.is_zero()),
             slow_log: level.find("slow_log").and_then(|node| {
                 Some((
@@ -50,7 +50,7 @@ impl Lowering<'_> {
             }),
             user: pool_user(level),
             no_new_privs: self.value(level, NO_NEW_PRIVS),
-            chdir: level.find("chdir").map(|node| self.path(node.arg(0))),
+            chdir: level.word("chdir").map(|word| self.path(word)),
             env: pairs(level, "env"),
             clear_env: self.value(level, CLEAR_ENV),
             settings: self.php_settings(level),
@@ -148,10 +148,7 @@ impl Lowering<'_> {
 
 fn pool_user(level: &Level<'_>) -> Option<User> {
     let node = level.find("user")?;
-    let group = node
-        .args()
-        .get(1)
-        .or_else(|| Some(level.find("group")?.arg(0)));
+    let group = node.args().get(1).or_else(|| level.word("group"));
     Some(User {
         name: node.arg(0).text.clone(),
         group: group.map(|word| word.text.clone()),

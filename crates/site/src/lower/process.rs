@@ -13,7 +13,7 @@ const MAX_WORKERS: u64 = 1024;
 impl Lowering<'_> {
     pub fn process(&mut self, main: &Level<'_>, http: Option<&Level<'_>>) -> Process {
         self.needs_events(main);
-        let pid_file = main.find("pid").map(|node| node.arg(0));
+        let pid_file = main.word("pid");
         Process {
             daemon: self.value(main, DAEMON),
             user: main.find("user").map(|node| User {
@@ -25,7 +25,7 @@ impl Lowering<'_> {
                 || self.own_files.unnamed_pid_file(),
                 |word| self.own_files.run.join(&word.text),
             ),
-            control_socket: match main.find("control_socket").map(|node| node.arg(0)) {
+            control_socket: match main.word("control_socket") {
                 None => ControlSocket::BesidePidFile,
                 Some(word) if word.text == "off" => ControlSocket::Off,
                 Some(word) => ControlSocket::Path(self.own_files.run.join(&word.text)),
@@ -39,12 +39,12 @@ impl Lowering<'_> {
                 })
                 .collect(),
             open_files_limit: main
-                .find("worker_rlimit_nofile")
-                .and_then(|node| self.number_of(node.arg(0))),
+                .word("worker_rlimit_nofile")
+                .and_then(|word| self.number_of(word)),
             error_logs: self.process_logs(main, http),
             shutdown_timeout: main
-                .find("worker_shutdown_timeout")
-                .and_then(|node| self.duration_of(node.arg(0)))
+                .word("worker_shutdown_timeout")
+                .and_then(|word| self.duration_of(word))
                 .filter(|timeout| !timeout.is_zero()),
             php_pools: std::mem::take(&mut self.pools),
         }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use nginx_conf::{Diagnostic, Word};
+use nginx_conf::Word;
 
 use super::Lowering;
 use super::cache_purge::PurgeDirective;
@@ -153,9 +153,10 @@ impl Lowering<'_> {
         let is_clear = block == BlockKind::Location
             && !matches!(matcher.kind, MatchKind::Pattern | MatchKind::Named);
         if let Some(word) = word.filter(|_| !is_clear) {
-            self.report(
-                Diagnostic::error(word.span, URI_OF_UNKNOWN_PREFIX)
-                    .label("there is no fixed prefix that this path could replace"),
+            self.refuse(
+                word.span,
+                URI_OF_UNKNOWN_PREFIX,
+                "there is no fixed prefix that this path could replace",
             );
         }
         ProxyUri::Replaces {
@@ -181,9 +182,10 @@ impl Lowering<'_> {
         } else if lower.starts_with("https://") {
             (true, "https://".len())
         } else {
-            self.report(
-                Diagnostic::error(word.span, "invalid URL prefix")
-                    .label("expected http:// or https://"),
+            self.refuse(
+                word.span,
+                "invalid URL prefix",
+                "expected http:// or https://",
             );
             return None;
         };
@@ -291,17 +293,19 @@ impl Lowering<'_> {
                 [word] if word.text == "off" => return Vec::new(),
                 [word] if word.text == "default" => {
                     if has_variables && !level.own("proxy_redirect").is_empty() {
-                        self.report(
-                            Diagnostic::error(node.span(), REDIRECT_OF_VARIABLES)
-                                .label("the text to replace is not known before the request"),
+                        self.refuse(
+                            node.span(),
+                            REDIRECT_OF_VARIABLES,
+                            "the text to replace is not known before the request",
                         );
                     }
                     redirects.extend(default.clone());
                 }
                 [from, to] => redirects.extend(self.replacement(from, to, false)),
-                _ => self.report(
-                    Diagnostic::error(node.span(), "invalid \"proxy_redirect\"")
-                        .label("expected default, off, or what to replace and its replacement"),
+                _ => self.refuse(
+                    node.span(),
+                    "invalid \"proxy_redirect\"",
+                    "expected default, off, or what to replace and its replacement",
                 ),
             }
         }
@@ -315,9 +319,10 @@ impl Lowering<'_> {
             match node.args() {
                 [word] if word.text == "off" => return Vec::new(),
                 [from, to] => replacements.extend(self.replacement(from, to, is_domain)),
-                _ => self.report(
-                    Diagnostic::error(node.span(), format!("invalid \"{name}\""))
-                        .label("expected off, or what to replace and its replacement"),
+                _ => self.refuse(
+                    node.span(),
+                    format!("invalid \"{name}\""),
+                    "expected off, or what to replace and its replacement",
                 ),
             }
         }

@@ -76,10 +76,14 @@ impl Lowering<'_> {
         if !is_used {
             return None;
         }
-        let known = self.server_tls.iter().position(|known| *known == settings);
+        let known = self
+            .declared
+            .server_tls
+            .iter()
+            .position(|known| *known == settings);
         Some(ServerTlsId(known.unwrap_or_else(|| {
-            self.server_tls.push(settings);
-            self.server_tls.len() - 1
+            self.declared.server_tls.push(settings);
+            self.declared.server_tls.len() - 1
         })))
     }
 
@@ -105,8 +109,8 @@ impl Lowering<'_> {
             },
             compresses_certificates: self.value(level, SSL_CERTIFICATE_COMPRESSION),
             password_file: level
-                .find("ssl_password_file")
-                .map(|node| self.path_beside_main_file(node.arg(0))),
+                .word("ssl_password_file")
+                .map(|word| self.path_beside_main_file(word)),
             tls12: algorithms.tls12,
             tls13: algorithms.tls13,
             cipher_suites,
@@ -245,12 +249,10 @@ impl Lowering<'_> {
             && found.other_authorities.is_none()
             && let Some(node) = level.find("ssl_verify_client")
         {
-            self.report(
-                Diagnostic::error(
-                    node.span(),
-                    "no ssl_client_certificate or ssl_trusted_certificate for ssl_verify_client",
-                )
-                .label("without one no client can be trusted"),
+            self.refuse(
+                node.span(),
+                "no ssl_client_certificate or ssl_trusted_certificate for ssl_verify_client",
+                "without one no client can be trusted",
             );
         }
         Some(found)
@@ -289,9 +291,10 @@ impl Lowering<'_> {
         };
         let bytes = self.size_in(word, size)?;
         if bytes < MIN_CACHE_BYTES {
-            self.report(
-                Diagnostic::error(word.span, format!("session cache \"{word}\" is too small"))
-                    .label("expected at least 32k"),
+            self.refuse(
+                word.span,
+                format!("session cache \"{word}\" is too small"),
+                "expected at least 32k",
             );
             return None;
         }
@@ -325,8 +328,8 @@ impl Lowering<'_> {
     fn refuse_ocsp(&mut self, level: &Level<'_>) {
         let choices = [("off", false), ("on", true), ("leaf", true)];
         if level
-            .find("ssl_ocsp")
-            .and_then(|node| self.choice_of(node.arg(0), &choices))
+            .word("ssl_ocsp")
+            .and_then(|word| self.choice_of(word, &choices))
             == Some(true)
             && let Some(node) = level.find("ssl_ocsp")
         {
@@ -408,7 +411,7 @@ impl Lowering<'_> {
             }
             Selection::Unknown => {
                 let message = format!("{function}(\"{word}\") failed");
-                self.report(Diagnostic::error(word.span, message).label("nothing here is known"));
+                self.refuse(word.span, message, "nothing here is known");
             }
         }
     }
@@ -475,10 +478,7 @@ impl Lowering<'_> {
                 if known.any(|known| known.eq_ignore_ascii_case(other)) {
                     self.conf_command_without_effect(name);
                 } else {
-                    self.report(
-                        Diagnostic::error(node.span(), failed)
-                            .label("no such command, or not there yet"),
-                    );
+                    self.refuse(node.span(), failed, "no such command, or not there yet");
                 }
             }
         }

@@ -57,8 +57,8 @@ impl Lowering<'_> {
                 time: self.value(level, FRAGMENTS_MAX_TIME),
             },
             deny_reason: level
-                .find("deny_reason")
-                .map(|node| node.arg(0).text.as_str().into())
+                .word("deny_reason")
+                .map(|word| word.text.as_str().into())
                 .unwrap_or_default(),
             auth,
             satisfy,
@@ -115,8 +115,7 @@ impl Lowering<'_> {
             return Content::Handler(name);
         }
         let tokens = level
-            .find("cache_purge_token")
-            .map(|node| node.arg(0))
+            .word("cache_purge_token")
             .filter(|word| word.text != "off")
             .map(|word| self.path(word));
         if !level.own("cache_purge_api").is_empty() {
@@ -145,8 +144,8 @@ impl Lowering<'_> {
 
     fn body_settings(&mut self, level: &Level<'_>) -> BodySettings {
         let temp_path = level
-            .find("client_body_temp_path")
-            .map(|node| node.arg(0).text.clone());
+            .word("client_body_temp_path")
+            .map(|word| word.text.clone());
         BodySettings {
             max_bytes: self.value(level, CLIENT_MAX_BODY_SIZE),
             buffer_bytes: self.value(level, CLIENT_BODY_BUFFER_SIZE),

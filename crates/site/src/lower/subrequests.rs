@@ -18,7 +18,7 @@ impl Lowering<'_> {
             let target = self.set_target(node.arg(0));
             set.extend(target.map(|target| (target, value)));
         }
-        let word = level.find("auth_request")?.arg(0);
+        let word = level.word("auth_request")?;
         if word.text == "off" {
             return None;
         }
@@ -51,7 +51,7 @@ impl Lowering<'_> {
     }
 
     pub fn post_action(&mut self, level: &Level<'_>) -> Option<SubrequestTarget> {
-        let word = level.find("post_action")?.arg(0);
+        let word = level.word("post_action")?;
         (word.text != "off").then(|| self.subrequest_target(word))
     }
 

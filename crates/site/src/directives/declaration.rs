@@ -15,7 +15,7 @@ use super::{Context, Directive, DirectiveEnding, Effect, Inheritance};
 macro_rules! table {
     ($($name:tt $(: $kind:ty)? = $declared:expr;)*) => {
         pub(super) const TABLE: &[Directive] = &[$($declared.entry),*];
-        $($(pub(crate) const $name: Declared<$kind> = $declared;)?)*
+        $($(pub(crate) const $name: Declaration<$kind> = $declared;)?)*
     };
 }
 pub(super) use table;
@@ -37,7 +37,7 @@ pub(super) const MANY: usize = usize::MAX;
 
 /// A directive with the type of its value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Declared<V> {
+pub(crate) struct Declaration<V> {
     pub entry: Directive,
     pub value: V,
     /// The prefix that stands for the `*` of a family.
@@ -179,35 +179,38 @@ pub(super) const fn lines(
     contexts: &'static [Context],
     arguments: (usize, usize),
     syntax: &'static str,
-) -> Declared<Lines> {
-    Declared::new(name, contexts, arguments, syntax, Lines)
+) -> Declaration<Lines> {
+    Declaration::new(name, contexts, arguments, syntax, Lines)
 }
 
 pub(super) const fn flag(
     name: &'static str,
     contexts: &'static [Context],
     default: &'static str,
-) -> Declared<Flag> {
-    Declared::word(name, contexts, "on | off", Flag).default(default)
+) -> Declaration<Flag> {
+    Declaration::word(name, contexts, "on | off", Flag).default(default)
 }
 
-pub(super) const fn time(name: &'static str, contexts: &'static [Context]) -> Declared<Time> {
-    Declared::word(name, contexts, "TIME", Time)
+pub(super) const fn time(name: &'static str, contexts: &'static [Context]) -> Declaration<Time> {
+    Declaration::word(name, contexts, "TIME", Time)
 }
 
-pub(super) const fn size(name: &'static str, contexts: &'static [Context]) -> Declared<Size> {
-    Declared::word(name, contexts, "SIZE", Size)
+pub(super) const fn size(name: &'static str, contexts: &'static [Context]) -> Declaration<Size> {
+    Declaration::word(name, contexts, "SIZE", Size)
 }
 
-pub(super) const fn number(name: &'static str, contexts: &'static [Context]) -> Declared<Number> {
-    Declared::word(name, contexts, "NUMBER", ANY_NUMBER)
+pub(super) const fn number(
+    name: &'static str,
+    contexts: &'static [Context],
+) -> Declaration<Number> {
+    Declaration::word(name, contexts, "NUMBER", ANY_NUMBER)
 }
 
 pub(super) const fn time_or_off(
     name: &'static str,
     contexts: &'static [Context],
-) -> Declared<OrOff<Time>> {
-    Declared::word(name, contexts, "TIME | off", OrOff(Time)).default("off")
+) -> Declaration<OrOff<Time>> {
+    Declaration::word(name, contexts, "TIME | off", OrOff(Time)).default("off")
 }
 
 pub(super) const fn choice<T: Copy>(
@@ -215,19 +218,19 @@ pub(super) const fn choice<T: Copy>(
     contexts: &'static [Context],
     syntax: &'static str,
     words: &'static [(&'static str, T)],
-) -> Declared<Choice<T>> {
+) -> Declaration<Choice<T>> {
     assert!(!words.is_empty(), "a choice has words");
-    Declared::word(name, contexts, syntax, Choice(words))
+    Declaration::word(name, contexts, syntax, Choice(words))
 }
 
-impl Declared<Number> {
+impl Declaration<Number> {
     pub(super) const fn range(mut self, least: u64, most: u64) -> Self {
         self.value = Number { least, most };
         self
     }
 }
 
-impl<V: Copy> Declared<V> {
+impl<V: Copy> Declaration<V> {
     const fn new(
         name: &'static str,
         contexts: &'static [Context],
