@@ -49,7 +49,7 @@ table! {
         "limits how long a collapsed request waits", "fastcgi_cache_lock_timeout 3s;", "\
         After this time, the request goes to the upstream itself. Its response is not stored. The time does not \
         count while the first request waits for a free worker or server.");
-    _ = size("*_cache_max_range_offset", LEVELS).text(
+    CACHE_MAX_RANGE_OFFSET: Size = size("*_cache_max_range_offset", LEVELS).text(
         "sets from which byte on ranges are not stored", "fastcgi_cache_max_range_offset 10m;", "\
         A request for a range that begins after this byte is sent to the upstream, and its response is not stored. \
         Without the directive, the whole response is fetched and stored, and the range is taken from it. Use it for \
@@ -363,15 +363,16 @@ table! {
         cookie, or when the session changes. A page that writes more than times into the session is not kept. With \
         `cache_shared on` this also holds for cookies that would bypass the cache. Such copies are never on disk or \
         on other machines.");
-    _ = time_or_off("cache_purge_again", HTTP).text("repeats each purge after a time", "cache_purge_again 3s;", "\
+    CACHE_PURGE_AGAIN: OrOff<Time> = time_or_off("cache_purge_again", HTTP).text(
+        "repeats each purge after a time", "cache_purge_again 3s;", "\
         A database that answers from a copy may give the old data for a moment after a change. A page that is made \
         within that time is old, and is stored. With this directive each purge is done once more after the time. Set \
         it to more than the copy is behind, for example `3s` for an asynchronous replica of MySQL. What a visitor's \
         write removes is removed again as well.");
-    _ = lines("cache_queue_stale", LEVELS, (1, 1), "NUMBER | off").default("off").inherited().text(
+    CACHE_QUEUE_STALE: OrOff<Number> = number_or_off("cache_queue_stale", LEVELS).text(
         "uses stale pages when too many requests wait for PHP", "cache_queue_stale 20;",
         "If this number of requests waits for PHP, a stale response is used instead of one more waiting.");
-    _ = time_or_off("cache_read_your_writes", LEVELS).text(
+    CACHE_READ_YOUR_WRITES: OrOff<Time> = time_or_off("cache_read_your_writes", LEVELS).text(
         "shows visitors at once what they have written", "cache_read_your_writes 10s;", "\
         After a POST, PUT, PATCH or DELETE, the visitor's requests bypass the cache for this time. A new comment or \
         a filled basket is visible at once. The server marks the visitor with a cookie, `mayfly_writer`. Other \
@@ -486,8 +487,9 @@ table! {
         sent with the shared request nor in the key until a trial has found that a page depends on it. Then it is \
         both, for this page and, once two pages of a folder depend on it, for the others there. `*` in a name stands \
         for any text.");
-    CACHE_UNKNOWN_COOKIES: Choice<UnknownCookies> = choice("cache_unknown_cookies", LEVELS, "bypass | remove", &[("bypass", UnknownCookies::Bypass), ("remove", UnknownCookies::Remove)])
-        .default("bypass").text(
+    CACHE_UNKNOWN_COOKIES: Choice<UnknownCookies> = choice("cache_unknown_cookies", LEVELS, "bypass | remove", &[
+        ("bypass", UnknownCookies::Bypass), ("remove", UnknownCookies::Remove),
+    ]).default("bypass").text(
         "sets what happens to cookies that no directive names", "cache_unknown_cookies remove;", "\
         It needs `cache_shared on`. With `bypass`, a request with such a cookie bypasses the cache, because the \
         cookie may be a session. With `remove`, such cookies are tried, as those of `cache_trial_cookies` are. Use \

@@ -128,12 +128,12 @@ table! {
     _ = size("worker_rlimit_core", MAIN).missing("the service manager sets this limit").text(
         "limits the size of core dumps", "worker_rlimit_core 500m;",
         "In nginx, it changes the limit `RLIMIT_CORE` of workers. Use `LimitCORE=` of systemd.");
-    _ = number("worker_rlimit_nofile", MAIN).text(
+    WORKER_RLIMIT_NOFILE: Number = number("worker_rlimit_nofile", MAIN).text(
         "sets how many files and connections may be open", "worker_rlimit_nofile 65535;", "\
         It changes the limit on open files of the process. Each connection to a client, each connection to PHP and \
         each file that is being sent counts as one. Raise it for a server with many clients. A new number takes \
         effect at the next start, not with a reload.");
-    _ = time("worker_shutdown_timeout", MAIN).text(
+    WORKER_SHUTDOWN_TIMEOUT: Time = time("worker_shutdown_timeout", MAIN).text(
         "limits the time of a graceful stop", "worker_shutdown_timeout 30s;", "\
         When the server is told to stop gracefully (`-s quit`), requests under way may finish. After this time their \
         connections are closed. Without the directive there is no limit.\n\n\

@@ -213,6 +213,13 @@ pub(super) const fn time_or_off(
     Declaration::word(name, contexts, "TIME | off", OrOff(Time)).default("off")
 }
 
+pub(super) const fn number_or_off(
+    name: &'static str,
+    contexts: &'static [Context],
+) -> Declaration<OrOff<Number>> {
+    Declaration::word(name, contexts, "NUMBER | off", OrOff(ANY_NUMBER)).default("off")
+}
+
 pub(super) const fn choice<T: Copy>(
     name: &'static str,
     contexts: &'static [Context],
@@ -360,5 +367,57 @@ impl<V: Copy> Declaration<V> {
         self.entry.example = example;
         self.entry.long = long;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_read_within_its_bounds_and_the_error_names_them() {
+        let level = number("gzip_comp_level", LEVELS).range(1, 9).value;
+        let least = number("n", LEVELS).range(2, ANY_NUMBER.most).value;
+        for (number, text, read) in [
+            (level, "1", Ok(1)),
+            (level, "9", Ok(9)),
+            (level, "10", Err("expected 1 to 9")),
+            (level, "+1", Err("expected a whole number")),
+            (level, "", Err("expected a whole number")),
+            (least, "1", Err("expected at least 2")),
+            (ANY_NUMBER, "9223372036854775807", Ok(i64::MAX as u64)),
+            (
+                ANY_NUMBER,
+                "9223372036854775808",
+                Err("expected a whole number"),
+            ),
+        ] {
+            let found = number.parse(text).map_err(|error| error.expected);
+            assert_eq!(found, read.map_err(Cow::from), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_choice_is_read_in_any_case_and_a_mistake_names_the_word_that_was_meant() {
+        let choice = Choice(&[("bypass", 1), ("remove", 2)]);
+        assert_eq!(choice.parse("Remove"), Ok(2));
+        let error = choice.parse("bypas").unwrap_err();
+        assert_eq!(error.expected, "expected bypass or remove");
+        assert_eq!(error.hint.as_deref(), Some("did you mean \"bypass\"?"));
+    }
+
+    #[test]
+    fn off_is_no_value_where_it_may_be_written() {
+        let time = OrOff(Time);
+        assert_eq!(time.parse("off"), Ok(None));
+        assert_eq!(time.parse("2s"), Ok(Some(Duration::from_secs(2))));
+        assert!(time.parse("on").is_err());
+    }
+
+    #[test]
+    fn a_family_is_named_by_the_prefix_of_its_protocol() {
+        let lock = flag("*_cache_lock", LEVELS, "on");
+        assert_eq!(lock.of("proxy").name(), "proxy_cache_lock");
+        assert_eq!(flag("gzip", LEVELS, "off").name(), "gzip");
     }
 }

@@ -3,7 +3,7 @@
 
 use super::declaration::*;
 use super::{Context, Directive};
-use crate::model::{InFileOnly, LingeringClose, Satisfy};
+use crate::model::{IfModifiedSince, InFileOnly, LingeringClose, Satisfy};
 
 table! {
     ABSOLUTE_REDIRECT: Flag = flag("absolute_redirect", LEVELS, "on").text(
@@ -103,7 +103,9 @@ table! {
     ETAG: Flag = flag("etag", LEVELS, "on").text("sets whether files get an ETag", "etag off;", "\
         The ETag is made from the size and the modification time of the file, in the form that nginx uses. Copies in \
         browsers stay valid when one server replaces the other.");
-    _ = lines("if_modified_since", LEVELS, (1, 1), "off | exact | before").default("exact").inherited().text(
+    IF_MODIFIED_SINCE: Choice<IfModifiedSince> = choice("if_modified_since", LEVELS, "off | exact | before", &[
+        ("off", IfModifiedSince::Off), ("exact", IfModifiedSince::Exact), ("before", IfModifiedSince::Before),
+    ]).default("exact").text(
         "sets how the time in If-Modified-Since is compared", "if_modified_since before;", "\
         With `exact`, a request gets 304 if its time is the modification time of the file. With `before`, also if \
         its time is later. With `off`, the field is ignored. Without this directive, responses from the cache are \
@@ -206,7 +208,8 @@ table! {
         "The line may be removed. Tables in Mayfly always have the size that they need.");
     MAX_HEADERS: Number = number("max_headers", SERVERS).default("1000").text(
         "limits the number of request fields", "max_headers 200;", "A request with more fields gets 400.");
-    _ = number("max_ranges", LEVELS).text("limits the number of ranges in a request", "max_ranges 5;", "\
+    MAX_RANGES: Number = number("max_ranges", LEVELS).text(
+        "limits the number of ranges in a request", "max_ranges 5;", "\
         A request with more ranges gets the whole response. 0 switches ranges off. Without the directive, there is \
         no limit on the number.");
     MERGE_SLASHES: Flag = flag("merge_slashes", SERVERS, "on").text(

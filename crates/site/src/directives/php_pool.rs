@@ -95,7 +95,7 @@ table! {
         - `dynamic` keeps some idle workers and starts more when they are needed.\n\
         - `ondemand` starts workers when requests arrive, and ends idle ones. This saves memory on sites with few \
         visitors.");
-    _ = time("request_terminate_timeout", POOL)
+    REQUEST_TERMINATE_TIMEOUT: Time = time("request_terminate_timeout", POOL)
         .default("300s, or 60s more than the longest `fastcgi_read_timeout`").text(
         "limits how long a request may run in PHP", "request_terminate_timeout 60s;", "\
         When a request takes longer, PHP-FPM ends the worker and starts another. Without a limit, a few requests \

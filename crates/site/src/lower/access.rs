@@ -61,11 +61,8 @@ impl Lowering<'_> {
             }
             template
         });
-        let node = level.find("auth_basic")?;
+        let node = level.unless_off("auth_basic")?;
         let word = node.arg(0);
-        if word.text == "off" {
-            return None;
-        }
         let realm = self.template(word);
         if file.is_none() {
             self.report(

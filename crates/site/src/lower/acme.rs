@@ -104,9 +104,7 @@ impl Lowering<'_> {
                 }
                 (node.arg(0).text.clone(), is_required)
             }),
-            trusted: level
-                .word("ssl_trusted_certificate")
-                .map(|word| self.path_beside_main_file(word)),
+            trusted: self.file_beside_main_file(&level, "ssl_trusted_certificate"),
             state_path: match level.word("state_path") {
                 Some(word) if word.text == "off" => None,
                 Some(word) => Some(self.own_files.state.join(&word.text)),

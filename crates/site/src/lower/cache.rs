@@ -157,13 +157,13 @@ impl Lowering<'_> {
             lock_age: self.value(level, CACHE_LOCK_AGE.of(protocol.prefix)),
             background_update: self.value(level, CACHE_BACKGROUND_UPDATE.of(protocol.prefix)),
             revalidation: self.revalidation(level, &name("_cache_revalidate")),
-            max_range_offset: level
-                .word(&name("_cache_max_range_offset"))
-                .and_then(|word| self.size_of(word)),
+            max_range_offset: self.given(level, CACHE_MAX_RANGE_OFFSET.of(protocol.prefix)),
             convert_head: self.value(level, CACHE_CONVERT_HEAD.of(protocol.prefix)),
             purge: Vec::new(),
             purges_everything: false,
-            read_your_writes: self.read_your_writes(level),
+            read_your_writes: self
+                .value(level, CACHE_READ_YOUR_WRITES)
+                .filter(|time| !time.is_zero()),
             private: self.private_rule(level),
             ignored_arguments: name_set(&names(level, "cache_ignore_args")),
             ignored_cookies: name_set(&names(level, "cache_ignore_cookies")),
@@ -172,7 +172,7 @@ impl Lowering<'_> {
             tags: super::cache_tags::tag_rules(level),
             stores_set_cookie: self.value(level, CACHE_STORE_SET_COOKIE),
             stores_authorized: self.value(level, CACHE_STORE_AUTHORIZED),
-            queue_stale: self.queue_stale(level),
+            queue_stale: self.value(level, CACHE_QUEUE_STALE).map(to_usize),
             heuristic: self.value(level, CACHE_HEURISTIC),
             refill: self.value(level, CACHE_REFILL),
             shares_pages: self.shares_pages(level),
@@ -388,21 +388,11 @@ impl Lowering<'_> {
     }
 
     fn revalidation(&mut self, level: &Level<'_>, name: &str) -> Revalidation {
-        let said = level.word(name).and_then(|word| self.flag_of(word));
-        match said {
+        match level.word(name).and_then(|word| self.flag_of(word)) {
             None => Revalidation::BeyondDoubt,
             Some(true) => Revalidation::On,
             Some(false) => Revalidation::Off,
         }
-    }
-
-    fn read_your_writes(&mut self, level: &Level<'_>) -> Option<Duration> {
-        let node = level.find("cache_read_your_writes")?;
-        let word = node.arg(0);
-        if word.text == "off" {
-            return None;
-        }
-        self.duration_of(word).filter(|time| !time.is_zero())
     }
 
     fn private_rule(&mut self, level: &Level<'_>) -> Option<PrivateRule> {
@@ -437,14 +427,6 @@ impl Lowering<'_> {
         }
         rule.cookies = name_set(&cookies);
         Some(rule)
-    }
-
-    fn queue_stale(&mut self, level: &Level<'_>) -> Option<usize> {
-        let node = level.find("cache_queue_stale")?;
-        if node.arg(0).text == "off" {
-            return None;
-        }
-        self.number_of(node.arg(0)).map(to_usize)
     }
 
     fn learn(&mut self, level: &Level<'_>) -> Option<LearnRules> {
@@ -516,10 +498,7 @@ impl Lowering<'_> {
     }
 
     fn stale(&mut self, level: &Level<'_>) -> Option<StaleTimes> {
-        let node = level.find("cache_stale")?;
-        if node.arg(0).text == "off" {
-            return None;
-        }
+        let node = level.unless_off("cache_stale")?;
         let while_renewed = self.duration_of(node.arg(0))?;
         let while_failing = match node.args().get(1) {
             Some(word) => self.duration_of(word)?,

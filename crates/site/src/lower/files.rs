@@ -37,20 +37,8 @@ impl Lowering<'_> {
                 .find("default_type")
                 .map_or_else(|| bytes("text/plain"), |node| bytes(node.arg(0))),
             etag: self.value(level, ETAG),
-            if_modified_since: level.word("if_modified_since").and_then(|word| {
-                self.choice_of(
-                    word,
-                    &[
-                        ("off", IfModifiedSince::Off),
-                        ("exact", IfModifiedSince::Exact),
-                        ("before", IfModifiedSince::Before),
-                    ],
-                )
-            }),
-            max_ranges: level
-                .word("max_ranges")
-                .and_then(|word| self.number_of(word))
-                .map(to_usize),
+            if_modified_since: self.given(level, IF_MODIFIED_SINCE),
+            max_ranges: self.given(level, MAX_RANGES).map(to_usize),
             autoindex: self.autoindex(level),
             random_index: self.value(level, RANDOM_INDEX),
             open_file_cache: self.open_file_cache(level),

@@ -4,7 +4,6 @@
 //! they are written.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use nginx_conf::Diagnostic;
 
@@ -55,21 +54,13 @@ impl Lowering<'_> {
             http2_receive_buffer_bytes: self.http2_receive_buffer(level),
             cache_nodes: self.cache_nodes(level),
             cache_nodes_lost: self.cache_nodes_lost(level),
-            purge_again: self.purge_again(level),
+            purge_again: self.value(level, CACHE_PURGE_AGAIN),
             purge_log,
             shown_arguments,
             uses_cache_last_modified: self.variables.uses_cache_last_modified,
             uses_upstream_fields: self.variables.uses_upstream_fields,
             uses_request_body_file: self.variables.uses_request_body_file,
             ..std::mem::take(&mut self.declared)
-        }
-    }
-
-    fn purge_again(&mut self, level: &Level<'_>) -> Option<Duration> {
-        let word = level.word("cache_purge_again")?;
-        match &*word.text {
-            "off" => None,
-            text => self.duration_in(word, text),
         }
     }
 

@@ -59,6 +59,11 @@ impl<'t> Level<'t> {
         Some(self.find(name)?.arg(0))
     }
 
+    /// The nearest line of `name`, unless its value is `off`.
+    pub fn unless_off(&self, name: &str) -> Option<&'t Node<'t>> {
+        self.find(name).filter(|node| node.arg(0).text != "off")
+    }
+
     /// The lines of `name` at the nearest level that has any. Lines further out have no effect.
     pub fn all(&self, name: &str) -> &[&'t Node<'t>] {
         let mut level = self;

@@ -230,6 +230,11 @@ impl<'a> Lowering<'a> {
         self.options.conf_folder.join(text)
     }
 
+    /// The file that a directive names; a relative path starts at the folder of the main file.
+    fn file_beside_main_file(&self, level: &level::Level<'_>, name: &str) -> Option<PathBuf> {
+        Some(self.path_beside_main_file(level.word(name)?))
+    }
+
     /// An absolute path: relative ones start at the prefix.
     fn path(&self, text: &str) -> PathBuf {
         self.options.prefix.join(text)

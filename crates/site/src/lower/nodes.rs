@@ -21,11 +21,8 @@ const FORMS: &str = "write redis://HOST:PORT, rediss://HOST:PORT for TLS, unix:/
 impl Lowering<'_> {
     /// `cache_nodes ADDRESS [name=NAME] [trusted=FILE] [key=FILE] | off`
     pub fn cache_nodes(&mut self, level: &Level<'_>) -> Option<CacheNodes> {
-        let node = level.find("cache_nodes")?;
+        let node = level.unless_off("cache_nodes")?;
         let word = node.arg(0);
-        if word.text == "off" {
-            return None;
-        }
         let mut nodes = match address(&word.text) {
             Ok(nodes) => nodes,
             Err(why) => {
@@ -42,11 +39,8 @@ impl Lowering<'_> {
 
     /// `cache_nodes_lost stale=TIME | off`
     pub fn cache_nodes_lost(&mut self, level: &Level<'_>) -> Option<Duration> {
-        let node = level.find("cache_nodes_lost")?;
+        let node = level.unless_off("cache_nodes_lost")?;
         let word = node.arg(0);
-        if word.text == "off" {
-            return None;
-        }
         match parameter(word, "stale") {
             Some(time) => self.duration_in(word, time),
             None => {

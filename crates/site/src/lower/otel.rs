@@ -72,9 +72,7 @@ impl Lowering<'_> {
             interval: self.value(&block, INTERVAL),
             batch_size: to_usize(self.value(&block, BATCH_SIZE)),
             batch_count: to_usize(self.value(&block, BATCH_COUNT)),
-            trusted: block
-                .word("trusted_certificate")
-                .map(|word| self.path_beside_main_file(word)),
+            trusted: self.file_beside_main_file(&block, "trusted_certificate"),
             fields: fields
                 .into_iter()
                 .filter_map(|node| self.otel_field(node))

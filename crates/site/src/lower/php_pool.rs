@@ -38,9 +38,8 @@ impl Lowering<'_> {
             workers: self.pool_workers(level),
             manager: self.pool_manager(level),
             max_requests: self.given(level, MAX_REQUESTS),
-            request_terminate_timeout: level
-                .word("request_terminate_timeout")
-                .and_then(|word| self.duration_of(word))
+            request_terminate_timeout: self
+                .given(level, REQUEST_TERMINATE_TIMEOUT)
                 .filter(|timeout| !timeout.is_zero()),
             slow_log: level.find("slow_log").and_then(|node| {
                 Some((

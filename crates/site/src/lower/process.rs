@@ -38,13 +38,10 @@ impl Lowering<'_> {
                     None => (node.arg(0).text.clone(), None),
                 })
                 .collect(),
-            open_files_limit: main
-                .word("worker_rlimit_nofile")
-                .and_then(|word| self.number_of(word)),
+            open_files_limit: self.given(main, WORKER_RLIMIT_NOFILE),
             error_logs: self.process_logs(main, http),
-            shutdown_timeout: main
-                .word("worker_shutdown_timeout")
-                .and_then(|word| self.duration_of(word))
+            shutdown_timeout: self
+                .given(main, WORKER_SHUTDOWN_TIMEOUT)
                 .filter(|timeout| !timeout.is_zero()),
             php_pools: std::mem::take(&mut self.pools),
         }

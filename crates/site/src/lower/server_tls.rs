@@ -108,9 +108,7 @@ impl Lowering<'_> {
                 Some(_) => self.certificate_cache(level, "ssl_certificate_cache"),
             },
             compresses_certificates: self.value(level, SSL_CERTIFICATE_COMPRESSION),
-            password_file: level
-                .word("ssl_password_file")
-                .map(|word| self.path_beside_main_file(word)),
+            password_file: self.file_beside_main_file(level, "ssl_password_file"),
             tls12: algorithms.tls12,
             tls13: algorithms.tls13,
             cipher_suites,

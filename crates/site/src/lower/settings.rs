@@ -115,8 +115,8 @@ impl Lowering<'_> {
             return Content::Handler(name);
         }
         let tokens = level
-            .word("cache_purge_token")
-            .filter(|word| word.text != "off")
+            .unless_off("cache_purge_token")
+            .map(|node| node.arg(0))
             .map(|word| self.path(word));
         if !level.own("cache_purge_api").is_empty() {
             return Content::PurgeApi(PurgeApi { tokens });

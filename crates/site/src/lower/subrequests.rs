@@ -18,10 +18,7 @@ impl Lowering<'_> {
             let target = self.set_target(node.arg(0));
             set.extend(target.map(|target| (target, value)));
         }
-        let word = level.word("auth_request")?;
-        if word.text == "off" {
-            return None;
-        }
+        let word = level.unless_off("auth_request")?.arg(0);
         let target = self.subrequest_target(word);
         Some(Arc::new(AuthRequest { target, set }))
     }

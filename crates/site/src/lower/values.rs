@@ -94,10 +94,7 @@ impl Lowering<'_> {
         inactive: Duration,
         known: &str,
     ) -> Option<CacheBounds> {
-        let node = level.find(name)?;
-        if node.arg(0).text == "off" {
-            return None;
-        }
+        let node = level.unless_off(name)?;
         let mut max = None;
         let (mut inactive, mut valid, mut min_uses) = (inactive, seconds(60), 1);
         for word in node.args() {
