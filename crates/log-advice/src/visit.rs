@@ -9,52 +9,10 @@ pub const STORED_STATUSES: [u16; 11] = [200, 203, 206, 301, 302, 304, 307, 308, 
 /// Statuses that a server gives without asking PHP.
 const REFUSED_STATUSES: [u16; 11] = [400, 405, 408, 413, 414, 429, 431, 444, 494, 495, 497];
 /// Endings of files that are sent without PHP.
-const FILES: [&str; 44] = [
-    "css",
-    "js",
-    "mjs",
-    "map",
-    "gif",
-    "jpg",
-    "jpeg",
-    "jfif",
-    "png",
-    "apng",
-    "webp",
-    "avif",
-    "svg",
-    "ico",
-    "cur",
-    "bmp",
-    "woff",
-    "woff2",
-    "ttf",
-    "otf",
-    "eot",
-    "mp3",
-    "m4a",
-    "aac",
-    "ogg",
-    "oga",
-    "opus",
-    "wav",
-    "flac",
-    "mp4",
-    "m4v",
-    "mov",
-    "webm",
-    "vtt",
-    "pdf",
-    "zip",
-    "gz",
-    "txt",
-    "wasm",
-    "webmanifest",
-    "doc",
-    "docx",
-    "xlsx",
-    "csv",
-];
+const FILES: &str = "\
+    css js mjs map gif jpg jpeg jfif png apng webp avif svg ico cur bmp woff woff2 ttf otf eot mp3 \
+    m4a aac ogg oga opus wav flac mp4 m4v mov webm vtt pdf zip gz txt wasm webmanifest doc docx \
+    xlsx csv";
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +74,7 @@ fn is_file(path: &[u8]) -> bool {
     };
     let ending = path.get(dot + 1..).unwrap_or_default();
     FILES
-        .iter()
+        .split(' ')
         .any(|it| ending.eq_ignore_ascii_case(it.as_bytes()))
 }
 

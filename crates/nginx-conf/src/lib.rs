@@ -35,4 +35,4 @@ pub use loader::{FileLoader, Loader, MemoryLoader};
 pub use parser::{MAX_BLOCK_DEPTH, MAX_DIAGNOSTICS};
 pub use render::{Style, render};
 pub use source::{Origin, Position, Source, SourceId, Sources, Span};
-pub use value::{ValueError, did_you_mean, parse_duration, parse_on_off, parse_size};
+pub use value::{ValueError, did_you_mean, either, parse_duration, parse_on_off, parse_size};

@@ -4,6 +4,7 @@
 //! "Configuration file measurement units"; each function names its differences. An error has the
 //! range of the wrong bytes, so that a [`Diagnostic`] can underline them.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ pub struct ValueError {
     /// The mistake, as in `invalid size "12q"`.
     pub message: String,
     /// The text expected at `range`.
-    pub expected: &'static str,
+    pub expected: Cow<'static, str>,
     /// The bytes of the text it is about.
     pub range: Range<usize>,
     pub hint: Option<String>,
@@ -34,7 +35,7 @@ impl ValueError {
     /// The error as a diagnostic on the word that held the text.
     pub fn at(&self, word: &Word) -> Diagnostic {
         let mut diagnostic =
-            Diagnostic::error(word.part(self.range.clone()), &self.message).label(self.expected);
+            Diagnostic::error(word.part(self.range.clone()), &self.message).label(&*self.expected);
         diagnostic.hint.clone_from(&self.hint);
         diagnostic
     }
@@ -57,9 +58,9 @@ pub fn parse_size(text: &str) -> Result<u64, ValueError> {
         "g" | "G" => Some(1 << 30),
         _ => None,
     };
-    let error = |expected, range, hint: Option<&str>| ValueError {
+    let error = |expected: &'static str, range, hint: Option<&str>| ValueError {
         message: format!("invalid size \"{text}\""),
-        expected,
+        expected: expected.into(),
         range,
         hint: hint.map(str::to_owned),
     };
@@ -115,9 +116,9 @@ const UNITS: [(&str, u64); 8] = [
 ///
 /// Anything else, fractions included, and times above `i64::MAX` milliseconds.
 pub fn parse_duration(text: &str) -> Result<Duration, ValueError> {
-    let error = |expected, range, hint: Option<String>| ValueError {
+    let error = |expected: &'static str, range, hint: Option<String>| ValueError {
         message: format!("invalid time \"{text}\""),
-        expected,
+        expected: expected.into(),
         range,
         hint,
     };
@@ -233,10 +234,19 @@ pub fn parse_on_off(text: &str) -> Result<bool, ValueError> {
     };
     Err(ValueError {
         message: format!("invalid value \"{text}\""),
-        expected: "on or off",
+        expected: "on or off".into(),
         range: 0..text.len(),
         hint: meant,
     })
+}
+
+/// `a, b or c`
+pub fn either(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
 }
 
 /// The candidate that the author of `word` most likely meant, if one is near: at most one wrong,
@@ -328,7 +338,7 @@ mod tests {
     fn errors_point_at_the_wrong_part_and_say_what_to_write() {
         let error = parse_duration("1h0.5s").unwrap_err();
         assert_eq!(
-            (error.range, error.expected),
+            (error.range, &*error.expected),
             (3..4, "one of the units ms s m h d w M y")
         );
         let cases = [

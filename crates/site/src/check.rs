@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use nginx_conf::{Ast, Diagnostic, Directive as Written, Span, Word, did_you_mean};
+use nginx_conf::{Ast, Diagnostic, Directive as Written, Span, Word, did_you_mean, either};
 
 use crate::directives::{self, Context, Directive, DirectiveEnding, DirectiveLookup, Effect};
 
@@ -254,13 +254,4 @@ fn is_directive(word: &Word) -> bool {
             word.text.as_str(),
             "root" | "index" | "listen" | "include" | "location" | "return"
         )
-}
-
-/// `a, b or c`
-pub(crate) fn either(words: &[&str]) -> String {
-    match words {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
-    }
 }

@@ -2,7 +2,8 @@
 //!
 //! One entry for each directive is read by the check of a configuration, by `mayfly check
 //! --explain` and by the reference page, so that behaviour and documentation agree. A new
-//! directive is an entry in one of the files below, and code in `lower` that reads it.
+//! directive is an entry in one of the files below, and code in `lower` that reads it. An entry
+//! with a name is a constant (`declaration`): `lower` gets the typed value by it.
 //!
 //! A name that begins with `*` is a family: `*_cache_valid` is both `fastcgi_cache_valid` and
 //! `proxy_cache_valid`. Directives that nginx has and Mayfly does not are listed in
@@ -13,7 +14,9 @@ mod acme;
 mod brotli;
 mod cache;
 mod codings;
+pub(crate) mod constants;
 mod core;
+pub(crate) mod declaration;
 mod esi;
 mod fastcgi;
 mod files;
@@ -130,8 +133,6 @@ pub struct Directive {
     pub syntax: &'static str,
     pub ending: DirectiveEnding,
     pub inheritance: Inheritance,
-    /// Prefixes that a family has beside [`PREFIXES`].
-    pub more_prefixes: &'static [&'static str],
     /// May be written more than once at one level.
     pub repeats: bool,
     /// Its presence alone decides who makes the response of a location, as with `empty_gif`.
@@ -150,103 +151,11 @@ pub struct Directive {
 }
 
 impl Directive {
-    const fn new(name: &'static str, contexts: &'static [Context]) -> Self {
-        Self {
-            name,
-            contexts,
-            arguments: (0, 0),
-            syntax: "",
-            ending: DirectiveEnding::Semicolon,
-            inheritance: Inheritance::None,
-            more_prefixes: &[],
-            repeats: false,
-            handles_content: false,
-            default: None,
-            since: "0.1",
-            effect: Effect::Works,
-            short: "",
-            long: "",
-            example: "",
-        }
-    }
-
-    const fn takes(mut self, fewest: usize, most: usize, syntax: &'static str) -> Self {
-        self.arguments = (fewest, most);
-        self.syntax = syntax;
-        self
-    }
-
-    const fn block(mut self) -> Self {
-        self.ending = DirectiveEnding::Block;
-        self
-    }
-
-    const fn entries(mut self) -> Self {
-        self.ending = DirectiveEnding::Entries;
-        self
-    }
-
-    const fn inherited(mut self) -> Self {
-        self.inheritance = Inheritance::Value;
-        self
-    }
-
-    const fn inherited_as_a_whole(mut self) -> Self {
-        self.inheritance = Inheritance::Whole;
-        self
-    }
-
-    const fn inherited_and_joined(mut self) -> Self {
-        self.inheritance = Inheritance::Joined;
-        self
-    }
-
-    const fn repeats(mut self) -> Self {
-        self.repeats = true;
-        self
-    }
-
-    const fn handles_content(mut self) -> Self {
-        self.handles_content = true;
-        self
-    }
-
-    const fn default(mut self, default: &'static str) -> Self {
-        self.default = Some(default);
-        self
-    }
-
-    const fn ignored(mut self, why: &'static str) -> Self {
-        self.effect = Effect::Ignored(why);
-        self
-    }
-
-    const fn missing(mut self, why: &'static str) -> Self {
-        self.effect = Effect::Missing(why);
-        self
-    }
-
-    const fn short(mut self, text: &'static str) -> Self {
-        self.short = text;
-        self
-    }
-
-    const fn long(mut self, text: &'static str) -> Self {
-        self.long = text;
-        self
-    }
-
-    const fn example(mut self, text: &'static str) -> Self {
-        self.example = text;
-        self
-    }
-
     /// Every name it may be written with.
     pub fn names(&self) -> Vec<String> {
         match self.name.strip_prefix('*') {
             Some(rest) => PREFIXES
                 .iter()
-                .chain(self.more_prefixes)
                 .map(|prefix| format!("{prefix}{rest}"))
                 .collect(),
             None => vec![self.name.to_owned()],
@@ -258,7 +167,7 @@ impl Directive {
         match self.name.strip_prefix('*') {
             Some(rest) => name
                 .strip_suffix(rest)
-                .is_some_and(|it| PREFIXES.contains(&it) || self.more_prefixes.contains(&it)),
+                .is_some_and(|it| PREFIXES.contains(&it)),
             None => self.name == name,
         }
     }

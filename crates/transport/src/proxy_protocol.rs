@@ -3,7 +3,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, Read};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -192,33 +192,24 @@ fn parse_binary(bytes: &[u8]) -> Result<HeaderProgress, String> {
             addresses: None,
         });
     }
-    let addresses = match head[13] >> 4 {
-        1 => {
-            let ip = |at: usize| -> Option<IpAddr> {
-                Some(IpAddr::V4(Ipv4Addr::from(
-                    <[u8; 4]>::try_from(rest.get(at..at + 4)?).ok()?,
-                )))
-            };
-            let client = ip(0).zip(port(8)).ok_or_else(short)?;
-            let server = ip(4).zip(port(10)).ok_or_else(short)?;
-            Some(ProxyAddresses {
-                client: client.into(),
-                server: server.into(),
-                extras: extras(12),
-            })
+    // Two addresses, two ports, and what else is known.
+    let ip = |at: usize, size: usize| -> Option<IpAddr> {
+        let bytes = rest.get(at..at + size)?;
+        match size {
+            4 => Some(<[u8; 4]>::try_from(bytes).ok()?.into()),
+            _ => Some(<[u8; 16]>::try_from(bytes).ok()?.into()),
         }
-        2 => {
-            let ip = |at: usize| -> Option<IpAddr> {
-                Some(IpAddr::V6(Ipv6Addr::from(
-                    <[u8; 16]>::try_from(rest.get(at..at + 16)?).ok()?,
-                )))
-            };
-            let client = ip(0).zip(port(32)).ok_or_else(short)?;
-            let server = ip(16).zip(port(34)).ok_or_else(short)?;
+    };
+    let addresses = match head[13] >> 4 {
+        family @ (1 | 2) => {
+            let size = if family == 1 { 4 } else { 16 };
+            let ports = 2 * size;
+            let client = ip(0, size).zip(port(ports)).ok_or_else(short)?;
+            let server = ip(size, size).zip(port(ports + 2)).ok_or_else(short)?;
             Some(ProxyAddresses {
                 client: client.into(),
                 server: server.into(),
-                extras: extras(36),
+                extras: extras(ports + 4),
             })
         }
         _ => None,
@@ -353,6 +344,24 @@ mod tests {
                 "{cut}"
             );
         }
+        // IPv6: 36 bytes, with one that is known besides.
+        let mut binary = SIGNATURE.to_vec();
+        binary.extend_from_slice(&[0x21, 0x21, 0, 37]);
+        let mut ips = [0; 32];
+        ips[15] = 1;
+        ips[31] = 2;
+        binary.extend_from_slice(&ips);
+        binary.extend_from_slice(&[0x04, 0xd2, 0x16, 0x2e, 7]);
+        let HeaderProgress::Done {
+            consumed: 53,
+            addresses: Some(found),
+        } = parse(&binary).unwrap()
+        else {
+            panic!("no addresses");
+        };
+        assert_eq!(found.client, "[::1]:1234".parse().unwrap());
+        assert_eq!(found.server, "[::2]:5678".parse().unwrap());
+        assert_eq!(found.extras, [7].as_slice());
     }
 
     #[test]

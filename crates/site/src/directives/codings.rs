@@ -1,47 +1,51 @@
 //! Common parts of the tables of `gzip*`, `brotli*` and `zstd*`.
 
-use super::{Context, Directive};
+use super::declaration::*;
+use crate::model::PrecompressedFiles;
 
-#[rustfmt::skip]
-pub(super) const fn buffers(name: &'static str, example: &'static str) -> Directive {
-    Directive::new(name, &[Context::Http, Context::Server, Context::Location])
-        .takes(2, 2, "NUMBER SIZE").inherited()
+pub(super) const fn buffers(name: &'static str, example: &'static str) -> Declaration<Lines> {
+    lines(name, LEVELS, (2, 2), "NUMBER SIZE")
+        .inherited()
         .ignored("Mayfly sizes its buffers itself")
-        .short("sets the memory for compressing")
-        .long("In nginx, it is the number and size of the buffers.")
-        .example(example)
+        .text(
+            "sets the memory for compressing",
+            example,
+            "In nginx, it is the number and size of the buffers.",
+        )
 }
 
-#[rustfmt::skip]
-pub(super) const fn min_length(name: &'static str, example: &'static str) -> Directive {
-    Directive::new(name, &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "LENGTH").inherited()
-        .default("20")
-        .short("sets the size of the smallest response that is compressed")
-        .long("\
-            The size is the one in the field `Content-Length`. A response without this field is \
-            compressed.")
-        .example(example)
+pub(super) const fn min_length(name: &'static str, example: &'static str) -> Declaration<Size> {
+    size(name, LEVELS).takes((1, 1), "LENGTH").default("20").text(
+        "sets the size of the smallest response that is compressed",
+        example,
+        "The size is the one in the field `Content-Length`. A response without this field is compressed.",
+    )
 }
 
-#[rustfmt::skip]
-pub(super) const fn precompressed(name: &'static str, long: &'static str, example: &'static str) -> Directive {
-    Directive::new(name, &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "on | off | always").inherited()
+pub(super) const fn precompressed(
+    name: &'static str,
+    long: &'static str,
+    example: &'static str,
+) -> Declaration<Choice<PrecompressedFiles>> {
+    const WORDS: &[(&str, PrecompressedFiles)] = &[
+        ("off", PrecompressedFiles::Off),
+        ("on", PrecompressedFiles::On),
+        ("always", PrecompressedFiles::Always),
+    ];
+    choice(name, LEVELS, "on | off | always", WORDS)
         .default("off")
-        .short("sends files that were compressed beforehand")
-        .long(long)
-        .example(example)
+        .text("sends files that were compressed beforehand", example, long)
 }
 
-#[rustfmt::skip]
-pub(super) const fn types(name: &'static str, example: &'static str) -> Directive {
-    Directive::new(name, &[Context::Http, Context::Server, Context::Location])
-        .takes(1, usize::MAX, "TYPE ... | *").inherited_as_a_whole().repeats()
+pub(super) const fn types(name: &'static str, example: &'static str) -> Declaration<Lines> {
+    lines(name, LEVELS, (1, MANY), "TYPE ... | *")
+        .inherited_as_a_whole()
+        .repeats()
         .default("text/html")
-        .short("sets the media types that are compressed")
-        .long("\
-            `text/html` is always included. `*` means all types. Pictures, videos and archives are \
-            compressed already.")
-        .example(example)
+        .text(
+            "sets the media types that are compressed",
+            example,
+            "`text/html` is always included. `*` means all types. Pictures, videos and archives are \
+             compressed already.",
+        )
 }

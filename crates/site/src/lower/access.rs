@@ -8,6 +8,7 @@ use nginx_conf::{Diagnostic, Word};
 use super::Lowering;
 use super::level::Level;
 use super::values::{bytes, lower_bytes};
+use crate::directives::constants::*;
 use crate::model::*;
 
 impl Lowering<'_> {
@@ -33,9 +34,10 @@ impl Lowering<'_> {
         let network = parse_network(word);
         match network {
             None => {
-                self.report(
-                    Diagnostic::error(word.span, format!("invalid parameter \"{word}\""))
-                        .label("expected an address, a network such as 192.0.2.0/24, unix: or all"),
+                self.refuse(
+                    word.span,
+                    format!("invalid parameter \"{word}\""),
+                    "expected an address, a network such as 192.0.2.0/24, unix: or all",
                 );
             }
             Some((_, true)) => {
@@ -48,7 +50,7 @@ impl Lowering<'_> {
     }
 
     pub fn auth(&mut self, level: &Level<'_>) -> Option<AuthBasic> {
-        let user_file = level.find("auth_basic_user_file").map(|node| node.arg(0));
+        let user_file = level.word("auth_basic_user_file");
         let file = user_file.map(|word| {
             let mut template = self.template(word);
             if !word.starts_with(['/', '$']) {
@@ -59,11 +61,8 @@ impl Lowering<'_> {
             }
             template
         });
-        let node = level.find("auth_basic")?;
+        let node = level.unless_off("auth_basic")?;
         let word = node.arg(0);
-        if word.text == "off" {
-            return None;
-        }
         let realm = self.template(word);
         if file.is_none() {
             self.report(
@@ -103,7 +102,7 @@ impl Lowering<'_> {
             }
             from.extend(self.network(word));
         }
-        let header = match level.find("real_ip_header").map(|node| node.arg(0)) {
+        let header = match level.word("real_ip_header") {
             Some(word) if word.text == "proxy_protocol" => RealIpHeader::ProxyProtocol,
             Some(word) => RealIpHeader::Field(lower_bytes(word)),
             None => RealIpHeader::Field(bytes("x-real-ip")),
@@ -111,7 +110,7 @@ impl Lowering<'_> {
         RealIp {
             from,
             header,
-            recursive: self.flag(level, "real_ip_recursive", false),
+            recursive: self.value(level, REAL_IP_RECURSIVE),
             believes_forwarded: false,
         }
     }

@@ -35,6 +35,7 @@ impl Lowering<'_> {
                 let expected = format!("expected at most {MAX_NAME_BYTES} letters, digits, - or _");
                 self.invalid(name, "name of an issuer", expected);
             } else if self
+                .declared
                 .acme
                 .issuers
                 .iter()
@@ -43,7 +44,7 @@ impl Lowering<'_> {
                 self.error(name.span, format!("duplicate acme_issuer \"{name}\""));
             } else {
                 let issuer = self.acme_issuer(node);
-                self.acme.issuers.push(issuer);
+                self.declared.acme.issuers.push(issuer);
             }
         }
     }
@@ -78,8 +79,8 @@ impl Lowering<'_> {
             }
         });
         let account_key = level
-            .find("account_key")
-            .and_then(|node| self.account_key(node.arg(0)));
+            .word("account_key")
+            .and_then(|word| self.account_key(word));
         let accepts_terms = !level.own("accept_terms_of_service").is_empty();
         if account_key.is_some() && (external_account.is_some() || !accepts_terms) {
             self.error(
@@ -103,10 +104,8 @@ impl Lowering<'_> {
                 }
                 (node.arg(0).text.clone(), is_required)
             }),
-            trusted: level
-                .find("ssl_trusted_certificate")
-                .map(|node| self.path_beside_main_file(node.arg(0))),
-            state_path: match level.find("state_path").map(|node| node.arg(0)) {
+            trusted: self.file_beside_main_file(&level, "ssl_trusted_certificate"),
+            state_path: match level.word("state_path") {
                 Some(word) if word.text == "off" => None,
                 Some(word) => Some(self.own_files.state.join(&word.text)),
                 None => Some(self.own_files.state.join(format!("acme_{name}"))),
@@ -164,7 +163,7 @@ impl Lowering<'_> {
     pub fn acme_certificate(&mut self, level: &Level<'_>) -> Option<PathBuf> {
         let node = level.own("acme_certificate").first()?;
         let word = node.arg(0);
-        let known = self.acme.issuers.iter();
+        let known = self.declared.acme.issuers.iter();
         let issuer = known.clone().position(|known| known.name == word.text);
         let Some(issuer) = issuer else {
             self.error(word.span, format!("unknown acme_issuer \"{word}\""));
@@ -215,21 +214,21 @@ impl Lowering<'_> {
         names: Vec<String>,
         key: AcmeKeyType,
     ) -> PathBuf {
-        let mut certificates = self.acme.certificates.iter();
+        let mut certificates = self.declared.acme.certificates.iter();
         let known = certificates
             .find(|known| known.issuer == issuer && known.names == names && known.key == key);
         if let Some(known) = known {
             return known.file.clone();
         }
         let file_stem = file_stem(&names, key);
-        let of = &self.acme.issuers[issuer];
+        let of = &self.declared.acme.issuers[issuer];
         let folder = match &of.state_path {
             Some(folder) => folder.clone(),
             // No file has such a name.
             None => PathBuf::from(format!("acme:{}", of.name)),
         };
         let file = folder.join(format!("{file_stem}.pem"));
-        self.acme.certificates.push(AcmeCertificate {
+        self.declared.acme.certificates.push(AcmeCertificate {
             issuer,
             names,
             key,
@@ -242,7 +241,7 @@ impl Lowering<'_> {
     /// The names that a word of `acme_certificate` or `server_name` stands for.
     fn acme_names(&mut self, word: &Word, issuer: usize) -> Vec<String> {
         let has_wildcards = matches!(
-            self.acme.issuers[issuer].challenge,
+            self.declared.acme.issuers[issuer].challenge,
             AcmeChallenge::Dns01 { .. }
         );
         let text = word.to_ascii_lowercase();
@@ -287,7 +286,7 @@ impl Lowering<'_> {
                 .iter()
                 .all(|word| word.text != "ssl" && word.text != "quic")
         };
-        self.acme.uses_http_challenge() && (lines.is_empty() || lines.iter().any(is_plain))
+        self.declared.acme.uses_http_challenge() && (lines.is_empty() || lines.iter().any(is_plain))
     }
 }
 

@@ -18,6 +18,7 @@ use super::template::has_variables;
 use super::values::{bytes, parameter, seconds, to_u32, to_usize};
 use crate::check::Node;
 use crate::directives::PREFIXES;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// How many maps of maps are followed.
@@ -35,6 +36,9 @@ const DISK_TIMEOUT: Duration = Duration::from_millis(50);
 /// Free space kept on the file system of a zone without `min_free=`.
 const MIN_FREE_BYTES: u64 = 512 << 20;
 
+const ZONE_PARAMETERS: &str =
+    "keys_zone memory max_size inactive min_free disk disk_timeout levels use_temp_path";
+
 /// Bytes of one session's private pages, where `size=` is not given.
 const PRIVATE_BYTES: u64 = 1 << 20;
 
@@ -45,11 +49,16 @@ impl Lowering<'_> {
                 let Some(zone) = self.cache_zone(node) else {
                     continue;
                 };
-                if self.cache_zones.iter().any(|known| known.name == zone.name) {
+                if self
+                    .declared
+                    .cache_zones
+                    .iter()
+                    .any(|known| known.name == zone.name)
+                {
                     self.error(node.span(), format!("duplicate zone \"{}\"", zone.name));
                     continue;
                 }
-                self.cache_zones.push(zone);
+                self.declared.cache_zones.push(zone);
             }
         }
     }
@@ -91,29 +100,12 @@ impl Lowering<'_> {
                 "levels" | "use_temp_path" | "manager_files" | "manager_sleep"
                 | "manager_threshold" | "loader_files" | "loader_sleep" | "loader_threshold"
                 | "purger" | "purger_files" | "purger_sleep" | "purger_threshold" => {}
-                _ => self.unknown_parameter(
-                    word,
-                    parameter,
-                    node.name(),
-                    &[
-                        "keys_zone",
-                        "memory",
-                        "max_size",
-                        "inactive",
-                        "min_free",
-                        "disk",
-                        "disk_timeout",
-                        "levels",
-                        "use_temp_path",
-                    ],
-                ),
+                _ => self.unknown_parameter(word, parameter, node.name(), ZONE_PARAMETERS),
             }
         }
         let Some(name) = name.filter(|name| !name.is_empty()) else {
             let message = format!("\"{}\" must have \"keys_zone\" parameter", node.name());
-            self.report(
-                Diagnostic::error(node.span(), message).label("expected keys_zone=NAME:SIZE"),
-            );
+            self.refuse(node.span(), message, "expected keys_zone=NAME:SIZE");
             return None;
         };
         let is_on_tmpfs = is_on_tmpfs(&path);
@@ -148,14 +140,7 @@ impl Lowering<'_> {
     ) -> Option<CacheRules> {
         let name = |rest: &str| protocol.name(rest);
         let zone = self.cache_choice(level, protocol);
-        let use_stale = level.find(&name("_cache_use_stale")).map(|_| {
-            self.failures(
-                level,
-                &name("_cache_use_stale"),
-                USE_STALE,
-                Failures::default(),
-            )
-        });
+        let use_stale = self.flags(level, &name("_cache_use_stale"), USE_STALE, true);
         let mut rules = CacheRules {
             zone: CacheZoneChoice::Variable(Template::default()),
             key: self
@@ -163,33 +148,33 @@ impl Lowering<'_> {
                 .unwrap_or_else(|| default_key(protocol)),
             valid: self.valid_rules(level, &name("_cache_valid")),
             methods: self.cache_methods(level, &name("_cache_methods")),
-            min_uses: to_u32(self.number(level, &name("_cache_min_uses"), 1)),
+            min_uses: to_u32(self.value(level, CACHE_MIN_USES.of(protocol.prefix))),
             bypass: self.templates(level, &name("_cache_bypass")),
             no_cache: self.templates(level, &name("_no_cache")),
             use_stale,
-            lock: self.flag(level, &name("_cache_lock"), true),
-            lock_timeout: self.duration(level, &name("_cache_lock_timeout"), seconds(5)),
-            lock_age: self.duration(level, &name("_cache_lock_age"), seconds(5)),
-            background_update: self.flag(level, &name("_cache_background_update"), false),
+            lock: self.value(level, CACHE_LOCK.of(protocol.prefix)),
+            lock_timeout: self.value(level, CACHE_LOCK_TIMEOUT.of(protocol.prefix)),
+            lock_age: self.value(level, CACHE_LOCK_AGE.of(protocol.prefix)),
+            background_update: self.value(level, CACHE_BACKGROUND_UPDATE.of(protocol.prefix)),
             revalidation: self.revalidation(level, &name("_cache_revalidate")),
-            max_range_offset: level
-                .find(&name("_cache_max_range_offset"))
-                .and_then(|node| self.size_of(node.arg(0))),
-            convert_head: self.flag(level, &name("_cache_convert_head"), true),
+            max_range_offset: self.given(level, CACHE_MAX_RANGE_OFFSET.of(protocol.prefix)),
+            convert_head: self.value(level, CACHE_CONVERT_HEAD.of(protocol.prefix)),
             purge: Vec::new(),
             purges_everything: false,
-            read_your_writes: self.read_your_writes(level),
+            read_your_writes: self
+                .value(level, CACHE_READ_YOUR_WRITES)
+                .filter(|time| !time.is_zero()),
             private: self.private_rule(level),
             ignored_arguments: name_set(&names(level, "cache_ignore_args")),
             ignored_cookies: name_set(&names(level, "cache_ignore_cookies")),
             cookies_in_key: Vec::new(),
             shared: None,
             tags: super::cache_tags::tag_rules(level),
-            stores_set_cookie: self.flag(level, "cache_store_set_cookie", false),
-            stores_authorized: self.flag(level, "cache_store_authorized", false),
-            queue_stale: self.queue_stale(level),
-            heuristic: self.flag(level, "cache_heuristic", false),
-            refill: self.flag(level, "cache_refill", false),
+            stores_set_cookie: self.value(level, CACHE_STORE_SET_COOKIE),
+            stores_authorized: self.value(level, CACHE_STORE_AUTHORIZED),
+            queue_stale: self.value(level, CACHE_QUEUE_STALE).map(to_usize),
+            heuristic: self.value(level, CACHE_HEURISTIC),
+            refill: self.value(level, CACHE_REFILL),
             shares_pages: self.shares_pages(level),
             learn: self.learn(level),
             max_valid: self.max_valid(level),
@@ -244,6 +229,7 @@ impl Lowering<'_> {
 
     pub fn cache_zone_named(&mut self, word: &Word, by: &str) -> Option<CacheZoneId> {
         let names: Vec<String> = self
+            .declared
             .cache_zones
             .iter()
             .map(|zone| zone.name.clone())
@@ -319,7 +305,7 @@ impl Lowering<'_> {
         text.parts.iter().any(|part| match part {
             Part::Variable(Variable::Builtin(builtin)) => *builtin == wanted,
             Part::Variable(Variable::Map(id)) => depth.checked_sub(1).is_some_and(|depth| {
-                let map = self.maps.get(id.0);
+                let map = self.declared.maps.get(id.0);
                 map.is_some_and(|map| self.contains_variable(&map.source, wanted, depth))
             }),
             _ => false,
@@ -395,28 +381,18 @@ impl Lowering<'_> {
             match word.to_ascii_uppercase().as_str() {
                 "GET" | "HEAD" => {}
                 "POST" => methods.post = true,
-                _ => self.unknown_parameter(word, word, name, &["GET", "HEAD", "POST"]),
+                _ => self.unknown_parameter(word, word, name, "GET HEAD POST"),
             }
         }
         methods
     }
 
     fn revalidation(&mut self, level: &Level<'_>, name: &str) -> Revalidation {
-        let said = level.find(name).and_then(|node| self.flag_of(node.arg(0)));
-        match said {
+        match level.word(name).and_then(|word| self.flag_of(word)) {
             None => Revalidation::BeyondDoubt,
             Some(true) => Revalidation::On,
             Some(false) => Revalidation::Off,
         }
-    }
-
-    fn read_your_writes(&mut self, level: &Level<'_>) -> Option<Duration> {
-        let node = level.find("cache_read_your_writes")?;
-        let word = node.arg(0);
-        if word.text == "off" {
-            return None;
-        }
-        self.duration_of(word).filter(|time| !time.is_zero())
     }
 
     fn private_rule(&mut self, level: &Level<'_>) -> Option<PrivateRule> {
@@ -436,15 +412,16 @@ impl Lowering<'_> {
             } else if let Some(text) = parameter(word, "size") {
                 rule.size_bytes = self.size_in(word, text).unwrap_or(PRIVATE_BYTES);
             } else if word.contains('=') {
-                self.unknown_parameter(word, word, "cache_private", &["copies", "size"]);
+                self.unknown_parameter(word, word, "cache_private", "copies size");
             } else {
                 cookies.push(bytes(word));
             }
         }
         if cookies.is_empty() {
-            self.report(
-                Diagnostic::error(node.span(), "\"cache_private\" names no cookie")
-                    .label("expected the names of the cookies that identify a session"),
+            self.refuse(
+                node.span(),
+                "\"cache_private\" names no cookie",
+                "expected the names of the cookies that identify a session",
             );
             return None;
         }
@@ -452,25 +429,17 @@ impl Lowering<'_> {
         Some(rule)
     }
 
-    fn queue_stale(&mut self, level: &Level<'_>) -> Option<usize> {
-        let node = level.find("cache_queue_stale")?;
-        if node.arg(0).text == "off" {
-            return None;
-        }
-        self.number_of(node.arg(0)).map(to_usize)
-    }
-
     fn learn(&mut self, level: &Level<'_>) -> Option<LearnRules> {
-        let most = self.duration(level, "cache_learn_max", seconds(86_400));
-        let modes = [("off", None), ("watch", Some(false)), ("on", Some(true))];
-        let keeps = self.choice(level, "cache_learn", &modes, None);
+        let most = self.value(level, CACHE_LEARN_MAX);
+        let keeps = self.value(level, CACHE_LEARN);
         let database = self.learn_database(level);
         let flags = [
-            ("cache_learn_replay", database.is_some()),
-            ("cache_learn_binary_log", false),
+            (CACHE_LEARN_REPLAY, database.is_some()),
+            (CACHE_LEARN_BINARY_LOG, false),
         ];
-        let [replays, follows] = flags.map(|(name, default)| {
-            let is_on = self.flag(level, name, default);
+        let [replays, follows] = flags.map(|(directive, default)| {
+            let is_on = self.given(level, directive).unwrap_or(default);
+            let name = directive.entry.name;
             if is_on
                 && keeps == Some(true)
                 && database.is_none()
@@ -478,7 +447,7 @@ impl Lowering<'_> {
             {
                 let message = format!("\"{name}\" has no account to ask by");
                 let expected = "expected \"cache_learn_database SERVER USER [PASSWORD]\" beside it";
-                self.report(Diagnostic::error(node.span(), message).label(expected));
+                self.refuse(node.span(), message, expected);
             }
             is_on
         });
@@ -514,7 +483,7 @@ impl Lowering<'_> {
     }
 
     fn max_valid(&mut self, level: &Level<'_>) -> Option<MaxValid> {
-        let time = self.duration_or_off(level, "cache_max_valid")?;
+        let time = self.value(level, CACHE_MAX_VALID)?;
         let lifted = match level.find("cache_max_valid")?.args().get(1) {
             None => LiftedByPurges::Never,
             Some(word) => self.choice_of(
@@ -529,23 +498,16 @@ impl Lowering<'_> {
     }
 
     fn stale(&mut self, level: &Level<'_>) -> Option<StaleTimes> {
-        let node = level.find("cache_stale")?;
-        if node.arg(0).text == "off" {
-            return None;
-        }
+        let node = level.unless_off("cache_stale")?;
         let while_renewed = self.duration_of(node.arg(0))?;
         let while_failing = match node.args().get(1) {
             Some(word) => self.duration_of(word)?,
             None => while_renewed,
         };
         if while_failing < while_renewed {
-            self.report(
-                Diagnostic::error(
-                    node.arg(1).span,
-                    "the second time of \"cache_stale\" is shorter than the first",
-                )
-                .label("the time while the upstream fails must not be shorter than the time while the page is renewed"),
-            );
+            let message = "the second time of \"cache_stale\" is shorter than the first";
+            let label = "the time while the upstream fails must not be shorter than the time while the page is renewed";
+            self.refuse(node.arg(1).span, message, label);
             return None;
         }
         Some(StaleTimes {

@@ -9,6 +9,7 @@ use super::Lowering;
 use super::cache::MAX_MAP_DEPTH;
 use super::exchange::DirectivePrefix;
 use super::level::Level;
+use crate::directives::constants::*;
 use crate::model::{Builtin, CacheRules, Part, Template, Variable};
 
 /// Request fields that say who asks, spelt as in `$http_NAME`.
@@ -24,7 +25,7 @@ impl Lowering<'_> {
         is_handled: bool,
     ) {
         // With `cache_shared`, bypassing responses are not stored.
-        if self.flag(level, "cache_store_bypassed", false) || rules.shared.is_some() {
+        if self.value(level, CACHE_STORE_BYPASSED) || rules.shared.is_some() {
             return;
         }
         let nodes = level.all(&protocol.name("_cache_bypass")).to_vec();
@@ -56,7 +57,8 @@ impl Lowering<'_> {
             Part::Variable(Variable::RequestField(name)) => !PERSONAL_FIELDS.contains(&&**name),
             Part::Variable(Variable::Builtin(builtin)) => is_of_address(*builtin),
             Part::Variable(Variable::Map(id)) => {
-                let (Some(map), Some(depth)) = (self.maps.get(id.0), depth.checked_sub(1)) else {
+                let (Some(map), Some(depth)) = (self.declared.maps.get(id.0), depth.checked_sub(1))
+                else {
                     return false;
                 };
                 let wildcards = map.leading_wildcard.iter().chain(&map.trailing_wildcard);

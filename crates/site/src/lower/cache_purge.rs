@@ -147,8 +147,8 @@ impl Lowering<'_> {
             Network::Block { prefix_bits, .. } => std::cmp::Reverse(*prefix_bits),
             Network::All | Network::Unix => std::cmp::Reverse(0),
         });
-        let id = GeoId(self.geos.len());
-        self.geos.push(Geo {
+        let id = GeoId(self.declared.geos.len());
+        self.declared.geos.push(Geo {
             source: Variable::Builtin(Builtin::RemoteAddr),
             networks,
             ranges: Vec::new(),
@@ -165,8 +165,8 @@ impl Lowering<'_> {
 
     /// `value` for requests with this method, else `0`: the value of a `map` made for it.
     fn value_for_method(&mut self, method: &str, value: Template) -> Template {
-        let id = MapId(self.maps.len());
-        self.maps.push(Map {
+        let id = MapId(self.declared.maps.len());
+        self.declared.maps.push(Map {
             source: Template {
                 parts: vec![Part::Variable(Variable::Builtin(Builtin::RequestMethod))],
             },

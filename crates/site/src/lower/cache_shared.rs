@@ -2,7 +2,6 @@
 //! cache key contains.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use nginx_conf::{Diagnostic, Word};
 use pcre2::bytes::{Regex, RegexBuilder};
@@ -11,6 +10,7 @@ use shared_request::{NameSet, Rules, UnknownCookies};
 use super::Lowering;
 use super::cache::{name_set, names};
 use super::level::Level;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// The cookies that name a visitor's group to LiteSpeed's cache.
@@ -40,23 +40,15 @@ impl Lowering<'_> {
         rules: &CacheRules,
         has_key: bool,
     ) -> Option<Box<SharedRules>> {
-        let litespeed = self.flag(level, "cache_litespeed", false);
+        let litespeed = self.value(level, CACHE_LITESPEED);
         if litespeed {
             self.warn_of_shared_off(level);
-        } else if !self.flag(level, "cache_shared", false) {
+        } else if !self.value(level, CACHE_SHARED) {
             return None;
         }
         let (personal_arguments, personal_argument_patterns) =
             self.names_and_patterns(level, "cache_personal_args");
-        let unknown_cookies = self.choice(
-            level,
-            "cache_unknown_cookies",
-            &[
-                ("bypass", UnknownCookies::Bypass),
-                ("remove", UnknownCookies::Remove),
-            ],
-            UnknownCookies::Bypass,
-        );
+        let unknown_cookies = self.value(level, CACHE_UNKNOWN_COOKIES);
         let mut key_cookies = name_set(&names(level, "cache_key_cookies"));
         if let Some(private) = &rules.private {
             // Each session has its own copy, and the application needs the cookies.
@@ -85,8 +77,8 @@ impl Lowering<'_> {
                 personal_paths: self.personal_paths(level),
             }),
             key: has_key.then(|| rules.key.clone()),
-            crawler_lifetime: self.duration_or_off(level, "cache_crawler_valid"),
-            not_found: self.duration_or_off(level, "cache_not_found"),
+            crawler_lifetime: self.value(level, CACHE_CRAWLER_VALID),
+            not_found: self.value(level, CACHE_NOT_FOUND),
             litespeed,
             guest_sessions,
         }))
@@ -99,12 +91,7 @@ impl Lowering<'_> {
         unknown_cookies: UnknownCookies,
         names_personal: bool,
     ) -> GuestSessions {
-        let modes = [
-            ("off", GuestSessions::Off),
-            ("on", GuestSessions::On),
-            ("uniform", GuestSessions::Uniform),
-        ];
-        let wanted = self.choice(level, "cache_guest_sessions", &modes, GuestSessions::Off);
+        let wanted = self.value(level, CACHE_GUEST_SESSIONS);
         if wanted == GuestSessions::Off {
             return wanted;
         }
@@ -149,13 +136,6 @@ impl Lowering<'_> {
     }
 
     /// `NAME TIME | off`, off by default.
-    pub(super) fn duration_or_off(&mut self, level: &Level<'_>, name: &str) -> Option<Duration> {
-        match level.find(name) {
-            Some(node) if node.arg(0).text != "off" => self.duration_of(node.arg(0)),
-            _ => None,
-        }
-    }
-
     /// Plain words, and the patterns after `~` and `~*`.
     fn names_and_patterns(&mut self, level: &Level<'_>, name: &str) -> (NameSet, Vec<Regex>) {
         let nodes = level.all(name).to_vec();
@@ -254,7 +234,7 @@ impl Lowering<'_> {
     }
 
     fn cookies_in_map(&self, id: MapId, depth: usize) -> Vec<CookieInKey> {
-        let Some((map, depth)) = self.maps.get(id.0).zip(depth.checked_sub(1)) else {
+        let Some((map, depth)) = self.declared.maps.get(id.0).zip(depth.checked_sub(1)) else {
             return Vec::new();
         };
         let sources = self.cookies_in(&map.source, depth);

@@ -57,8 +57,8 @@ pub(super) fn tag_rules(level: &Level<'_>) -> Option<TagRules> {
 /// Does `cache_litespeed` of a level say so?
 pub(super) fn speaks_litespeed(level: &Level<'_>) -> bool {
     level
-        .find("cache_litespeed")
-        .is_some_and(|node| node.arg(0).text == "on")
+        .word("cache_litespeed")
+        .is_some_and(|word| word.text == "on")
 }
 
 fn known() -> Vec<TagField> {

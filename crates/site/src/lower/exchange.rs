@@ -10,8 +10,9 @@ use super::Lowering;
 use super::cache_tags::{speaks_litespeed, tag_rules};
 use super::level::Level;
 use super::template::has_variables;
-use super::values::{bytes, lower_bytes, seconds, to_usize};
+use super::values::{FlagWord, bytes, lower_bytes, to_usize};
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// A path that is asked for again and again is no longer, as in `X-Cache-Repeat`.
@@ -26,8 +27,20 @@ pub(crate) struct DirectivePrefix {
     pub failures: &'static [FailureWord],
 }
 
-/// A word for a failure, and the flag that it sets.
-pub(crate) type FailureWord = (&'static str, fn(&mut Failures) -> &mut bool);
+pub(crate) type FailureWord = FlagWord<Failures>;
+
+/// The words of `*_ignore_headers`.
+const IGNORED_FIELDS: [FlagWord<IgnoredFields>; 9] = [
+    ("X-Accel-Redirect", |it| &mut it.x_accel_redirect),
+    ("X-Accel-Expires", |it| &mut it.x_accel_expires),
+    ("X-Accel-Limit-Rate", |it| &mut it.x_accel_limit_rate),
+    ("X-Accel-Buffering", |it| &mut it.x_accel_buffering),
+    ("X-Accel-Charset", |it| &mut it.x_accel_charset),
+    ("Expires", |it| &mut it.expires),
+    ("Cache-Control", |it| &mut it.cache_control),
+    ("Set-Cookie", |it| &mut it.set_cookie),
+    ("Vary", |it| &mut it.vary),
+];
 
 /// After these, another server is asked.
 pub(crate) const NEXT_UPSTREAM: &[FailureWord] =
@@ -67,41 +80,43 @@ impl Lowering<'_> {
         let name = |rest: &str| protocol.name(rest);
         let passed = passed_fields(level, protocol);
         let passes = |name: &str| passed.iter().any(|it| it.as_ref() == name.as_bytes());
-        let (count, size) = self.buffers(level, &name("_buffers"), (8, 4 << 10));
+        let (count, size) = self.buffers(level, BUFFERS.of(protocol.prefix));
         let failed = Failures {
             error: true,
             timeout: true,
             ..Failures::default()
         };
         let temp_path = level
-            .find(&name("_temp_path"))
-            .map(|node| node.arg(0).text.clone());
+            .word(&name("_temp_path"))
+            .map(|word| word.text.clone());
         Exchange {
             bind: self.bind(level, &name("_bind")),
-            socket_keepalive: self.flag(level, &name("_socket_keepalive"), false),
-            connect_timeout: self.duration(level, &name("_connect_timeout"), seconds(60)),
-            send_timeout: self.duration(level, &name("_send_timeout"), seconds(60)),
-            read_timeout: self.duration(level, &name("_read_timeout"), seconds(60)),
-            buffering: self.flag(level, &name("_buffering"), true),
-            head_bytes: self.size(level, &name("_buffer_size"), 4 << 10),
+            socket_keepalive: self.value(level, SOCKET_KEEPALIVE.of(protocol.prefix)),
+            connect_timeout: self.value(level, CONNECT_TIMEOUT.of(protocol.prefix)),
+            send_timeout: self.value(level, UPSTREAM_SEND_TIMEOUT.of(protocol.prefix)),
+            read_timeout: self.value(level, READ_TIMEOUT.of(protocol.prefix)),
+            buffering: self.value(level, BUFFERING.of(protocol.prefix)),
+            head_bytes: self.value(level, BUFFER_SIZE.of(protocol.prefix)),
             buffer_bytes: count.saturating_mul(size),
-            max_temp_file_bytes: self.size(level, &name("_max_temp_file_size"), 1 << 30),
+            max_temp_file_bytes: self.value(level, MAX_TEMP_FILE_SIZE.of(protocol.prefix)),
             temp_path: self
                 .own_files
                 .state
                 .join(temp_path.unwrap_or_else(|| format!("{}_temp", protocol.prefix))),
-            request_buffering: self.flag(level, &name("_request_buffering"), true),
-            ignore_client_abort: self.flag(level, &name("_ignore_client_abort"), false),
-            intercept_errors: self.flag(level, &name("_intercept_errors"), false),
-            pass_request_headers: self.flag(level, &name("_pass_request_headers"), true),
-            pass_request_body: self.flag(level, &name("_pass_request_body"), true),
+            request_buffering: self.value(level, REQUEST_BUFFERING.of(protocol.prefix)),
+            ignore_client_abort: self.value(level, IGNORE_CLIENT_ABORT.of(protocol.prefix)),
+            intercept_errors: self.value(level, INTERCEPT_ERRORS.of(protocol.prefix)),
+            pass_request_headers: self.value(level, PASS_REQUEST_HEADERS.of(protocol.prefix)),
+            pass_request_body: self.value(level, PASS_REQUEST_BODY.of(protocol.prefix)),
             limit_rate: self
                 .optional_template(level, &name("_limit_rate"))
                 .unwrap_or_default(),
-            force_ranges: self.flag(level, &name("_force_ranges"), false),
-            next_upstream: self.failures(level, &name("_next_upstream"), protocol.failures, failed),
-            next_tries: to_usize(self.number(level, &name("_next_upstream_tries"), 0)),
-            next_timeout: self.duration(level, &name("_next_upstream_timeout"), seconds(0)),
+            force_ranges: self.value(level, FORCE_RANGES.of(protocol.prefix)),
+            next_upstream: self
+                .flags(level, &name("_next_upstream"), protocol.failures, true)
+                .unwrap_or(failed),
+            next_tries: to_usize(self.value(level, NEXT_UPSTREAM_TRIES.of(protocol.prefix))),
+            next_timeout: self.value(level, NEXT_UPSTREAM_TIMEOUT.of(protocol.prefix)),
             passes_date: passes("date"),
             passes_server: passes("server"),
             hidden_fields: hidden_fields(level, protocol),
@@ -112,7 +127,9 @@ impl Lowering<'_> {
             },
             repeat: self.repeat(level),
             litespeed: speaks_litespeed(level),
-            ignored_fields: self.ignored_fields(level, protocol),
+            ignored_fields: self
+                .flags(level, &name("_ignore_headers"), &IGNORED_FIELDS, false)
+                .unwrap_or_default(),
             file_copy: self.file_copy(level, protocol),
         }
     }
@@ -156,9 +173,7 @@ impl Lowering<'_> {
             }
             [_, second, ..] => {
                 let message = format!("invalid parameter \"{second}\" of \"{name}\"");
-                self.report(
-                    Diagnostic::error(second.span, message).label("expected the address alone"),
-                );
+                self.refuse(second.span, message, "expected the address alone");
                 return None;
             }
             _ => {}
@@ -168,79 +183,13 @@ impl Lowering<'_> {
         }
         let address = Bind::parse(&word.text);
         if address.is_none() {
-            self.report(
-                Diagnostic::error(word.span, format!("invalid address \"{word}\""))
-                    .label("expected off, or an IP address with or without :PORT"),
+            self.refuse(
+                word.span,
+                format!("invalid address \"{word}\""),
+                "expected off, or an IP address with or without :PORT",
             );
         }
         address.map(Bind::To)
-    }
-
-    /// The values of `*_next_upstream` or of `*_cache_use_stale`: those of `words` that are given,
-    /// or `default` where no line is.
-    pub fn failures(
-        &mut self,
-        level: &Level<'_>,
-        name: &str,
-        words: &[FailureWord],
-        default: Failures,
-    ) -> Failures {
-        let nodes = level.all(name).to_vec();
-        if nodes.is_empty() {
-            return default;
-        }
-        let mut failures = Failures::default();
-        let mut is_off = false;
-        for word in nodes.iter().flat_map(|node| node.args()) {
-            match words.iter().find(|(known, _)| **known == *word.text) {
-                Some((_, field)) => *field(&mut failures) = true,
-                None if word.text == "off" => is_off = true,
-                None => {
-                    let known: Vec<&str> = words.iter().map(|it| it.0).chain(["off"]).collect();
-                    self.unknown_parameter(word, word, name, &known);
-                }
-            }
-        }
-        match is_off {
-            true => Failures::default(),
-            false => failures,
-        }
-    }
-
-    fn ignored_fields(&mut self, level: &Level<'_>, protocol: &DirectivePrefix) -> IgnoredFields {
-        let mut ignored = IgnoredFields::default();
-        let name = protocol.name("_ignore_headers");
-        let nodes = level.all(&name).to_vec();
-        for word in nodes.iter().flat_map(|node| node.args()) {
-            match word.to_ascii_lowercase().as_str() {
-                "x-accel-redirect" => ignored.x_accel_redirect = true,
-                "x-accel-expires" => ignored.x_accel_expires = true,
-                "x-accel-limit-rate" => ignored.x_accel_limit_rate = true,
-                "x-accel-buffering" => ignored.x_accel_buffering = true,
-                "x-accel-charset" => ignored.x_accel_charset = true,
-                "expires" => ignored.expires = true,
-                "cache-control" => ignored.cache_control = true,
-                "set-cookie" => ignored.set_cookie = true,
-                "vary" => ignored.vary = true,
-                _ => self.unknown_parameter(
-                    word,
-                    word,
-                    &name,
-                    &[
-                        "X-Accel-Redirect",
-                        "X-Accel-Expires",
-                        "X-Accel-Limit-Rate",
-                        "X-Accel-Buffering",
-                        "X-Accel-Charset",
-                        "Expires",
-                        "Cache-Control",
-                        "Set-Cookie",
-                        "Vary",
-                    ],
-                ),
-            }
-        }
-        ignored
     }
 }
 
@@ -281,8 +230,8 @@ fn hidden_fields(level: &Level<'_>, protocol: &DirectivePrefix) -> FieldNames {
         hidden.extend(LITESPEED_FIELDS.iter().map(|name| bytes(name)));
     }
     let is_cached = level
-        .find(&protocol.name("_cache"))
-        .is_some_and(|node| node.arg(0).text != "off");
+        .word(&protocol.name("_cache"))
+        .is_some_and(|word| word.text != "off");
     if is_cached
         && !level
             .all(&protocol.name("_hide_header"))

@@ -11,6 +11,7 @@ use super::level::Level;
 use super::location_tree::BlockKind;
 use super::template::has_variables;
 use super::values::bytes;
+use crate::directives::constants::*;
 use crate::model::*;
 
 pub(crate) const FASTCGI: DirectivePrefix = DirectivePrefix {
@@ -67,9 +68,9 @@ impl Lowering<'_> {
         let cache = self.cache_rules(level, &FASTCGI, &exchange, &purge, is_handled);
         let fastcgi = FastCgi {
             params: self.fastcgi_params(level),
-            index: level.find("fastcgi_index").map(|node| bytes(node.arg(0))),
+            index: level.word("fastcgi_index").map(|word| bytes(word)),
             split_path_info: self.split_path_info(level),
-            keep_conn: self.flag(level, "fastcgi_keep_conn", false),
+            keep_conn: self.value(level, FASTCGI_KEEP_CONN),
             catch_stderr: level
                 .all("fastcgi_catch_stderr")
                 .iter()

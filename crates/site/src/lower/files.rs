@@ -10,8 +10,9 @@ use nginx_conf::{Diagnostic, Span, Word};
 use super::Lowering;
 use super::level::Level;
 use super::location_tree::BlockKind;
-use super::values::{bytes, lower_bytes, parameter, seconds, to_u32, to_usize};
+use super::values::{bytes, lower_bytes, seconds, to_u32, to_usize};
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// nginx's types where no level has any.
@@ -35,25 +36,13 @@ impl Lowering<'_> {
             default_type: level
                 .find("default_type")
                 .map_or_else(|| bytes("text/plain"), |node| bytes(node.arg(0))),
-            etag: self.flag(level, "etag", true),
-            if_modified_since: level.find("if_modified_since").and_then(|node| {
-                self.choice_of(
-                    node.arg(0),
-                    &[
-                        ("off", IfModifiedSince::Off),
-                        ("exact", IfModifiedSince::Exact),
-                        ("before", IfModifiedSince::Before),
-                    ],
-                )
-            }),
-            max_ranges: level
-                .find("max_ranges")
-                .and_then(|node| self.number_of(node.arg(0)))
-                .map(to_usize),
+            etag: self.value(level, ETAG),
+            if_modified_since: self.given(level, IF_MODIFIED_SINCE),
+            max_ranges: self.given(level, MAX_RANGES).map(to_usize),
             autoindex: self.autoindex(level),
-            random_index: self.flag(level, "random_index", false),
+            random_index: self.value(level, RANDOM_INDEX),
             open_file_cache: self.open_file_cache(level),
-            sendfile: self.flag(level, "sendfile", true),
+            sendfile: self.value(level, SENDFILE),
             disable_symlinks: self.disable_symlinks(level),
         }
     }
@@ -76,9 +65,10 @@ impl Lowering<'_> {
                     builtin.name(),
                     node.name()
                 );
-                self.report(
-                    Diagnostic::error(node.arg(0).span, message)
-                        .label("its value is what this directive says"),
+                self.refuse(
+                    node.arg(0).span,
+                    message,
+                    "its value is what this directive says",
                 );
             }
         }
@@ -189,9 +179,7 @@ impl Lowering<'_> {
         for entry in nodes.iter().flat_map(|node| node.entries()) {
             if entry.block.is_some() || entry.args.is_empty() {
                 let message = format!("invalid entry \"{}\" in \"types\"", entry.name);
-                self.report(
-                    Diagnostic::error(entry.head(), message).label("expected TYPE EXTENSION ...;"),
-                );
+                self.refuse(entry.head(), message, "expected TYPE EXTENSION ...;");
                 continue;
             }
             for extension in &entry.args {
@@ -215,57 +203,26 @@ impl Lowering<'_> {
 
     fn autoindex(&mut self, level: &Level<'_>) -> Autoindex {
         Autoindex {
-            enabled: self.flag(level, "autoindex", false),
-            exact_size: self.flag(level, "autoindex_exact_size", true),
-            localtime: self.flag(level, "autoindex_localtime", false),
-            format: self.choice(
-                level,
-                "autoindex_format",
-                &[
-                    ("html", AutoindexFormat::Html),
-                    ("json", AutoindexFormat::Json),
-                    ("jsonp", AutoindexFormat::Jsonp),
-                    ("xml", AutoindexFormat::Xml),
-                ],
-                AutoindexFormat::Html,
-            ),
+            enabled: self.value(level, AUTOINDEX),
+            exact_size: self.value(level, AUTOINDEX_EXACT_SIZE),
+            localtime: self.value(level, AUTOINDEX_LOCALTIME),
+            format: self.value(level, AUTOINDEX_FORMAT),
         }
     }
 
     fn open_file_cache(&mut self, level: &Level<'_>) -> Option<OpenFileCache> {
-        let valid = self.duration(level, "open_file_cache_valid", seconds(60));
-        let min_uses = to_u32(self.number(level, "open_file_cache_min_uses", 1));
-        let errors = self.flag(level, "open_file_cache_errors", false);
-        let node = level.find("open_file_cache")?;
-        if node.arg(0).text == "off" {
-            return None;
-        }
-        let mut max = None;
-        let mut inactive = seconds(60);
-        for word in node.args() {
-            if let Some(text) = parameter(word, "max") {
-                max = self.number_in(word, text).map(to_usize);
-            } else if let Some(text) = parameter(word, "inactive") {
-                inactive = self.duration_in(word, text).unwrap_or(inactive);
-            } else {
-                self.unknown_parameter(word, word, node.name(), &["max", "inactive", "off"]);
-            }
-        }
-        self.must_have_max(node, max);
+        let valid = self.value(level, OPEN_FILE_CACHE_VALID);
+        let min_uses = to_u32(self.value(level, OPEN_FILE_CACHE_MIN_USES));
+        let errors = self.value(level, OPEN_FILE_CACHE_ERRORS);
+        let known = "max inactive off";
+        let bounds = self.cache_bounds(level, "open_file_cache", seconds(60), known)?;
         Some(OpenFileCache {
-            max: max?,
-            inactive,
+            max: bounds.max,
+            inactive: bounds.inactive,
             valid,
             min_uses,
             errors,
         })
-    }
-
-    pub fn must_have_max(&mut self, node: &Node<'_>, max: Option<usize>) {
-        if max.is_none() {
-            let message = format!("\"{}\" must have the \"max\" parameter", node.name());
-            self.error(node.span(), message);
-        }
     }
 
     fn disable_symlinks(&mut self, level: &Level<'_>) -> Option<DisableSymlinks> {
@@ -319,9 +276,10 @@ impl Lowering<'_> {
             statuses.extend(self.status_of(word, word, 300, 599));
         }
         if codes.is_empty() {
-            self.report(
-                Diagnostic::error(node.span(), "\"error_page\" names no status")
-                    .label("expected error_page CODE ... URI;"),
+            self.refuse(
+                node.span(),
+                "\"error_page\" names no status",
+                "expected error_page CODE ... URI;",
             );
         }
         Some(ErrorPage {

@@ -10,16 +10,9 @@ use super::level::Level;
 use super::template::has_variables;
 use super::values::{bytes, lower_bytes};
 use crate::check::Node;
+use crate::directives::constants::*;
+use crate::directives::declaration::{Declaration, Lines};
 use crate::model::*;
-
-const CHARSET_TYPES: [&str; 6] = [
-    "text/html",
-    "text/xml",
-    "text/plain",
-    "text/vnd.wap.wml",
-    "application/javascript",
-    "application/rss+xml",
-];
 
 impl Lowering<'_> {
     pub fn header_settings(&mut self, level: &Level<'_>) -> HeaderSettings {
@@ -30,7 +23,7 @@ impl Lowering<'_> {
             trailers: self.added(level, "add_trailer", "add_trailer_inherit"),
             expires: self.expires(level),
             server_tokens: server.map_or_else(|| self.server_tokens(level), ServerTokens::Text),
-            cache_status: self.flag(level, "cache_status_header", true),
+            cache_status: self.value(level, CACHE_STATUS_HEADER),
             user_id: self.user_id(level).map(Box::new),
         }
     }
@@ -44,14 +37,14 @@ impl Lowering<'_> {
         AdditionSettings {
             before: path(self, "add_before_body"),
             after: path(self, "add_after_body"),
-            types: self.media_types(level, "addition_types", &["text/html"]),
+            types: self.media_types(level, ADDITION_TYPES),
         }
     }
 
     pub fn sub_filter(&mut self, level: &Level<'_>) -> Option<Arc<SubFilter>> {
-        let types = self.media_types(level, "sub_filter_types", &["text/html"]);
-        let once = self.flag(level, "sub_filter_once", true);
-        let last_modified = self.flag(level, "sub_filter_last_modified", false);
+        let types = self.media_types(level, SUB_FILTER_TYPES);
+        let once = self.value(level, SUB_FILTER_ONCE);
+        let last_modified = self.value(level, SUB_FILTER_LAST_MODIFIED);
         let nodes = level.all("sub_filter").to_vec();
         let pairs: Vec<SubFilterPair> = nodes
             .iter()
@@ -195,11 +188,11 @@ impl Lowering<'_> {
     }
 
     pub fn charset(&mut self, level: &Level<'_>) -> CharsetSettings {
-        let charset = match level.find("charset").map(|node| node.arg(0)) {
+        let charset = match level.word("charset") {
             Some(word) if word.text != "off" => self.template(word),
             _ => Template::default(),
         };
-        let source = level.find("source_charset").map(|node| node.arg(0));
+        let source = level.word("source_charset");
         if let (Some(to), Some(from)) = (charset.as_constant(), source)
             && !to.is_empty()
             && !from.as_bytes().eq_ignore_ascii_case(to)
@@ -217,8 +210,8 @@ impl Lowering<'_> {
         CharsetSettings {
             charset,
             source: source.map(|word| bytes(word)).unwrap_or_default(),
-            overrides: self.flag(level, "override_charset", false),
-            types: self.media_types(level, "charset_types", &CHARSET_TYPES),
+            overrides: self.value(level, OVERRIDE_CHARSET),
+            types: self.media_types(level, CHARSET_TYPES),
         }
     }
 
@@ -226,20 +219,15 @@ impl Lowering<'_> {
         let is = |one: &[u8], other: &[u8]| {
             one.eq_ignore_ascii_case(from) && other.eq_ignore_ascii_case(to)
         };
-        let mut maps = self.charset_maps.iter();
+        let mut maps = self.declared.charset_maps.iter();
         maps.any(|map| is(&map.from, &map.to) || is(&map.to, &map.from))
     }
 
     /// A list of media types, which always includes `text/html`.
-    pub fn media_types(
-        &mut self,
-        level: &Level<'_>,
-        name: &str,
-        default: &[&str],
-    ) -> Arc<MediaTypes> {
-        let nodes = level.all(name).to_vec();
+    pub fn media_types(&mut self, level: &Level<'_>, list: Declaration<Lines>) -> Arc<MediaTypes> {
+        let nodes = level.all(&list.name()).to_vec();
         let Some(first) = nodes.first() else {
-            let types = default.iter().map(|name| bytes(name)).collect();
+            let types = list.default_words().map(bytes).collect();
             return Arc::new(MediaTypes { all: false, types });
         };
         let written_at = first.span();

@@ -8,12 +8,20 @@ use super::values::{bytes, lower_bytes, parameter, seconds, to_u32};
 use crate::check::Node;
 use crate::model::*;
 
+const PARAMETERS: &str =
+    "interval jitter fails passes uri mandatory persistent match port keepalive_time";
+
 impl Lowering<'_> {
     /// The `match` blocks; checks refer to them by name.
     pub fn match_blocks(&mut self, http: &Level<'_>) {
         for node in http.own("match") {
             let name = node.arg(0);
-            if self.matches.iter().any(|known| known.name == name.text) {
+            if self
+                .declared
+                .matches
+                .iter()
+                .any(|known| known.name == name.text)
+            {
                 self.error(name.span, format!("duplicate match \"{name}\""));
                 continue;
             }
@@ -24,7 +32,7 @@ impl Lowering<'_> {
             for entry in node.entries() {
                 self.match_entry(entry, &mut rules);
             }
-            self.matches.push(rules);
+            self.declared.matches.push(rules);
         }
     }
 
@@ -184,21 +192,23 @@ impl Lowering<'_> {
                 self.check_parameter(word, &mut check);
             }
             self.check_is_sound(node, &check);
-            self.health_checks.push(check);
+            self.declared.health_checks.push(check);
         }
     }
 
     fn check_is_sound(&mut self, node: &Node<'_>, check: &HealthCheck) {
         if check.persistent && !check.mandatory {
-            self.report(
-                Diagnostic::error(node.span(), "\"persistent\" requires \"mandatory\"")
-                    .label("without \"mandatory\" every server starts as healthy"),
+            self.refuse(
+                node.span(),
+                "\"persistent\" requires \"mandatory\"",
+                "without \"mandatory\" every server starts as healthy",
             );
         }
         if check.interval.is_zero() {
-            self.report(
-                Diagnostic::error(node.span(), "invalid interval \"0\"")
-                    .label("expected a time above 0"),
+            self.refuse(
+                node.span(),
+                "invalid interval \"0\"",
+                "expected a time above 0",
             );
         }
     }
@@ -236,23 +246,7 @@ impl Lowering<'_> {
                 "mandatory" => check.mandatory = true,
                 "persistent" => check.persistent = true,
                 text if text.starts_with("grpc_") => self.unsupported_parameter(word),
-                _ => self.unknown_parameter(
-                    word,
-                    word,
-                    "health_check",
-                    &[
-                        "interval",
-                        "jitter",
-                        "fails",
-                        "passes",
-                        "uri",
-                        "mandatory",
-                        "persistent",
-                        "match",
-                        "port",
-                        "keepalive_time",
-                    ],
-                ),
+                _ => self.unknown_parameter(word, word, "health_check", PARAMETERS),
             }
         }
     }
@@ -269,10 +263,20 @@ impl Lowering<'_> {
     }
 
     fn match_named(&mut self, word: &Word, name: &str) -> Option<MatchId> {
-        if let Some(index) = self.matches.iter().position(|known| known.name == name) {
+        if let Some(index) = self
+            .declared
+            .matches
+            .iter()
+            .position(|known| known.name == name)
+        {
             return Some(MatchId(index));
         }
-        let names: Vec<&str> = self.matches.iter().map(|it| it.name.as_str()).collect();
+        let names: Vec<&str> = self
+            .declared
+            .matches
+            .iter()
+            .map(|it| it.name.as_str())
+            .collect();
         let meant = did_you_mean(name, names).map(str::to_owned);
         let error = Diagnostic::error(word.span, format!("match \"{name}\" not found"));
         self.report(match meant {

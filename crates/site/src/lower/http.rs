@@ -4,7 +4,6 @@
 //! they are written.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use nginx_conf::Diagnostic;
 
@@ -14,6 +13,7 @@ use super::level::Level;
 use super::location::LocationMatcher;
 use super::location_tree::BlockKind;
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 impl Lowering<'_> {
@@ -48,42 +48,19 @@ impl Lowering<'_> {
         Http {
             listeners,
             servers: lowered,
-            maps: std::mem::take(&mut self.maps),
-            geos: std::mem::take(&mut self.geos),
-            split_clients: std::mem::take(&mut self.split_clients),
-            charset_maps: std::mem::take(&mut self.charset_maps),
             slots: self.variables.slot_names(),
             slots_of_set: self.variables.slots_of_set(),
             made_variables: self.variables.made_variables(),
-            groups: std::mem::take(&mut self.groups),
-            tls: std::mem::take(&mut self.tls),
-            server_tls: std::mem::take(&mut self.server_tls),
-            acme: std::mem::take(&mut self.acme),
-            otel_exporter: self.otel_exporter.take(),
             http2_receive_buffer_bytes: self.http2_receive_buffer(level),
-            resolvers: std::mem::take(&mut self.resolvers),
-            health_checks: std::mem::take(&mut self.health_checks),
-            matches: std::mem::take(&mut self.matches),
-            cache_zones: std::mem::take(&mut self.cache_zones),
-            limit_req_zones: std::mem::take(&mut self.limit_req_zones),
-            limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),
-            log_formats: std::mem::take(&mut self.log_formats),
             cache_nodes: self.cache_nodes(level),
             cache_nodes_lost: self.cache_nodes_lost(level),
-            purge_again: self.purge_again(level),
+            purge_again: self.value(level, CACHE_PURGE_AGAIN),
             purge_log,
             shown_arguments,
             uses_cache_last_modified: self.variables.uses_cache_last_modified,
             uses_upstream_fields: self.variables.uses_upstream_fields,
             uses_request_body_file: self.variables.uses_request_body_file,
-        }
-    }
-
-    fn purge_again(&mut self, level: &Level<'_>) -> Option<Duration> {
-        let word = level.find("cache_purge_again")?.arg(0);
-        match &*word.text {
-            "off" => None,
-            text => self.duration_in(word, text),
+            ..std::mem::take(&mut self.declared)
         }
     }
 
@@ -120,8 +97,8 @@ impl Lowering<'_> {
             locations,
             top,
             head: self.head_settings(&level),
-            merge_slashes: self.flag(&level, "merge_slashes", true),
-            obeys_htaccess: self.flag(&level, "htaccess", false),
+            merge_slashes: self.value(&level, MERGE_SLASHES),
+            obeys_htaccess: self.value(&level, HTACCESS),
             apache_rules: self.apache_rules(&level),
             tls: self.server_tls(&level),
             http2: self.http2(&level),
@@ -131,7 +108,7 @@ impl Lowering<'_> {
 
     /// Reads `apache_rules`, and reports lines that close their block.
     fn apache_rules(&mut self, level: &Level<'_>) -> Option<Arc<htaccess::ServerRules>> {
-        let word = level.find("apache_rules")?.arg(0);
+        let word = level.word("apache_rules")?;
         let rules = htaccess::read_server_rules(&word.text);
         for note in rules.notes.iter().filter(|it| it.closes) {
             let message = format!(
@@ -154,15 +131,15 @@ impl Lowering<'_> {
     }
 
     fn head_settings(&mut self, level: &Level<'_>) -> HeadSettings {
-        let (count, size) = self.buffers(level, "large_client_header_buffers", (4, 8 << 10));
+        let (count, size) = self.buffers(level, LARGE_CLIENT_HEADER_BUFFERS);
         HeadSettings {
-            buffer_bytes: self.size(level, "client_header_buffer_size", 1 << 10),
+            buffer_bytes: self.value(level, CLIENT_HEADER_BUFFER_SIZE),
             large_buffers: super::values::to_usize(count),
             large_buffer_bytes: size,
-            timeout: self.duration(level, "client_header_timeout", super::values::seconds(60)),
-            max_fields: super::values::to_usize(self.number(level, "max_headers", 1000)),
-            ignore_invalid: self.flag(level, "ignore_invalid_headers", true),
-            underscores: self.flag(level, "underscores_in_headers", false),
+            timeout: self.value(level, CLIENT_HEADER_TIMEOUT),
+            max_fields: super::values::to_usize(self.value(level, MAX_HEADERS)),
+            ignore_invalid: self.value(level, IGNORE_INVALID_HEADERS),
+            underscores: self.value(level, UNDERSCORES_IN_HEADERS),
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Lowers `http2` and `http2_*`.
 
-use nginx_conf::Diagnostic;
-
 use super::Lowering;
 use super::level::Level;
 use super::values::{to_u32, to_usize};
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// The largest frame, and so the largest chunk (RFC 9113 §4.2).
@@ -16,32 +15,32 @@ const MIN_RECEIVE_BUFFER_BYTES: u64 = 32;
 
 impl Lowering<'_> {
     pub fn http2(&mut self, level: &Level<'_>) -> Http2Settings {
-        let preread = self.size(level, "http2_body_preread_size", 64 << 10);
+        let preread = self.value(level, HTTP2_BODY_PREREAD_SIZE);
         if preread > MAX_WINDOW_BYTES
             && let Some(node) = level.find("http2_body_preread_size")
         {
             let message = format!("the maximum body buffer size is {MAX_WINDOW_BYTES}");
-            self.report(Diagnostic::error(node.arg(0).span, message));
+            self.error(node.arg(0).span, message);
         }
         Http2Settings {
-            enabled: self.flag(level, "http2", false),
-            max_concurrent_streams: to_u32(self.number(level, "http2_max_concurrent_streams", 128)),
+            enabled: self.value(level, HTTP2),
+            max_concurrent_streams: to_u32(self.value(level, HTTP2_MAX_CONCURRENT_STREAMS)),
             body_preread_bytes: to_u32(preread.min(MAX_WINDOW_BYTES)),
         }
     }
 
     pub fn http2_chunk(&mut self, level: &Level<'_>) -> usize {
-        let bytes = self.size(level, "http2_chunk_size", 8 << 10);
+        let bytes = self.value(level, HTTP2_CHUNK_SIZE);
         to_usize(bytes.clamp(1, MAX_FRAME_BYTES))
     }
 
     pub fn http2_receive_buffer(&mut self, http: &Level<'_>) -> usize {
-        let bytes = self.size(http, "http2_recv_buffer_size", 256 << 10);
+        let bytes = self.value(http, HTTP2_RECV_BUFFER_SIZE);
         if bytes < MIN_RECEIVE_BUFFER_BYTES
             && let Some(node) = http.find("http2_recv_buffer_size")
         {
             let expected = format!("expected at least {MIN_RECEIVE_BUFFER_BYTES}");
-            self.report(Diagnostic::error(node.arg(0).span, "value is too small").label(expected));
+            self.refuse(node.arg(0).span, "value is too small", expected);
         }
         to_usize(bytes)
     }

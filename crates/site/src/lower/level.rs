@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use nginx_conf::Word;
 
 use crate::check::Node;
 use crate::directives::{PREFIXES, by_name};
@@ -53,6 +54,16 @@ impl<'t> Level<'t> {
         self.all(name).last().copied()
     }
 
+    /// The first argument of that line.
+    pub fn word(&self, name: &str) -> Option<&'t Word> {
+        Some(self.find(name)?.arg(0))
+    }
+
+    /// The nearest line of `name`, unless its value is `off`.
+    pub fn unless_off(&self, name: &str) -> Option<&'t Node<'t>> {
+        self.find(name).filter(|node| node.arg(0).text != "off")
+    }
+
     /// The lines of `name` at the nearest level that has any. Lines further out have no effect.
     pub fn all(&self, name: &str) -> &[&'t Node<'t>] {
         let mut level = self;
@@ -73,7 +84,7 @@ impl<'t> Level<'t> {
         loop {
             let own = level.own(name);
             lines.extend_from_slice(own);
-            let takes_outer = match level.find(rule).map(|node| node.arg(0).text.as_str()) {
+            let takes_outer = match level.word(rule).map(|word| word.text.as_str()) {
                 Some("merge") => true,
                 Some("off") => false,
                 _ => own.is_empty(),

@@ -1,21 +1,14 @@
 //! Lowers `limit_req*`, `limit_conn*` and `auth_delay`.
 
-use std::time::Duration;
-
 use nginx_conf::{Diagnostic, Word, did_you_mean};
 
 use super::Lowering;
 use super::level::Level;
 use super::values::parameter;
 use crate::check::Node;
+use crate::directives::constants::*;
+use crate::directives::declaration::{Choice, Declaration, Flag, Number};
 use crate::model::*;
-
-const LOG_LEVELS: [(&str, LogLevel); 4] = [
-    ("info", LogLevel::Info),
-    ("notice", LogLevel::Notice),
-    ("warn", LogLevel::Warn),
-    ("error", LogLevel::Error),
-];
 
 impl Lowering<'_> {
     pub fn limit_zones(&mut self, level: &Level<'_>) {
@@ -27,11 +20,16 @@ impl Lowering<'_> {
             let Some(rate_per_1000s) = self.rate(node) else {
                 continue;
             };
-            if self.limit_req_zones.iter().any(|zone| zone.name == name) {
+            if self
+                .declared
+                .limit_req_zones
+                .iter()
+                .any(|zone| zone.name == name)
+            {
                 self.error(node.span(), format!("duplicate zone \"{name}\""));
                 continue;
             }
-            self.limit_req_zones.push(LimitReqZone {
+            self.declared.limit_req_zones.push(LimitReqZone {
                 name,
                 key,
                 size_bytes,
@@ -43,11 +41,16 @@ impl Lowering<'_> {
             let Some((name, size_bytes)) = self.zone_parameter(node) else {
                 continue;
             };
-            if self.limit_conn_zones.iter().any(|zone| zone.name == name) {
+            if self
+                .declared
+                .limit_conn_zones
+                .iter()
+                .any(|zone| zone.name == name)
+            {
                 self.error(node.span(), format!("duplicate zone \"{name}\""));
                 continue;
             }
-            self.limit_conn_zones.push(LimitConnZone {
+            self.declared.limit_conn_zones.push(LimitConnZone {
                 name,
                 key,
                 size_bytes,
@@ -59,9 +62,10 @@ impl Lowering<'_> {
     fn zone_parameter(&mut self, node: &Node<'_>) -> Option<(String, u64)> {
         let found = super::listen::find_parameter(node.args(), "zone");
         let Some((word, text)) = found else {
-            self.report(
-                Diagnostic::error(node.span(), format!("no zone in \"{}\"", node.name()))
-                    .label("expected zone=NAME:SIZE"),
+            self.refuse(
+                node.span(),
+                format!("no zone in \"{}\"", node.name()),
+                "expected zone=NAME:SIZE",
             );
             return None;
         };
@@ -71,9 +75,10 @@ impl Lowering<'_> {
         };
         let bytes = self.size_in(word, size)?;
         if bytes < 32 << 10 {
-            self.report(
-                Diagnostic::error(word.span, format!("zone \"{name}\" is too small"))
-                    .label("expected at least 32k"),
+            self.refuse(
+                word.span,
+                format!("zone \"{name}\" is too small"),
+                "expected at least 32k",
             );
         }
         Some((name.to_owned(), bytes))
@@ -89,13 +94,14 @@ impl Lowering<'_> {
                 continue;
             }
             if parameter(word, "rate").is_none() {
-                self.unknown_parameter(word, word, node.name(), &["zone", "rate"]);
+                self.unknown_parameter(word, word, node.name(), "zone rate");
             }
         }
         let Some((word, text)) = super::listen::find_parameter(node.args(), "rate") else {
-            self.report(
-                Diagnostic::error(node.span(), "no rate in \"limit_req_zone\"")
-                    .label("expected rate=NUMBERr/s or NUMBERr/m"),
+            self.refuse(
+                node.span(),
+                "no rate in \"limit_req_zone\"",
+                "expected rate=NUMBERr/s or NUMBERr/m",
             );
             return None;
         };
@@ -124,15 +130,25 @@ impl Lowering<'_> {
                 .iter()
                 .filter_map(|it| self.limit_req(it))
                 .collect(),
-            on_requests: self.reaction(level, "limit_req"),
+            on_requests: self.reaction(
+                level,
+                LIMIT_REQ_STATUS,
+                LIMIT_REQ_LOG_LEVEL,
+                LIMIT_REQ_DRY_RUN,
+            ),
             connections: level
                 .all("limit_conn")
                 .to_vec()
                 .iter()
                 .filter_map(|it| self.limit_conn(it))
                 .collect(),
-            on_connections: self.reaction(level, "limit_conn"),
-            auth_delay: self.duration(level, "auth_delay", Duration::ZERO),
+            on_connections: self.reaction(
+                level,
+                LIMIT_CONN_STATUS,
+                LIMIT_CONN_LOG_LEVEL,
+                LIMIT_CONN_DRY_RUN,
+            ),
+            auth_delay: self.value(level, AUTH_DELAY),
         }
     }
 
@@ -150,22 +166,19 @@ impl Lowering<'_> {
             } else if word.text == "nodelay" {
                 delay_after = u64::MAX;
             } else {
-                self.unknown_parameter(
-                    word,
-                    word,
-                    "limit_req",
-                    &["zone", "burst", "nodelay", "delay"],
-                );
+                self.unknown_parameter(word, word, "limit_req", "zone burst nodelay delay");
             }
         }
         let Some((word, name)) = zone else {
-            self.report(
-                Diagnostic::error(node.span(), "\"limit_req\" must have \"zone\" parameter")
-                    .label("expected zone=NAME"),
+            self.refuse(
+                node.span(),
+                "\"limit_req\" must have \"zone\" parameter",
+                "expected zone=NAME",
             );
             return None;
         };
         let names: Vec<String> = self
+            .declared
             .limit_req_zones
             .iter()
             .map(|zone| zone.name.clone())
@@ -181,6 +194,7 @@ impl Lowering<'_> {
     fn limit_conn(&mut self, node: &Node<'_>) -> Option<LimitConn> {
         let word = node.arg(0);
         let names: Vec<String> = self
+            .declared
             .limit_conn_zones
             .iter()
             .map(|zone| zone.name.clone())
@@ -215,21 +229,17 @@ impl Lowering<'_> {
         found
     }
 
-    fn reaction(&mut self, level: &Level<'_>, kind: &str) -> LimitReaction {
-        let status = level
-            .find(&format!("{kind}_status"))
-            .map(|node| node.arg(0));
+    fn reaction(
+        &mut self,
+        level: &Level<'_>,
+        status: Declaration<Number>,
+        log_level: Declaration<Choice<LogLevel>>,
+        dry_run: Declaration<Flag>,
+    ) -> LimitReaction {
         LimitReaction {
-            status: status
-                .and_then(|word| self.status_of(word, word, 400, 599))
-                .unwrap_or(503),
-            log_level: self.choice(
-                level,
-                &format!("{kind}_log_level"),
-                &LOG_LEVELS,
-                LogLevel::Error,
-            ),
-            dry_run: self.flag(level, &format!("{kind}_dry_run"), false),
+            status: u16::try_from(self.value(level, status)).unwrap_or(u16::MAX),
+            log_level: self.value(level, log_level),
+            dry_run: self.value(level, dry_run),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
-use nginx_conf::{Diagnostic, Span, Word, did_you_mean};
+use nginx_conf::{Diagnostic, Span, Word};
 
 use super::Lowering;
 use super::values::{parameter, to_u32};
@@ -33,6 +33,9 @@ struct ListenerDraft {
     /// `ssl` or `http2` was given, on the lines so far.
     has_protocol: bool,
 }
+
+const PARAMETERS: &str = "default_server backlog reuseport deferred rcvbuf sndbuf ipv6only \
+    so_keepalive proxy_protocol ssl http2 quic bind";
 
 impl Lowering<'_> {
     /// One listener for each distinct address, with the names behind it.
@@ -84,7 +87,7 @@ impl Lowering<'_> {
     ) {
         let tls_of = |id: ServerId| {
             let id = lowered.get(id.0).and_then(|server| server.tls);
-            id.map(|id| &self.server_tls[id.0])
+            id.map(|id| &self.declared.server_tls[id.0])
         };
         let kind = if draft.listener.options.quic {
             "quic"
@@ -98,7 +101,7 @@ impl Lowering<'_> {
         {
             let message =
                 "\"ssl_protocols\" must enable TLSv1.3 for the \"listen ... quic\" directive";
-            self.report(Diagnostic::error(node.span(), message).label("in this server"));
+            self.refuse(node.span(), message, "in this server");
             return;
         }
         let without = match tls_of(default) {
@@ -114,14 +117,12 @@ impl Lowering<'_> {
             Some(_) => None,
         };
         if let Some(node) = without.and_then(|id| servers.get(id.0)) {
-            self.report(
-                Diagnostic::error(
-                    node.span(),
-                    format!(
-                        "no \"ssl_certificate\" is defined for the \"listen ... {kind}\" directive"
-                    ),
-                )
-                .label("this server needs one"),
+            self.refuse(
+                node.span(),
+                format!(
+                    "no \"ssl_certificate\" is defined for the \"listen ... {kind}\" directive"
+                ),
+                "this server needs one",
             );
         }
     }
@@ -317,7 +318,7 @@ impl Lowering<'_> {
                 ListenAddress::Tcp(at) => *address = ListenAddress::Udp(*at),
                 _ => {
                     let message = "\"quic\" needs an address with a port";
-                    self.report(Diagnostic::error(node.span(), message));
+                    self.error(node.span(), message);
                     return false;
                 }
             }
@@ -360,44 +361,11 @@ impl Lowering<'_> {
                 return false;
             }
             _ => {
-                self.unknown_parameter(
-                    word,
-                    name,
-                    "listen",
-                    &[
-                        "default_server",
-                        "backlog",
-                        "reuseport",
-                        "deferred",
-                        "rcvbuf",
-                        "sndbuf",
-                        "ipv6only",
-                        "so_keepalive",
-                        "proxy_protocol",
-                        "ssl",
-                        "http2",
-                        "quic",
-                        "bind",
-                    ],
-                );
+                self.unknown_parameter(word, name, "listen", PARAMETERS);
                 return false;
             }
         }
         true
-    }
-
-    /// Reports an invalid parameter, with the one that was probably meant.
-    pub fn unknown_parameter(&mut self, word: &Word, name: &str, of: &str, known: &[&str]) {
-        let error = Diagnostic::error(
-            word.span,
-            format!("invalid parameter \"{word}\" of \"{of}\""),
-        )
-        .label(format!("expected {}", crate::check::either(known)));
-        let meant = did_you_mean(name, known.iter().copied()).filter(|meant| *meant != name);
-        self.report(match meant {
-            Some(meant) => error.hint(format!("did you mean \"{meant}\"?")),
-            None => error,
-        });
     }
 
     fn listen_addresses(&mut self, word: &Word) -> Vec<ListenAddress> {
@@ -452,12 +420,10 @@ impl Lowering<'_> {
                 Some(hosts)
             }
             _ => {
-                self.report(
-                    Diagnostic::error(
-                        word.span,
-                        format!("host not found in \"{word}\" of the \"listen\" directive"),
-                    )
-                    .label("no address of this machine"),
+                self.refuse(
+                    word.span,
+                    format!("host not found in \"{word}\" of the \"listen\" directive"),
+                    "no address of this machine",
                 );
                 None
             }

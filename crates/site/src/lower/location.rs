@@ -98,12 +98,10 @@ impl Lowering<'_> {
             [modifier, path] => {
                 let Some((name, kind)) = MODIFIERS.iter().find(|(name, _)| *name == modifier.text)
                 else {
-                    self.report(
-                        Diagnostic::error(
-                            modifier.span,
-                            format!("invalid location modifier \"{modifier}\""),
-                        )
-                        .label("expected =, ^~, ~ or ~*"),
+                    self.refuse(
+                        modifier.span,
+                        format!("invalid location modifier \"{modifier}\""),
+                        "expected =, ^~, ~ or ~*",
                     );
                     return None;
                 };

@@ -7,7 +7,7 @@ use nginx_conf::{Diagnostic, Word, did_you_mean};
 use super::Lowering;
 use super::level::Level;
 use super::template::{has_variables, join};
-use super::values::{parameter, seconds, to_u32, to_usize};
+use super::values::{parameter, seconds, to_u32};
 use crate::check::Node;
 use crate::model::*;
 
@@ -126,9 +126,10 @@ impl Lowering<'_> {
             }
         }
         if server.is_none() {
-            self.report(
-                Diagnostic::error(word.span, "no syslog server specified")
-                    .label("expected syslog:server=ADDRESS"),
+            self.refuse(
+                word.span,
+                "no syslog server specified",
+                "expected syslog:server=ADDRESS",
             );
         }
         Some(LogTarget::Syslog {
@@ -141,10 +142,11 @@ impl Lowering<'_> {
     }
 
     pub fn log_formats(&mut self, level: &Level<'_>) {
-        self.log_formats.push(combined());
+        self.declared.log_formats.push(combined());
         for node in level.own("log_format") {
             let name = node.arg(0);
             if self
+                .declared
                 .log_formats
                 .iter()
                 .any(|format| format.name == name.text)
@@ -173,7 +175,7 @@ impl Lowering<'_> {
                 };
             }
             let template = join(texts.iter().map(|word| self.template(word)));
-            self.log_formats.push(LogFormat {
+            self.declared.log_formats.push(LogFormat {
                 name: name.text.clone(),
                 escape,
                 template,
@@ -219,16 +221,14 @@ impl Lowering<'_> {
             log.buffer_bytes = GZIP_BUFFER_BYTES;
         }
         if log.flush.is_some() && log.buffer_bytes == 0 {
-            self.report(
-                Diagnostic::error(node.span(), "no buffer is defined for access_log")
-                    .label("flush= needs buffer= or gzip"),
+            self.refuse(
+                node.span(),
+                "no buffer is defined for access_log",
+                "flush= needs buffer= or gzip",
             );
         }
         if log.buffer_bytes > 0 && matches!(log.target, AccessLogTarget::Variable(_)) {
-            self.report(Diagnostic::error(
-                node.span(),
-                "buffered logs cannot have variables in name",
-            ));
+            self.error(node.span(), "buffered logs cannot have variables in name");
         }
         Some(log)
     }
@@ -280,14 +280,14 @@ impl Lowering<'_> {
         } else if position == 1 {
             log.format = self.format_named(word)?;
         } else {
-            let known = ["buffer", "gzip", "flush", "if"];
-            self.unknown_parameter(word, word, "access_log", &known);
+            self.unknown_parameter(word, word, "access_log", "buffer gzip flush if");
         }
         Some(())
     }
 
     fn format_named(&mut self, word: &Word) -> Option<LogFormatId> {
         let names: Vec<String> = self
+            .declared
             .log_formats
             .iter()
             .map(|format| format.name.clone())
@@ -306,33 +306,14 @@ impl Lowering<'_> {
     }
 
     pub fn open_log_file_cache(&mut self, level: &Level<'_>) -> Option<OpenLogFileCache> {
-        let node = level.find("open_log_file_cache")?;
-        if node.arg(0).text == "off" {
-            return None;
-        }
-        let mut max = None;
-        let mut cache = OpenLogFileCache {
-            max: 0,
-            inactive: seconds(10),
-            min_uses: 1,
-            valid: seconds(60),
+        let known = "max inactive min_uses valid off";
+        let bounds = self.cache_bounds(level, "open_log_file_cache", seconds(10), known)?;
+        let cache = OpenLogFileCache {
+            max: bounds.max,
+            inactive: bounds.inactive,
+            min_uses: bounds.min_uses,
+            valid: bounds.valid,
         };
-        for word in node.args() {
-            if let Some(text) = parameter(word, "max") {
-                max = self.number_in(word, text).map(to_usize);
-            } else if let Some(text) = parameter(word, "inactive") {
-                cache.inactive = self.duration_in(word, text)?;
-            } else if let Some(text) = parameter(word, "valid") {
-                cache.valid = self.duration_in(word, text)?;
-            } else if let Some(text) = parameter(word, "min_uses") {
-                cache.min_uses = self.number_in(word, text).map(to_u32)?;
-            } else {
-                let known = ["max", "inactive", "min_uses", "valid", "off"];
-                self.unknown_parameter(word, word, node.name(), &known);
-            }
-        }
-        self.must_have_max(node, max);
-        cache.max = max?;
         Some(cache).filter(|cache| cache.valid > Duration::ZERO || cache.max > 0)
     }
 }

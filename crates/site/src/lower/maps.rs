@@ -34,9 +34,10 @@ impl Lowering<'_> {
         match word.strip_prefix('$').filter(|name| !name.is_empty()) {
             None => self.invalid(word, "variable name", "expected a name with $ before it"),
             Some(name) if Builtin::from_name(&name.to_ascii_lowercase()).is_some() => {
-                self.report(
-                    Diagnostic::error(word.span, format!("the duplicate \"{name}\" variable"))
-                        .label("a built-in variable has this name"),
+                self.refuse(
+                    word.span,
+                    format!("the duplicate \"{name}\" variable"),
+                    "a built-in variable has this name",
                 );
             }
             Some(name) => self.variables.declare(name, variable),
@@ -46,19 +47,19 @@ impl Lowering<'_> {
     pub fn variables_from_others(&mut self, level: &Level<'_>) {
         for node in level.own("map") {
             let map = self.map(node);
-            self.maps.push(map);
+            self.declared.maps.push(map);
         }
         for node in level.own("geo") {
             let geo = self.geo(node);
-            self.geos.push(geo);
+            self.declared.geos.push(geo);
         }
         for node in level.own("split_clients") {
             let split = self.split_clients(node);
-            self.split_clients.push(split);
+            self.declared.split_clients.push(split);
         }
         for node in level.own("charset_map") {
             let map = self.charset_map(node);
-            self.charset_maps.push(map);
+            self.declared.charset_maps.push(map);
         }
     }
 

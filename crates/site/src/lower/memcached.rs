@@ -5,6 +5,7 @@ use super::exchange::DirectivePrefix;
 use super::level::Level;
 use super::template::has_variables;
 use super::values::to_u32;
+use crate::directives::constants::*;
 use crate::model::*;
 
 const MEMCACHED: DirectivePrefix = DirectivePrefix {
@@ -27,7 +28,7 @@ impl Lowering<'_> {
         }
         let mut exchange = self.exchange(level, &MEMCACHED);
         exchange.pass_request_body = false;
-        let gzip_flags = to_u32(self.number(level, "memcached_gzip_flag", 0));
+        let gzip_flags = to_u32(self.value(level, MEMCACHED_GZIP_FLAG));
         let word = level.own("memcached_pass").first()?.arg(0);
         let key = self.variable("memcached_key", word.span);
         let target = match has_variables(word) {

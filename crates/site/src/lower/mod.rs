@@ -134,36 +134,22 @@ pub(crate) struct Lowering<'a> {
     /// Some diagnostic was an error, kept or not.
     is_refused: bool,
     variables: Variables,
-    maps: Vec<Map>,
-    geos: Vec<Geo>,
-    split_clients: Vec<SplitClients>,
-    charset_maps: Vec<CharsetMap>,
-    groups: Vec<UpstreamGroup>,
+    /// What the `http` block has declared so far.
+    declared: Http,
     /// `php_concurrency` and `crawler_share` of `http`.
     turns: Turns,
     group_names: HashMap<String, GroupId>,
     /// Groups made for addresses that a `*_pass` names literally.
     implicit_groups: HashMap<String, GroupId>,
-    tls: Vec<TlsSettings>,
-    server_tls: Vec<ServerTls>,
-    otel_exporter: Option<OtelExporter>,
     has_otel_exporter: bool,
-    acme: Acme,
     /// The file of `acme_certificate` of the server that is being lowered.
     acme_file: Option<PathBuf>,
     /// Sizes of `ssl_session_cache shared:NAME:SIZE` by name.
     tls_session_caches: HashMap<String, u64>,
-    resolvers: Vec<ResolverSettings>,
     /// Resolvers by the span of their line.
     resolver_lines: HashMap<Span, Option<ResolverId>>,
-    health_checks: Vec<HealthCheck>,
-    matches: Vec<MatchRules>,
-    cache_zones: Vec<CacheZone>,
     /// Spans with a warning, which is given once although many levels inherit the line.
     warned: HashSet<Span>,
-    limit_req_zones: Vec<LimitReqZone>,
-    limit_conn_zones: Vec<LimitConnZone>,
-    log_formats: Vec<LogFormat>,
     pools: Vec<PhpPool>,
     patterns: HashMap<(String, bool), Option<Arc<Pattern>>>,
     /// `types` blocks by their span.
@@ -184,30 +170,15 @@ impl<'a> Lowering<'a> {
             is_refused: diagnostics.iter().any(Diagnostic::is_error),
             diagnostics,
             variables: Variables::default(),
-            maps: Vec::new(),
-            geos: Vec::new(),
-            split_clients: Vec::new(),
-            charset_maps: Vec::new(),
-            groups: Vec::new(),
+            declared: Http::default(),
             turns: Turns::default(),
             group_names: HashMap::new(),
             implicit_groups: HashMap::new(),
-            tls: Vec::new(),
-            server_tls: Vec::new(),
-            otel_exporter: None,
             has_otel_exporter: false,
-            acme: Acme::default(),
             acme_file: None,
             tls_session_caches: HashMap::new(),
-            resolvers: Vec::new(),
             resolver_lines: HashMap::new(),
-            health_checks: Vec::new(),
-            matches: Vec::new(),
-            cache_zones: Vec::new(),
             warned: HashSet::new(),
-            limit_req_zones: Vec::new(),
-            limit_conn_zones: Vec::new(),
-            log_formats: Vec::new(),
             pools: Vec::new(),
             patterns: HashMap::new(),
             types: HashMap::new(),
@@ -257,6 +228,11 @@ impl<'a> Lowering<'a> {
     /// An absolute path: relative ones start at the folder of the main file.
     fn path_beside_main_file(&self, text: &str) -> PathBuf {
         self.options.conf_folder.join(text)
+    }
+
+    /// The file that a directive names; a relative path starts at the folder of the main file.
+    fn file_beside_main_file(&self, level: &level::Level<'_>, name: &str) -> Option<PathBuf> {
+        Some(self.path_beside_main_file(level.word(name)?))
     }
 
     /// An absolute path: relative ones start at the prefix.

@@ -8,6 +8,7 @@ use nginx_conf::{Diagnostic, Word};
 use super::Lowering;
 use super::level::Level;
 use super::values::parameter;
+use crate::directives::constants::*;
 use crate::model::{CacheNodes, NodesEngine};
 
 /// The default ports of Redis and of Sentinels.
@@ -20,11 +21,8 @@ const FORMS: &str = "write redis://HOST:PORT, rediss://HOST:PORT for TLS, unix:/
 impl Lowering<'_> {
     /// `cache_nodes ADDRESS [name=NAME] [trusted=FILE] [key=FILE] | off`
     pub fn cache_nodes(&mut self, level: &Level<'_>) -> Option<CacheNodes> {
-        let node = level.find("cache_nodes")?;
+        let node = level.unless_off("cache_nodes")?;
         let word = node.arg(0);
-        if word.text == "off" {
-            return None;
-        }
         let mut nodes = match address(&word.text) {
             Ok(nodes) => nodes,
             Err(why) => {
@@ -41,15 +39,12 @@ impl Lowering<'_> {
 
     /// `cache_nodes_lost stale=TIME | off`
     pub fn cache_nodes_lost(&mut self, level: &Level<'_>) -> Option<Duration> {
-        let node = level.find("cache_nodes_lost")?;
+        let node = level.unless_off("cache_nodes_lost")?;
         let word = node.arg(0);
-        if word.text == "off" {
-            return None;
-        }
         match parameter(word, "stale") {
             Some(time) => self.duration_in(word, time),
             None => {
-                self.unknown_parameter(word, word, "cache_nodes_lost", &["stale"]);
+                self.unknown_parameter(word, word, "cache_nodes_lost", "stale");
                 None
             }
         }
@@ -57,7 +52,7 @@ impl Lowering<'_> {
 
     /// `cache_nodes_pages on | off`
     pub fn shares_pages(&mut self, level: &Level<'_>) -> bool {
-        if !self.flag(level, "cache_nodes_pages", false) {
+        if !self.value(level, CACHE_NODES_PAGES) {
             return false;
         }
         let nodes = level.find("cache_nodes");
@@ -105,7 +100,7 @@ impl Lowering<'_> {
                 ..word.clone()
             }));
         } else {
-            self.unknown_parameter(word, word, "cache_nodes", &["name", "trusted", "key"]);
+            self.unknown_parameter(word, word, "cache_nodes", "name trusted key");
         }
     }
 }

@@ -6,15 +6,13 @@ use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
 use super::level::Level;
-use super::values::{seconds, to_usize};
+use super::values::to_usize;
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// Attributes of one span or resource: the default bound of OpenTelemetry's SDKs.
 const MAX_ATTRIBUTES: usize = 128;
-
-const MAX_BATCH_SIZE: u64 = 16_384;
-const MAX_BATCH_COUNT: u64 = 1_024;
 
 /// Fields that the exporter sends itself, or that belong to the connection.
 const OWN_FIELDS: [&str; 9] = [
@@ -35,9 +33,7 @@ const HTTP_PORT: u16 = 4318;
 impl Lowering<'_> {
     /// The exporter of the http block. Call this before `otel_trace`.
     pub fn otel_exporter(&mut self, level: &Level<'_>) {
-        let name = level
-            .find("otel_service_name")
-            .map(|node| &node.arg(0).text);
+        let name = level.word("otel_service_name").map(|word| &word.text);
         let name = name.map_or("unknown_service:mayfly", String::as_str);
         let mut resource = vec![("service.name".to_owned(), name.to_owned())];
         let attributes = level.own("otel_resource_attr").to_vec();
@@ -73,12 +69,10 @@ impl Lowering<'_> {
                 is_tls: false,
                 path: None,
             }),
-            interval: self.duration(&block, "interval", seconds(5)),
-            batch_size: self.otel_bound(&block, "batch_size", 512, MAX_BATCH_SIZE),
-            batch_count: self.otel_bound(&block, "batch_count", 4, MAX_BATCH_COUNT),
-            trusted: block
-                .find("trusted_certificate")
-                .map(|node| self.path_beside_main_file(node.arg(0))),
+            interval: self.value(&block, INTERVAL),
+            batch_size: to_usize(self.value(&block, BATCH_SIZE)),
+            batch_count: to_usize(self.value(&block, BATCH_COUNT)),
+            trusted: self.file_beside_main_file(&block, "trusted_certificate"),
             fields: fields
                 .into_iter()
                 .filter_map(|node| self.otel_field(node))
@@ -90,17 +84,7 @@ impl Lowering<'_> {
         {
             self.invalid(node.arg(0), "interval", "expected a time longer than 0");
         }
-        self.otel_exporter = Some(exporter);
-    }
-
-    fn otel_bound(&mut self, block: &Level<'_>, name: &str, default: u64, most: u64) -> usize {
-        let number = self.number(block, name, default);
-        if !(1..=most).contains(&number)
-            && let Some(node) = block.find(name)
-        {
-            self.invalid(node.arg(0), "number", format!("expected 1 to {most}"));
-        }
-        to_usize(number)
+        self.declared.otel_exporter = Some(exporter);
     }
 
     fn otel_endpoint(&mut self, word: &Word) -> Option<OtelEndpoint> {
@@ -162,17 +146,7 @@ impl Lowering<'_> {
             Some(node) => self.otel_trace(node),
             None => OtelTrace::Off,
         };
-        let (extracts, injects) = self.choice(
-            level,
-            "otel_trace_context",
-            &[
-                ("ignore", (false, false)),
-                ("extract", (true, false)),
-                ("inject", (false, true)),
-                ("propagate", (true, true)),
-            ],
-            (false, false),
-        );
+        let (extracts, injects) = self.value(level, OTEL_TRACE_CONTEXT);
         let span_name = self.optional_template(level, "otel_span_name");
         let attributes = level.all("otel_span_attr").to_vec();
         self.check_number_of_attributes(&attributes);

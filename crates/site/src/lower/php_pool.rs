@@ -2,8 +2,9 @@
 
 use super::Lowering;
 use super::level::Level;
-use super::values::{seconds, to_u32, to_usize};
+use super::values::{to_u32, to_usize};
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// Names become parts of socket paths, which systems limit to 107 bytes.
@@ -33,13 +34,12 @@ impl Lowering<'_> {
     fn php_pool(&mut self, name: &str, level: &Level<'_>) -> PhpPool {
         PhpPool {
             name: name.to_owned(),
-            binary: level.find("binary").map(|node| self.path(node.arg(0))),
+            binary: level.word("binary").map(|word| self.path(word)),
             workers: self.pool_workers(level),
             manager: self.pool_manager(level),
-            max_requests: self.count(level, "max_requests"),
-            request_terminate_timeout: level
-                .find("request_terminate_timeout")
-                .and_then(|node| self.duration_of(node.arg(0)))
+            max_requests: self.given(level, MAX_REQUESTS),
+            request_terminate_timeout: self
+                .given(level, REQUEST_TERMINATE_TIMEOUT)
                 .filter(|timeout| !timeout.is_zero()),
             slow_log: level.find("slow_log").and_then(|node| {
                 Some((
@@ -48,35 +48,18 @@ impl Lowering<'_> {
                 ))
             }),
             user: pool_user(level),
-            no_new_privs: self.flag(level, "no_new_privs", true),
-            chdir: level.find("chdir").map(|node| self.path(node.arg(0))),
+            no_new_privs: self.value(level, NO_NEW_PRIVS),
+            chdir: level.word("chdir").map(|word| self.path(word)),
             env: pairs(level, "env"),
-            clear_env: self.flag(level, "clear_env", true),
+            clear_env: self.value(level, CLEAR_ENV),
             settings: self.php_settings(level),
-            catch_workers_output: self.flag(level, "catch_workers_output", false),
-            listen_backlog: self.count(level, "listen_backlog").map(to_u32),
-            rlimit_files: self.count(level, "rlimit_files").map(to_u32),
-            log_level: self.choice(
-                level,
-                "log_level",
-                &[
-                    ("debug", PhpLogLevel::Debug),
-                    ("notice", PhpLogLevel::Notice),
-                    ("warning", PhpLogLevel::Warning),
-                    ("error", PhpLogLevel::Error),
-                    ("alert", PhpLogLevel::Alert),
-                ],
-                PhpLogLevel::Notice,
-            ),
-            drain_timeout: self.duration(level, "drain_timeout", seconds(30)),
+            catch_workers_output: self.value(level, CATCH_WORKERS_OUTPUT),
+            listen_backlog: self.given(level, LISTEN_BACKLOG).map(to_u32),
+            rlimit_files: self.given(level, RLIMIT_FILES).map(to_u32),
+            log_level: self.value(level, LOG_LEVEL),
+            drain_timeout: self.value(level, DRAIN_TIMEOUT),
             extra: pairs(level, "ini"),
         }
-    }
-
-    fn count(&mut self, level: &Level<'_>, name: &str) -> Option<u64> {
-        level
-            .find(name)
-            .and_then(|node| self.number_of(node.arg(0)))
     }
 
     fn pool_workers(&mut self, level: &Level<'_>) -> Option<usize> {
@@ -112,8 +95,7 @@ impl Lowering<'_> {
     }
 
     fn pool_manager(&mut self, level: &Level<'_>) -> PoolManager {
-        let kinds = [("static", 0), ("dynamic", 1), ("ondemand", 2)];
-        let kind = self.choice(level, "pm", &kinds, 0);
+        let kind = self.value(level, PM);
         let of_dynamic = ["start_servers", "min_spare_servers", "max_spare_servers"];
         for (name, wanted, manager) in of_dynamic
             .map(|name| (name, 1, "dynamic"))
@@ -129,12 +111,12 @@ impl Lowering<'_> {
         }
         match kind {
             1 => PoolManager::Dynamic {
-                start_servers: self.count(level, "start_servers").map(to_usize),
-                min_spare_servers: self.count(level, "min_spare_servers").map(to_usize),
-                max_spare_servers: self.count(level, "max_spare_servers").map(to_usize),
+                start_servers: self.given(level, START_SERVERS).map(to_usize),
+                min_spare_servers: self.given(level, MIN_SPARE_SERVERS).map(to_usize),
+                max_spare_servers: self.given(level, MAX_SPARE_SERVERS).map(to_usize),
             },
             2 => PoolManager::OnDemand {
-                idle_timeout: self.duration(level, "idle_timeout", seconds(10)),
+                idle_timeout: self.value(level, IDLE_TIMEOUT),
             },
             _ => PoolManager::Static,
         }
@@ -165,10 +147,7 @@ impl Lowering<'_> {
 
 fn pool_user(level: &Level<'_>) -> Option<User> {
     let node = level.find("user")?;
-    let group = node
-        .args()
-        .get(1)
-        .or_else(|| Some(level.find("group")?.arg(0)));
+    let group = node.args().get(1).or_else(|| level.word("group"));
     Some(User {
         name: node.arg(0).text.clone(),
         group: group.map(|word| word.text.clone()),

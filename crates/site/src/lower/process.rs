@@ -4,6 +4,7 @@ use nginx_conf::Diagnostic;
 
 use super::Lowering;
 use super::level::Level;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// The largest number of threads, far more than any machine has cores.
@@ -12,9 +13,9 @@ const MAX_WORKERS: u64 = 1024;
 impl Lowering<'_> {
     pub fn process(&mut self, main: &Level<'_>, http: Option<&Level<'_>>) -> Process {
         self.needs_events(main);
-        let pid_file = main.find("pid").map(|node| node.arg(0));
+        let pid_file = main.word("pid");
         Process {
-            daemon: self.flag(main, "daemon", true),
+            daemon: self.value(main, DAEMON),
             user: main.find("user").map(|node| User {
                 name: node.arg(0).text.clone(),
                 group: node.args().get(1).map(|word| word.text.clone()),
@@ -24,7 +25,7 @@ impl Lowering<'_> {
                 || self.own_files.unnamed_pid_file(),
                 |word| self.own_files.run.join(&word.text),
             ),
-            control_socket: match main.find("control_socket").map(|node| node.arg(0)) {
+            control_socket: match main.word("control_socket") {
                 None => ControlSocket::BesidePidFile,
                 Some(word) if word.text == "off" => ControlSocket::Off,
                 Some(word) => ControlSocket::Path(self.own_files.run.join(&word.text)),
@@ -37,13 +38,10 @@ impl Lowering<'_> {
                     None => (node.arg(0).text.clone(), None),
                 })
                 .collect(),
-            open_files_limit: main
-                .find("worker_rlimit_nofile")
-                .and_then(|node| self.number_of(node.arg(0))),
+            open_files_limit: self.given(main, WORKER_RLIMIT_NOFILE),
             error_logs: self.process_logs(main, http),
-            shutdown_timeout: main
-                .find("worker_shutdown_timeout")
-                .and_then(|node| self.duration_of(node.arg(0)))
+            shutdown_timeout: self
+                .given(main, WORKER_SHUTDOWN_TIMEOUT)
                 .filter(|timeout| !timeout.is_zero()),
             php_pools: std::mem::take(&mut self.pools),
         }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use nginx_conf::{Diagnostic, Word};
+use nginx_conf::Word;
 
 use super::Lowering;
 use super::cache_purge::PurgeDirective;
@@ -13,6 +13,7 @@ use super::location::{LocationMatcher, MatchKind};
 use super::location_tree::BlockKind;
 use super::template::has_variables;
 use super::values::bytes;
+use crate::directives::constants::*;
 use crate::model::*;
 
 pub(crate) const PROXY: DirectivePrefix = DirectivePrefix {
@@ -89,12 +90,7 @@ impl Lowering<'_> {
         let exchange = self.exchange(level, &PROXY);
         let is_handled = url.is_some() && block != BlockKind::Http;
         let cache = self.cache_rules(level, &PROXY, &exchange, &purge, is_handled);
-        let version = self.choice(
-            level,
-            "proxy_http_version",
-            &[("1.0", ProxyVersion::Http10), ("1.1", ProxyVersion::Http11)],
-            ProxyVersion::Http11,
-        );
+        let version = self.value(level, PROXY_HTTP_VERSION);
         let fields = self.set_fields(level, version);
         let method = self.optional_template(level, "proxy_method");
         let body = self.optional_template(level, "proxy_set_body");
@@ -106,7 +102,7 @@ impl Lowering<'_> {
         let tls_name = self
             .optional_template(level, "proxy_ssl_name")
             .unwrap_or_else(proxy_host);
-        let pass_trailers = self.flag(level, "proxy_pass_trailers", false);
+        let pass_trailers = self.value(level, PROXY_PASS_TRAILERS);
         let url = match (url, &purge) {
             (Some(url), _) => url,
             // A location that only purges asks no upstream.
@@ -157,9 +153,10 @@ impl Lowering<'_> {
         let is_clear = block == BlockKind::Location
             && !matches!(matcher.kind, MatchKind::Pattern | MatchKind::Named);
         if let Some(word) = word.filter(|_| !is_clear) {
-            self.report(
-                Diagnostic::error(word.span, URI_OF_UNKNOWN_PREFIX)
-                    .label("there is no fixed prefix that this path could replace"),
+            self.refuse(
+                word.span,
+                URI_OF_UNKNOWN_PREFIX,
+                "there is no fixed prefix that this path could replace",
             );
         }
         ProxyUri::Replaces {
@@ -185,9 +182,10 @@ impl Lowering<'_> {
         } else if lower.starts_with("https://") {
             (true, "https://".len())
         } else {
-            self.report(
-                Diagnostic::error(word.span, "invalid URL prefix")
-                    .label("expected http:// or https://"),
+            self.refuse(
+                word.span,
+                "invalid URL prefix",
+                "expected http:// or https://",
             );
             return None;
         };
@@ -295,17 +293,19 @@ impl Lowering<'_> {
                 [word] if word.text == "off" => return Vec::new(),
                 [word] if word.text == "default" => {
                     if has_variables && !level.own("proxy_redirect").is_empty() {
-                        self.report(
-                            Diagnostic::error(node.span(), REDIRECT_OF_VARIABLES)
-                                .label("the text to replace is not known before the request"),
+                        self.refuse(
+                            node.span(),
+                            REDIRECT_OF_VARIABLES,
+                            "the text to replace is not known before the request",
                         );
                     }
                     redirects.extend(default.clone());
                 }
                 [from, to] => redirects.extend(self.replacement(from, to, false)),
-                _ => self.report(
-                    Diagnostic::error(node.span(), "invalid \"proxy_redirect\"")
-                        .label("expected default, off, or what to replace and its replacement"),
+                _ => self.refuse(
+                    node.span(),
+                    "invalid \"proxy_redirect\"",
+                    "expected default, off, or what to replace and its replacement",
                 ),
             }
         }
@@ -319,9 +319,10 @@ impl Lowering<'_> {
             match node.args() {
                 [word] if word.text == "off" => return Vec::new(),
                 [from, to] => replacements.extend(self.replacement(from, to, is_domain)),
-                _ => self.report(
-                    Diagnostic::error(node.span(), format!("invalid \"{name}\""))
-                        .label("expected off, or what to replace and its replacement"),
+                _ => self.refuse(
+                    node.span(),
+                    format!("invalid \"{name}\""),
+                    "expected off, or what to replace and its replacement",
                 ),
             }
         }

@@ -7,8 +7,9 @@ use nginx_conf::{Diagnostic, Word};
 use super::Lowering;
 use super::level::Level;
 use super::upstream::split_host;
-use super::values::{parameter, seconds};
+use super::values::parameter;
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// The port of name servers, unless another is written.
@@ -19,7 +20,7 @@ impl Lowering<'_> {
     pub fn name_resolution(&mut self, level: &Level<'_>) -> NameResolution {
         NameResolution {
             resolver: level.find("resolver").and_then(|node| self.resolver(node)),
-            timeout: self.duration(level, "resolver_timeout", seconds(30)),
+            timeout: self.value(level, RESOLVER_TIMEOUT),
         }
     }
 
@@ -30,8 +31,8 @@ impl Lowering<'_> {
         }
         let settings = self.resolver_settings(node);
         let id = settings.map(|settings| {
-            self.resolvers.push(settings);
-            ResolverId(self.resolvers.len() - 1)
+            self.declared.resolvers.push(settings);
+            ResolverId(self.declared.resolvers.len() - 1)
         });
         self.resolver_lines.insert(node.span(), id);
         id
@@ -48,9 +49,10 @@ impl Lowering<'_> {
             self.resolver_word(word, &mut settings);
         }
         if !settings.ipv4 && !settings.ipv6 {
-            self.report(
-                Diagnostic::error(node.span(), "\"ipv4\" and \"ipv6\" cannot both be \"off\"")
-                    .label("no address would be left to look for"),
+            self.refuse(
+                node.span(),
+                "\"ipv4\" and \"ipv6\" cannot both be \"off\"",
+                "no address would be left to look for",
             );
             return None;
         }
@@ -82,8 +84,7 @@ impl Lowering<'_> {
                     .label("there is no status API to show it"),
             );
         } else if word.contains('=') {
-            let known = ["valid", "ipv4", "ipv6", "status_zone"];
-            self.unknown_parameter(word, word, "resolver", &known);
+            self.unknown_parameter(word, word, "resolver", "valid ipv4 ipv6 status_zone");
         } else {
             let found = self.name_server(word);
             settings.servers.extend(found);
@@ -115,9 +116,10 @@ impl Lowering<'_> {
         match (self.options.resolve)(host, port) {
             Ok(found) if !found.is_empty() => found,
             _ => {
-                self.report(
-                    Diagnostic::error(word.span, format!("host not found in resolver \"{word}\""))
-                        .label("expected the IP address of a name server, or a name that this machine knows"),
+                self.refuse(
+                    word.span,
+                    format!("host not found in resolver \"{word}\""),
+                    "expected the IP address of a name server, or a name that this machine knows",
                 );
                 Vec::new()
             }

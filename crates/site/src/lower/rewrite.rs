@@ -235,12 +235,10 @@ impl Lowering<'_> {
                 })
             }
             unexpected => {
-                self.report(
-                    Diagnostic::error(
-                        operator.0.span,
-                        format!("unexpected \"{unexpected}\" in condition"),
-                    )
-                    .label("expected = != ~ ~* !~ or !~*"),
+                self.refuse(
+                    operator.0.span,
+                    format!("unexpected \"{unexpected}\" in condition"),
+                    "expected = != ~ ~* !~ or !~*",
                 );
                 None
             }

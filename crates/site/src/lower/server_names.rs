@@ -80,12 +80,10 @@ impl Lowering<'_> {
         }
         let name = parse_name(&text);
         if name.is_none() {
-            self.report(
-                Diagnostic::error(
-                    word.span,
-                    format!("invalid server name or wildcard \"{word}\""),
-                )
-                .label("expected a name, *.name, name.*, .name or ~pattern"),
+            self.refuse(
+                word.span,
+                format!("invalid server name or wildcard \"{word}\""),
+                "expected a name, *.name, name.*, .name or ~pattern",
             );
         }
         name.map(NameKind::Host)

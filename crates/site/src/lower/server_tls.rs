@@ -8,8 +8,9 @@ use super::Lowering;
 use super::ciphers::{self, Selection};
 use super::level::Level;
 use super::template::has_variables;
-use super::values::{seconds, to_usize};
+use super::values::to_usize;
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// The minimum of a session cache in nginx: eight pages.
@@ -69,16 +70,20 @@ struct ServerCertificates {
 impl Lowering<'_> {
     /// The settings of a server, if it has a certificate or rejects handshakes.
     pub fn server_tls(&mut self, level: &Level<'_>) -> Option<ServerTlsId> {
-        let is_used = !level.all("ssl_certificate").is_empty()
-            || self.flag(level, "ssl_reject_handshake", false);
+        let is_used =
+            !level.all("ssl_certificate").is_empty() || self.value(level, SSL_REJECT_HANDSHAKE);
         let settings = self.server_tls_settings(level, is_used);
         if !is_used {
             return None;
         }
-        let known = self.server_tls.iter().position(|known| *known == settings);
+        let known = self
+            .declared
+            .server_tls
+            .iter()
+            .position(|known| *known == settings);
         Some(ServerTlsId(known.unwrap_or_else(|| {
-            self.server_tls.push(settings);
-            self.server_tls.len() - 1
+            self.declared.server_tls.push(settings);
+            self.declared.server_tls.len() - 1
         })))
     }
 
@@ -102,10 +107,8 @@ impl Lowering<'_> {
                 None => Some(CertificateCache::DEFAULT),
                 Some(_) => self.certificate_cache(level, "ssl_certificate_cache"),
             },
-            compresses_certificates: self.flag(level, "ssl_certificate_compression", false),
-            password_file: level
-                .find("ssl_password_file")
-                .map(|node| self.path_beside_main_file(node.arg(0))),
+            compresses_certificates: self.value(level, SSL_CERTIFICATE_COMPRESSION),
+            password_file: self.file_beside_main_file(level, "ssl_password_file"),
             tls12: algorithms.tls12,
             tls13: algorithms.tls13,
             cipher_suites,
@@ -113,21 +116,21 @@ impl Lowering<'_> {
             key_exchange_groups: algorithms.groups,
             clients: self.client_verification(level, is_used),
             session_cache: self.session_cache(level),
-            session_timeout: self.duration(level, "ssl_session_timeout", seconds(300)),
+            session_timeout: self.value(level, SSL_SESSION_TIMEOUT),
             tickets: algorithms
                 .tickets
-                .unwrap_or_else(|| self.flag(level, "ssl_session_tickets", true)),
+                .unwrap_or_else(|| self.value(level, SSL_SESSION_TICKETS)),
             ticket_key_files: level
                 .all("ssl_session_ticket_key")
                 .iter()
                 .map(|node| self.path_beside_main_file(node.arg(0)))
                 .collect(),
             record_bytes: to_usize(
-                self.size(level, "ssl_buffer_size", MAX_RECORD_BYTES)
+                self.value(level, SSL_BUFFER_SIZE)
                     .clamp(1, MAX_RECORD_BYTES),
             ),
-            early_data: self.flag(level, "ssl_early_data", false),
-            rejects_handshake: self.flag(level, "ssl_reject_handshake", false),
+            early_data: self.value(level, SSL_EARLY_DATA),
+            rejects_handshake: self.value(level, SSL_REJECT_HANDSHAKE),
         }
     }
 
@@ -223,21 +226,8 @@ impl Lowering<'_> {
         level: &Level<'_>,
         is_used: bool,
     ) -> Option<ClientVerification> {
-        let mode = self.choice(
-            level,
-            "ssl_verify_client",
-            &[
-                ("off", None),
-                ("on", Some(ClientVerificationMode::Required)),
-                ("optional", Some(ClientVerificationMode::Optional)),
-                (
-                    "optional_no_ca",
-                    Some(ClientVerificationMode::OptionalWithoutAuthority),
-                ),
-            ],
-            None,
-        );
-        let depth = to_usize(self.number(level, "ssl_verify_depth", 1));
+        let mode = self.value(level, SSL_VERIFY_CLIENT);
+        let depth = to_usize(self.value(level, SSL_VERIFY_DEPTH));
         let file = |name| {
             let node: Option<&Node<'_>> = level.find(name);
             let word = node.map(|node| node.arg(0));
@@ -257,12 +247,10 @@ impl Lowering<'_> {
             && found.other_authorities.is_none()
             && let Some(node) = level.find("ssl_verify_client")
         {
-            self.report(
-                Diagnostic::error(
-                    node.span(),
-                    "no ssl_client_certificate or ssl_trusted_certificate for ssl_verify_client",
-                )
-                .label("without one no client can be trusted"),
+            self.refuse(
+                node.span(),
+                "no ssl_client_certificate or ssl_trusted_certificate for ssl_verify_client",
+                "without one no client can be trusted",
             );
         }
         Some(found)
@@ -301,9 +289,10 @@ impl Lowering<'_> {
         };
         let bytes = self.size_in(word, size)?;
         if bytes < MIN_CACHE_BYTES {
-            self.report(
-                Diagnostic::error(word.span, format!("session cache \"{word}\" is too small"))
-                    .label("expected at least 32k"),
+            self.refuse(
+                word.span,
+                format!("session cache \"{word}\" is too small"),
+                "expected at least 32k",
             );
             return None;
         }
@@ -336,7 +325,10 @@ impl Lowering<'_> {
     /// Revoked certificates would be accepted if this were ignored.
     fn refuse_ocsp(&mut self, level: &Level<'_>) {
         let choices = [("off", false), ("on", true), ("leaf", true)];
-        if self.choice(level, "ssl_ocsp", &choices, false)
+        if level
+            .word("ssl_ocsp")
+            .and_then(|word| self.choice_of(word, &choices))
+            == Some(true)
             && let Some(node) = level.find("ssl_ocsp")
         {
             self.report(
@@ -359,7 +351,7 @@ impl Lowering<'_> {
             tls13,
             tls12_suites,
             tls13_suites,
-            prefers_own_order: self.flag(level, "ssl_prefer_server_ciphers", false),
+            prefers_own_order: self.value(level, SSL_PREFER_SERVER_CIPHERS),
             groups: KeyExchangeGroup::ALL.to_vec(),
             tickets: None,
             certificate: None,
@@ -417,7 +409,7 @@ impl Lowering<'_> {
             }
             Selection::Unknown => {
                 let message = format!("{function}(\"{word}\") failed");
-                self.report(Diagnostic::error(word.span, message).label("nothing here is known"));
+                self.refuse(word.span, message, "nothing here is known");
             }
         }
     }
@@ -484,10 +476,7 @@ impl Lowering<'_> {
                 if known.any(|known| known.eq_ignore_ascii_case(other)) {
                     self.conf_command_without_effect(name);
                 } else {
-                    self.report(
-                        Diagnostic::error(node.span(), failed)
-                            .label("no such command, or not there yet"),
-                    );
+                    self.refuse(node.span(), failed, "no such command, or not there yet");
                 }
             }
         }

@@ -8,12 +8,10 @@ use super::cache_tags::speaks_litespeed;
 use super::level::Level;
 use super::location::LocationMatcher;
 use super::location_tree::BlockKind;
-use super::values::{seconds, to_u32, to_usize};
+use super::values::{to_u32, to_usize};
+use crate::directives::constants::*;
 use crate::directives::content_handlers;
 use crate::model::*;
-
-/// Fragments of fragments: as deep as requests of the server's own go at all.
-const MAX_ESI_DEPTH: u8 = 20;
 
 impl Lowering<'_> {
     /// The settings of `level`. For an `if` block, `outer` is the settings of its location, from
@@ -25,19 +23,14 @@ impl Lowering<'_> {
         matcher: &LocationMatcher,
         outer: Option<&Arc<Settings>>,
     ) -> Settings {
-        let runs_ssi = self.flag(level, "ssi", false);
+        let runs_ssi = self.value(level, SSI);
         // The variables in its commands are known only when they run.
         self.variables.uses_upstream_fields |= runs_ssi;
         self.variables.uses_cache_last_modified |= runs_ssi;
         let access = self.access_rules(level);
         let auth = self.auth(level);
         let auth_request = self.auth_request(level);
-        let satisfy = self.choice(
-            level,
-            "satisfy",
-            &[("all", Satisfy::All), ("any", Satisfy::Any)],
-            Satisfy::All,
-        );
+        let satisfy = self.value(level, SATISFY);
         let checks = [!access.is_empty(), auth.is_some(), auth_request.is_some()];
         Settings {
             content: self.content(level, block, matcher, outer),
@@ -50,26 +43,22 @@ impl Lowering<'_> {
             esi: self.esi(level),
             ssi: SsiSettings {
                 enabled: runs_ssi,
-                types: self.media_types(level, "ssi_types", &["text/html"]),
-                last_modified: self.flag(level, "ssi_last_modified", false),
-                silent_errors: self.flag(level, "ssi_silent_errors", false),
-                max_includes: to_u32(self.number(level, "ssi_max_includes", 200)),
-                output_buffer_bytes: to_usize(self.size(
-                    level,
-                    "subrequest_output_buffer_size",
-                    4 << 10,
-                )),
+                types: self.media_types(level, SSI_TYPES),
+                last_modified: self.value(level, SSI_LAST_MODIFIED),
+                silent_errors: self.value(level, SSI_SILENT_ERRORS),
+                max_includes: to_u32(self.value(level, SSI_MAX_INCLUDES)),
+                output_buffer_bytes: to_usize(self.value(level, SUBREQUEST_OUTPUT_BUFFER_SIZE)),
             },
             own_access: own_access(level, checks, satisfy, outer.map(|outer| outer.own_access)),
             access,
             fragments: FragmentLimits {
-                bytes: self.size(level, "fragments_max_bytes", 64 << 20),
-                fetches: to_u32(self.number(level, "fragments_max_fetches", 200)),
-                time: self.duration(level, "fragments_max_time", seconds(60)),
+                bytes: self.value(level, FRAGMENTS_MAX_BYTES),
+                fetches: to_u32(self.value(level, FRAGMENTS_MAX_FETCHES)),
+                time: self.value(level, FRAGMENTS_MAX_TIME),
             },
             deny_reason: level
-                .find("deny_reason")
-                .map(|node| node.arg(0).text.as_str().into())
+                .word("deny_reason")
+                .map(|word| word.text.as_str().into())
                 .unwrap_or_default(),
             auth,
             satisfy,
@@ -80,18 +69,18 @@ impl Lowering<'_> {
             otel: self.otel_settings(level),
             early_hints: self.templates(level, "early_hints"),
             error_pages: self.error_pages(level),
-            recursive_error_pages: self.flag(level, "recursive_error_pages", false),
+            recursive_error_pages: self.value(level, RECURSIVE_ERROR_PAGES),
             redirects: RedirectSettings {
-                absolute: self.flag(level, "absolute_redirect", true),
-                port: self.flag(level, "port_in_redirect", true),
-                server_name: self.flag(level, "server_name_in_redirect", false),
-                msie_refresh: self.flag(level, "msie_refresh", false),
+                absolute: self.value(level, ABSOLUTE_REDIRECT),
+                port: self.value(level, PORT_IN_REDIRECT),
+                server_name: self.value(level, SERVER_NAME_IN_REDIRECT),
+                msie_refresh: self.value(level, MSIE_REFRESH),
             },
             access_logs: self.access_logs(level),
             open_log_file_cache: self.open_log_file_cache(level),
             error_logs: self.error_logs(level),
-            log_not_found: self.flag(level, "log_not_found", true),
-            log_subrequests: self.flag(level, "log_subrequest", false),
+            log_not_found: self.value(level, LOG_NOT_FOUND),
+            log_subrequests: self.value(level, LOG_SUBREQUEST),
             compression: self.compression(level),
             charset: self.charset(level),
             limit_rate: self
@@ -100,7 +89,7 @@ impl Lowering<'_> {
             limit_rate_after: self
                 .optional_template(level, "limit_rate_after")
                 .unwrap_or_default(),
-            slice_bytes: self.size(level, "slice", 0),
+            slice_bytes: self.value(level, SLICE),
             real_ip: self.real_ip(level),
             names: self.name_resolution(level),
             valid_referers: self.valid_referers(level),
@@ -126,9 +115,8 @@ impl Lowering<'_> {
             return Content::Handler(name);
         }
         let tokens = level
-            .find("cache_purge_token")
+            .unless_off("cache_purge_token")
             .map(|node| node.arg(0))
-            .filter(|word| word.text != "off")
             .map(|word| self.path(word));
         if !level.own("cache_purge_api").is_empty() {
             return Content::PurgeApi(PurgeApi { tokens });
@@ -140,59 +128,33 @@ impl Lowering<'_> {
     }
 
     fn esi(&mut self, level: &Level<'_>) -> EsiSettings {
-        let depth = self.number(level, "esi_max_depth", 5);
         EsiSettings {
-            mode: self.choice(
-                level,
-                "esi",
-                &[
-                    ("off", EsiMode::Off),
-                    ("on", EsiMode::On),
-                    ("always", EsiMode::Always),
-                ],
+            mode: match (self.given(level, ESI), speaks_litespeed(level)) {
+                (Some(mode), _) => mode,
                 // Pages ask for it by `esi=on`.
-                match speaks_litespeed(level) {
-                    true => EsiMode::On,
-                    false => EsiMode::Off,
-                },
-            ),
-            types: self.media_types(level, "esi_types", &["text/html"]),
-            max_depth: match u8::try_from(depth) {
-                Ok(depth @ ..=MAX_ESI_DEPTH) => depth,
-                _ => {
-                    if let Some(node) = level.find("esi_max_depth") {
-                        self.invalid(node.arg(0), "depth", "expected a number up to 20");
-                    }
-                    MAX_ESI_DEPTH
-                }
+                (None, true) => EsiMode::On,
+                (None, false) => EsiMode::Off,
             },
-            max_includes: to_u32(self.number(level, "esi_max_includes", 200)),
-            timeout: self.duration(level, "esi_timeout", seconds(10)),
+            types: self.media_types(level, ESI_TYPES),
+            max_depth: u8::try_from(self.value(level, ESI_MAX_DEPTH)).unwrap_or(u8::MAX),
+            max_includes: to_u32(self.value(level, ESI_MAX_INCLUDES)),
+            timeout: self.value(level, ESI_TIMEOUT),
         }
     }
 
     fn body_settings(&mut self, level: &Level<'_>) -> BodySettings {
         let temp_path = level
-            .find("client_body_temp_path")
-            .map(|node| node.arg(0).text.clone());
+            .word("client_body_temp_path")
+            .map(|word| word.text.clone());
         BodySettings {
-            max_bytes: self.size(level, "client_max_body_size", 1 << 20),
-            buffer_bytes: self.size(level, "client_body_buffer_size", 16 << 10),
-            timeout: self.duration(level, "client_body_timeout", seconds(60)),
+            max_bytes: self.value(level, CLIENT_MAX_BODY_SIZE),
+            buffer_bytes: self.value(level, CLIENT_BODY_BUFFER_SIZE),
+            timeout: self.value(level, CLIENT_BODY_TIMEOUT),
             temp_path: self
                 .own_files
                 .state
                 .join(temp_path.as_deref().unwrap_or("client_body_temp")),
-            in_file_only: self.choice(
-                level,
-                "client_body_in_file_only",
-                &[
-                    ("off", InFileOnly::Off),
-                    ("clean", InFileOnly::Clean),
-                    ("on", InFileOnly::On),
-                ],
-                InFileOnly::Off,
-            ),
+            in_file_only: self.value(level, CLIENT_BODY_IN_FILE_ONLY),
             // Known when all values have been read.
             has_name: false,
         }
@@ -214,29 +176,20 @@ impl Lowering<'_> {
             }
         }
         ConnectionSettings {
-            keepalive_timeout: self.duration(level, "keepalive_timeout", seconds(75)),
-            keepalive_min_timeout: self.duration(level, "keepalive_min_timeout", seconds(0)),
+            keepalive_timeout: self.value(level, KEEPALIVE_TIMEOUT),
+            keepalive_min_timeout: self.value(level, KEEPALIVE_MIN_TIMEOUT),
             keepalive_header: header.and_then(|word| self.duration_of(word)),
-            keepalive_requests: self.number(level, "keepalive_requests", 1000),
-            keepalive_time: self.duration(level, "keepalive_time", seconds(3600)),
+            keepalive_requests: self.value(level, KEEPALIVE_REQUESTS),
+            keepalive_time: self.value(level, KEEPALIVE_TIME),
             disable_msie6: disabled.is_empty() || disabled.contains(&"msie6"),
             disable_safari: disabled.contains(&"safari"),
-            send_timeout: self.duration(level, "send_timeout", seconds(60)),
-            lingering_close: self.choice(
-                level,
-                "lingering_close",
-                &[
-                    ("off", LingeringClose::Off),
-                    ("on", LingeringClose::On),
-                    ("always", LingeringClose::Always),
-                ],
-                LingeringClose::On,
-            ),
-            lingering_time: self.duration(level, "lingering_time", seconds(30)),
-            lingering_timeout: self.duration(level, "lingering_timeout", seconds(5)),
+            send_timeout: self.value(level, SEND_TIMEOUT),
+            lingering_close: self.value(level, LINGERING_CLOSE),
+            lingering_time: self.value(level, LINGERING_TIME),
+            lingering_timeout: self.value(level, LINGERING_TIMEOUT),
             http2_chunk_bytes: self.http2_chunk(level),
-            reset_timedout: self.flag(level, "reset_timedout_connection", false),
-            chunked_transfer_encoding: self.flag(level, "chunked_transfer_encoding", true),
+            reset_timedout: self.value(level, RESET_TIMEDOUT_CONNECTION),
+            chunked_transfer_encoding: self.value(level, CHUNKED_TRANSFER_ENCODING),
         }
     }
 }

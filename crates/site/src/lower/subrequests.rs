@@ -7,6 +7,7 @@ use nginx_conf::Word;
 
 use super::Lowering;
 use super::level::Level;
+use crate::directives::constants::*;
 use crate::model::*;
 
 impl Lowering<'_> {
@@ -17,16 +18,13 @@ impl Lowering<'_> {
             let target = self.set_target(node.arg(0));
             set.extend(target.map(|target| (target, value)));
         }
-        let word = level.find("auth_request")?.arg(0);
-        if word.text == "off" {
-            return None;
-        }
+        let word = level.unless_off("auth_request")?.arg(0);
         let target = self.subrequest_target(word);
         Some(Arc::new(AuthRequest { target, set }))
     }
 
     pub fn mirror(&mut self, level: &Level<'_>) -> Option<Arc<Mirror>> {
-        let with_body = self.flag(level, "mirror_request_body", true);
+        let with_body = self.value(level, MIRROR_REQUEST_BODY);
         let nodes = level.all("mirror").to_vec();
         let words: Vec<&Word> = nodes.iter().map(|node| node.arg(0)).collect();
         if words.is_empty() {
@@ -50,7 +48,7 @@ impl Lowering<'_> {
     }
 
     pub fn post_action(&mut self, level: &Level<'_>) -> Option<SubrequestTarget> {
-        let word = level.find("post_action")?.arg(0);
+        let word = level.word("post_action")?;
         (word.text != "off").then(|| self.subrequest_target(word))
     }
 

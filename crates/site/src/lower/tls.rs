@@ -1,11 +1,12 @@
 //! Lowers `proxy_ssl_*`: TLS on connections to upstreams.
 
-use nginx_conf::{Diagnostic, Word};
+use nginx_conf::Word;
 
 use super::Lowering;
 use super::level::Level;
 use super::template::has_variables;
-use super::values::{parameter, seconds, to_usize};
+use super::values::{seconds, to_usize};
+use crate::directives::constants::*;
 use crate::model::*;
 
 impl Lowering<'_> {
@@ -24,16 +25,20 @@ impl Lowering<'_> {
             password_file,
             tls12,
             tls13,
-            send_name: self.flag(level, "proxy_ssl_server_name", false),
-            reuse_sessions: self.flag(level, "proxy_ssl_session_reuse", true),
+            send_name: self.value(level, PROXY_SSL_SERVER_NAME),
+            reuse_sessions: self.value(level, PROXY_SSL_SESSION_REUSE),
         };
         if !is_used {
             return None;
         }
-        let known = self.tls.iter().position(|known| *known == settings);
+        let known = self
+            .declared
+            .tls
+            .iter()
+            .position(|known| *known == settings);
         Some(TlsId(known.unwrap_or_else(|| {
-            self.tls.push(settings);
-            self.tls.len() - 1
+            self.declared.tls.push(settings);
+            self.declared.tls.len() - 1
         })))
     }
 
@@ -42,18 +47,16 @@ impl Lowering<'_> {
     fn tls_verify(&mut self, level: &Level<'_>, is_used: bool) -> Option<TlsVerify> {
         let trusted = file_name(level, "proxy_ssl_trusted_certificate");
         let crl = file_name(level, "proxy_ssl_crl");
-        let depth = to_usize(self.number(level, "proxy_ssl_verify_depth", 1));
-        if !self.flag(level, "proxy_ssl_verify", false) {
+        let depth = to_usize(self.value(level, PROXY_SSL_VERIFY_DEPTH));
+        if !self.value(level, PROXY_SSL_VERIFY) {
             return None;
         }
         let Some(trusted) = trusted else {
             if let Some(node) = level.find("proxy_ssl_verify").filter(|_| is_used) {
-                self.report(
-                    Diagnostic::error(
-                        node.span(),
-                        "no proxy_ssl_trusted_certificate for proxy_ssl_verify",
-                    )
-                    .label("without it no certificate can be trusted"),
+                self.refuse(
+                    node.span(),
+                    "no proxy_ssl_trusted_certificate for proxy_ssl_verify",
+                    "without it no certificate can be trusted",
                 );
             }
             return None;
@@ -98,33 +101,12 @@ impl Lowering<'_> {
 
     /// `*_certificate_cache off | max=N [inactive=TIME] [valid=TIME]`; `None`: off.
     pub fn certificate_cache(&mut self, level: &Level<'_>, name: &str) -> Option<CertificateCache> {
-        let node = level.find(name)?;
-        if node.arg(0).text == "off" {
-            return None;
-        }
-        let mut max = None;
-        let (mut inactive, mut valid) = (seconds(10), seconds(60));
-        for word in node.args() {
-            if let Some(text) = parameter(word, "max") {
-                max = self.number_in(word, text).map(to_usize);
-            } else if let Some(text) = parameter(word, "inactive") {
-                inactive = self.duration_in(word, text).unwrap_or(inactive);
-            } else if let Some(text) = parameter(word, "valid") {
-                valid = self.duration_in(word, text).unwrap_or(valid);
-            } else {
-                self.unknown_parameter(
-                    word,
-                    word,
-                    node.name(),
-                    &["max", "inactive", "valid", "off"],
-                );
-            }
-        }
-        self.must_have_max(node, max);
+        let known = "max inactive valid off";
+        let bounds = self.cache_bounds(level, name, seconds(10), known)?;
         Some(CertificateCache {
-            max: max?,
-            inactive,
-            valid,
+            max: bounds.max,
+            inactive: bounds.inactive,
+            valid: bounds.valid,
         })
     }
 
@@ -162,8 +144,5 @@ impl Lowering<'_> {
 
 /// The argument of a directive that names a file; an empty one means no file.
 fn file_name<'t>(level: &Level<'t>, name: &str) -> Option<&'t Word> {
-    level
-        .find(name)
-        .map(|node| node.arg(0))
-        .filter(|word| !word.text.is_empty())
+    level.word(name).filter(|word| !word.text.is_empty())
 }

@@ -9,10 +9,14 @@ use super::Lowering;
 use super::level::Level;
 use super::values::{parameter, seconds, to_u32, to_usize};
 use crate::check::Node;
+use crate::directives::constants::*;
 use crate::model::*;
 
 /// Idle connections that are kept for a group of HTTP servers, as in nginx since 1.29.7.
 const HTTP_KEEPALIVE: usize = 32;
+
+const SERVER_PARAMETERS: &str =
+    "weight max_conns max_fails fail_timeout slow_start backup down resolve service";
 
 impl Lowering<'_> {
     pub fn declare_groups(&mut self, level: &Level<'_>) {
@@ -33,7 +37,7 @@ impl Lowering<'_> {
         for node in level.own("upstream") {
             if seen.insert(node.arg(0).text.clone()) {
                 let group = self.upstream_group(node, level);
-                self.groups.push(group);
+                self.declared.groups.push(group);
             }
         }
     }
@@ -48,20 +52,16 @@ impl Lowering<'_> {
             .collect();
         self.check_parameters_suit_method(&level);
         if level.own("server").is_empty() {
-            self.report(
-                Diagnostic::error(
-                    node.span(),
-                    format!("no servers are inside upstream \"{}\"", node.arg(0)),
-                )
-                .label("expected server ADDRESS;"),
+            self.refuse(
+                node.span(),
+                format!("no servers are inside upstream \"{}\"", node.arg(0)),
+                "expected server ADDRESS;",
             );
         } else if !servers.is_empty() && servers.iter().all(|server| server.backup) {
-            self.report(
-                Diagnostic::error(
-                    node.span(),
-                    format!("no servers in upstream \"{}\"", node.arg(0)),
-                )
-                .label("expected at least one server that is not a backup"),
+            self.refuse(
+                node.span(),
+                format!("no servers in upstream \"{}\"", node.arg(0)),
+                "expected at least one server that is not a backup",
             );
         }
         UpstreamGroup {
@@ -203,22 +203,7 @@ impl Lowering<'_> {
                 "resolve" => resolve_parameters.resolve = Some(word),
                 "drain" => self.unsupported_parameter(word),
                 text if text.starts_with("route=") => self.unsupported_parameter(word),
-                _ => self.unknown_parameter(
-                    word,
-                    word,
-                    "server",
-                    &[
-                        "weight",
-                        "max_conns",
-                        "max_fails",
-                        "fail_timeout",
-                        "slow_start",
-                        "backup",
-                        "down",
-                        "resolve",
-                        "service",
-                    ],
-                ),
+                _ => self.unknown_parameter(word, word, "server", SERVER_PARAMETERS),
             }
         }
     }
@@ -279,9 +264,10 @@ impl Lowering<'_> {
     }
 
     pub(super) fn unsupported_parameter(&mut self, word: &Word) {
-        self.report(
-            Diagnostic::error(word.span, format!("unsupported parameter \"{word}\""))
-                .label("nginx has it, Mayfly does not yet"),
+        self.refuse(
+            word.span,
+            format!("unsupported parameter \"{word}\""),
+            "nginx has it, Mayfly does not yet",
         );
     }
 
@@ -300,26 +286,16 @@ impl Lowering<'_> {
         if let Some(name) = self.pool_named_by(word) {
             return self.pool_endpoint(word, name).into_iter().collect();
         }
-        let (host, port) = match split_host(word) {
-            Some((host, Some(port))) => (host, port),
-            Some((host, None)) => match default_port {
-                Some(port) => (host, port),
-                None => {
-                    self.report(
-                        Diagnostic::error(word.span, format!("no port in upstream \"{word}\""))
-                            .label("expected HOST:PORT, unix:PATH, php:POOL or the name of an upstream block"),
-                    );
-                    return Vec::new();
-                }
-            },
-            None => {
-                self.report(
-                    Diagnostic::error(word.span, format!("invalid address \"{word}\"")).label(
-                        "expected HOST:PORT, unix:PATH, php:POOL or the name of an upstream block",
-                    ),
-                );
-                return Vec::new();
-            }
+        let address = split_host(word).map(|(host, port)| (host, port.or(default_port)));
+        let Some((host, Some(port))) = address else {
+            let message = match address {
+                Some(_) => format!("no port in upstream \"{word}\""),
+                None => format!("invalid address \"{word}\""),
+            };
+            let expected =
+                "expected HOST:PORT, unix:PATH, php:POOL or the name of an upstream block";
+            self.refuse(word.span, message, expected);
+            return Vec::new();
         };
         let bare = host
             .strip_prefix('[')
@@ -387,8 +363,8 @@ impl Lowering<'_> {
         if endpoints.is_empty() {
             return None;
         }
-        let id = GroupId(self.groups.len());
-        self.groups.push(UpstreamGroup {
+        let id = GroupId(self.declared.groups.len());
+        self.declared.groups.push(UpstreamGroup {
             name: word.text.clone(),
             servers: endpoints
                 .into_iter()
@@ -445,9 +421,9 @@ impl Lowering<'_> {
     }
 
     fn group_keepalive(&mut self, level: &Level<'_>) -> Option<KeepAlive> {
-        let requests = self.number(level, "keepalive_requests", 1000);
-        let time = self.duration(level, "keepalive_time", seconds(3600));
-        let timeout = self.duration(level, "keepalive_timeout", seconds(60));
+        let requests = self.value(level, UPSTREAM_KEEPALIVE_REQUESTS);
+        let time = self.value(level, UPSTREAM_KEEPALIVE_TIME);
+        let timeout = self.value(level, UPSTREAM_KEEPALIVE_TIMEOUT);
         let node = level.find("keepalive")?;
         let local = node
             .args()
@@ -466,7 +442,7 @@ impl Lowering<'_> {
 
     /// Sets the keep-alive of a group of HTTP servers, unless the group has its own.
     pub fn keep_connections(&mut self, group: GroupId) {
-        if let Some(group) = self.groups.get_mut(group.0) {
+        if let Some(group) = self.declared.groups.get_mut(group.0) {
             group.keepalive.get_or_insert(KeepAlive {
                 connections: HTTP_KEEPALIVE,
                 requests: 1000,
@@ -487,16 +463,16 @@ impl Lowering<'_> {
     /// Gives a group that asks PHP the turns of `http`, unless it has its own.
     pub fn take_turns(&mut self, group: GroupId) {
         let turns = self.turns;
-        if let Some(group) = self.groups.get_mut(group.0) {
+        if let Some(group) = self.declared.groups.get_mut(group.0) {
             group.turns.get_or_insert(turns);
         }
     }
 
     /// Lowers turns; missing values come from `outer`.
     fn turns_of(&mut self, level: &Level<'_>, outer: Turns) -> Turns {
-        let concurrency = level.find("php_concurrency").and_then(|node| {
-            let word = node.arg(0);
-            match word.text.as_str() {
+        let concurrency = level
+            .word("php_concurrency")
+            .and_then(|word| match word.text.as_str() {
                 "auto" => Some(PhpConcurrency::Auto),
                 "off" => Some(PhpConcurrency::Off),
                 text => match text.parse() {
@@ -507,10 +483,8 @@ impl Lowering<'_> {
                         None
                     }
                 },
-            }
-        });
-        let crawler_share = level.find("crawler_share").and_then(|node| {
-            let word = node.arg(0);
+            });
+        let crawler_share = level.word("crawler_share").and_then(|word| {
             let percent = word.strip_suffix('%').and_then(|text| text.parse().ok());
             let share = percent.filter(|percent| (1..=100).contains(percent));
             if share.is_none() {
@@ -531,7 +505,7 @@ impl Lowering<'_> {
         if let Some(word) = node.args().get(1) {
             match parameter(word, "timeout") {
                 Some(text) => timeout = self.duration_in(word, text)?,
-                None => self.unknown_parameter(word, word, "queue", &["timeout"]),
+                None => self.unknown_parameter(word, word, "queue", "timeout"),
             }
         }
         Some(Queue { length, timeout })

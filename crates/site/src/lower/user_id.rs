@@ -19,13 +19,13 @@ impl Lowering<'_> {
                     .unwrap_or(""),
             ),
             mark: self.user_id_mark(level),
-            service: level.find("userid_service").and_then(|node| {
-                let number = self.number_of(node.arg(0))?;
+            service: level.word("userid_service").and_then(|word| {
+                let number = self.number_of(word)?;
                 Some(u32::try_from(number).unwrap_or(u32::MAX))
             }),
             reset: None,
         };
-        let word = level.find("userid")?.arg(0);
+        let word = level.word("userid")?;
         settings.version = match word.text.as_str() {
             "off" => return None,
             "log" => None,
@@ -57,7 +57,7 @@ impl Lowering<'_> {
     }
 
     fn user_id_mark(&mut self, level: &Level<'_>) -> Option<u8> {
-        let word = level.find("userid_mark")?.arg(0);
+        let word = level.word("userid_mark")?;
         match word.text.as_bytes() {
             b"off" => None,
             &[mark] if mark.is_ascii_alphanumeric() || mark == b'=' => Some(mark),
@@ -106,5 +106,5 @@ impl Lowering<'_> {
 }
 
 fn text<'t>(level: &Level<'t>, name: &str) -> Option<&'t str> {
-    Some(level.find(name)?.arg(0).text.as_str())
+    Some(level.word(name)?.text.as_str())
 }
