@@ -3,7 +3,7 @@
 installs, whether Mayfly serves PHP, learns a page, shows it after a restart, forgets it after a write, and leaves nothing
 when it is purged.
 
-    php_trial.py [--packages FOLDER] [--architecture NAME] [SUITE...]      bullseye, bookworm, bookworm+bullseye, trixie and sid
+    php_trial.py [--packages FOLDER] [--architecture NAME] [SUITE...]      bullseye, bookworm, trixie, trixie+bookworm and sid
 
 Where the package does not install because glibc is older, the archive of the static program is tried in its place. In a root
 of two releases there are two versions of PHP, and a pool of each. Roots of another architecture run by qemu. Needs root and
@@ -23,11 +23,11 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import roots  # noqa: E402
 
-SUITES = ["bullseye", "bookworm", "bookworm+bullseye", "trixie", "sid"]
+SUITES = ["bullseye", "bookworm", "trixie", "trixie+bookworm", "sid"]
 PORT = 8080
 COLUMNS = ("PHP", "installs", "serves", "learns", "restarts warm", "purges clean")
-# Which packages bring PHP 7.4 beside another.
-OLD_PHP = ["php7.4-fpm", "php7.4-sqlite3"]
+# The packages of an older PHP beside that of the release.
+OLD_PHP = ["php8.2-fpm", "php8.2-sqlite3"]
 # A page of a row in a database, which PHP changes when it is posted to.
 PAGE = """<?php
 $database = new PDO('sqlite:' . __DIR__ . '/data/site.db');

@@ -63,7 +63,7 @@ class Root:
 
 
 def fresh(suite, folder, more=(), architecture=None, packages=PACKAGES):
-    """A root of its own in `folder`, with `more` packages; what was there is removed. A suite `bookworm+bullseye` has the
+    """A root of its own in `folder`, with `more` packages; what was there is removed. A suite `trixie+bookworm` has the
     packages of both."""
     packages = [*packages, *more]
     architecture = architecture or own_architecture()
@@ -78,7 +78,9 @@ def fresh(suite, folder, more=(), architecture=None, packages=PACKAGES):
                    "--aptopt=Acquire::Check-Valid-Until \"false\"", "--skip=check/qemu",
                    suite.split("+")[0], archive + ".new", *(f"deb {mirror()} {it} main" for it in suite.split("+"))]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{' '.join(command)}:\n{done.stderr[-2000:]}"
+        if done.returncode != 0:
+            os.unlink(archive + ".new")
+            raise AssertionError(f"{' '.join(command)}:\n{done.stderr[-2000:]}")
         os.rename(archive + ".new", archive)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
