@@ -88,9 +88,9 @@ build_one() { # build_one NAME TARGET PROGRAM
         "$cargo" build --release --locked --offline --package "$3" --target "$platform" --target-dir "$work/$name"
 }
 
-# The newest version of glibc that a program needs.
+# The newest version of glibc that a program needs; nothing for a static one.
 newest_glibc() {
-    "${binary_tools}objdump" -T "$1" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -uV | tail -1
+    "${binary_tools}objdump" -T "$1" 2>/dev/null | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort -uV | tail -1
 }
 
 # Files that packages of all kinds have. Pages and completions come from the program itself.
@@ -134,7 +134,7 @@ debian() {
         build shared "$platform"
         program=$work/shared/$platform/release/mayfly
     fi
-    newest=$({ newest_glibc "$program"; newest_glibc "$program-tools"; } | sort -V | tail -1)
+    newest=$({ newest_glibc "$program" || true; newest_glibc "$program-tools" || true; } | sort -V | tail -1)
     if [ "$(printf '%s\n' "$newest" "$NEWEST_GLIBC" | sort -V | tail -1)" != "$NEWEST_GLIBC" ]; then
         echo "The program needs glibc $newest, newer than $NEWEST_GLIBC of Ubuntu 22.04. These symbols do:" >&2
         "${binary_tools}objdump" -T "$program" "$program-tools" | grep "GLIBC_$newest" >&2
@@ -156,7 +156,7 @@ debian() {
     cp "$source/manual/mayfly.bash" "$source/completions/bash/mayfly"
     cp "$source/manual/mayfly.zsh" "$source/completions/_mayfly"
     # The same for each architecture: the libraries of a cross compiler are in packages of another name.
-    printf '%s\n' "libc 6 libc6 (>= $newest)" "libm 6 libc6 (>= $newest)" "libgcc_s 1 libgcc-s1" >"$source/debian/shlibs.local"
+    printf '%s\n' "libc 6 libc6 (>= ${newest:=2.34})" "libm 6 libc6 (>= $newest)" "libgcc_s 1 libgcc-s1" >"$source/debian/shlibs.local"
     scripts/package/changelog.py >"$source/debian/changelog"
     cp CHANGELOG.md "$source/CHANGELOG.md"
     find "$source" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +

@@ -156,7 +156,7 @@ class Row:
     def forgets(self):
         written = re.match(r"\S+ version (\d+)", self.ask("POST")[2])[1]
         shown = self.ask()[2]
-        self.check(f" version {written} " in shown, f"version {written} was written, and {shown} is shown")
+        self.check(shown.endswith(f" version {written}"), f"version {written} was written, and {shown} is shown")
 
     def again(self):
         time.sleep(0.3)
@@ -164,12 +164,10 @@ class Row:
 
 
 def install(root, args):
-    shutil.copy(roots.package_in(args.packages, args.architecture), root.path + "/root/mayfly.deb")
-    code, said = root.run("dpkg", "--install", "/root/mayfly.deb", check=False)
-    if code == 0:
+    if not is_older(root):
+        shutil.copy(roots.package_in(args.packages, args.architecture), root.path + "/root/mayfly.deb")
+        root.run("dpkg", "--install", "/root/mayfly.deb")
         return "package"
-    assert is_older(root) and "libc6" in said, said
-    root.run("dpkg", "--purge", "mayfly")
     archive = glob.glob(os.path.join(args.packages, f"mayfly-*-linux-{roots.MACHINES[args.architecture][0]}.tar.gz"))
     assert len(archive) == 1, f"one archive in {args.packages}: {archive}"
     os.makedirs(root.path + "/root/mayfly")

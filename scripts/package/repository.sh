@@ -52,7 +52,7 @@ gpg --batch --yes --local-user "$key" --armor --detach-sign --output "$place/apt
 
 # dnf: each package is signed, and so is their list.
 cp "$out"/mayfly*.rpm "$place/rpm/"
-rpmsign --define "_gpg_name $key" --define "_gpg_digest_algo sha256" --addsign "$place"/rpm/*.rpm >/dev/null
+rpmsign --define "__gpg $(command -v gpg)" --define "_gpg_name $key" --define "_gpg_digest_algo sha256" --addsign "$place"/rpm/*.rpm >/dev/null
 createrepo_c --quiet --set-timestamp-to-revision --revision "$SOURCE_DATE_EPOCH" "$place/rpm"
 gpg --batch --yes --local-user "$key" --armor --detach-sign "$place/rpm/repodata/repomd.xml"
 

@@ -44,10 +44,10 @@ make_rpm() { # make_rpm DEBIAN_ARCHITECTURE RPM_ARCHITECTURE
     list "$files/tools" >"$files/tools.list"
     find "$files" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
     # Programs are stripped already, and none is run.
-    rpmbuild --quiet -bb --target "$2-linux" --nodeps --define "_topdir $place/top" --define "_rpmdir $out" --define '_rpmfilename %{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm' \
+    rpmbuild --quiet -bb --target "$2-linux" --nodeps --define "_topdir $place/top" --define "_rpmdir $out" --define '_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm' \
         --define "mayfly_version $version" --define "mayfly_files $files" --define 'debug_package %{nil}' --define '__os_install_post %{nil}' \
         --define '_buildhost reproducible' --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
-        --define '_binary_payload w19.zstdio' --define '_build_id_links none' packaging/rpm/mayfly.spec >"$place/rpmbuild.log" 2>&1 ||
+        --define '_binary_payload w9.xzdio' --define '_build_id_links none' packaging/rpm/mayfly.spec >"$place/rpmbuild.log" 2>&1 ||
         { tail -30 "$place/rpmbuild.log" >&2; return 1; }
     for file in "$out"/mayfly*-"$version"-1."$2".rpm; do
         echo "$(basename "$file"): $(stat -c %s "$file") bytes"
