@@ -3,9 +3,9 @@
 installs, whether Mayfly serves PHP, learns a page, shows it after a restart, forgets it after a write, and leaves nothing
 when it is purged.
 
-    php_trial.py [--packages FOLDER] [--architecture NAME] [SUITE...]      bullseye, bookworm, trixie, trixie+bookworm and sid
+    php_trial.py [--packages FOLDER] [--architecture NAME] [--archive] [SUITE...]      bullseye, bookworm, trixie, trixie+bookworm and sid
 
-Where the package does not install because glibc is older, the archive of the static program is tried in its place. In a root
+Where the package does not install because glibc is older, or with `--archive`, the static program of the archive is tried in its place. In a root
 of two releases there are two versions of PHP, and a pool of each. Roots of another architecture run by qemu. Needs root and
 what `scripts/setup.sh trial` installs.
 """
@@ -38,6 +38,15 @@ if ($_SERVER['REQUEST_METHOD'] === 'POST') {
 }
 echo PHP_VERSION, ' version ', $database->query('SELECT MAX(version) FROM page')->fetchColumn();
 """
+# The same of a file: what a database needs of the kernel (openat2 from memory alone), qemu lacks.
+FILE_PAGE = """<?php
+$file = __DIR__ . '/data/version';
+if ($_SERVER['REQUEST_METHOD'] === 'POST') {
+    header('Cache-Control: no-store');
+    file_put_contents($file, (is_file($file) ? (int) file_get_contents($file) : 0) + 1);
+}
+echo PHP_VERSION, ' version ', file_get_contents($file);
+"""
 CONFIGURATION = """
 daemon off;
 error_log /var/log/mayfly/error.log info;
@@ -45,7 +54,7 @@ error_log /var/log/mayfly/error.log info;
 events {{}}
 http {{
     access_log off;
-    fastcgi_cache_path /var/cache/mayfly keys_zone=pages:8m;
+    fastcgi_cache_path /var/cache/mayfly keys_zone=pages:8m disk_timeout=10s;
     server {{
         listen 127.0.0.1:{port};
         root /srv/site;
@@ -63,6 +72,15 @@ LOCATION = """
             fastcgi_cache_valid 200 1ms;
             cache_learn on;
             add_header X-Cache $upstream_cache_status;
+        }}
+        location /kept-{name}/ {{
+            include fastcgi.conf;
+            fastcgi_param SCRIPT_FILENAME /srv/site/index.php;
+            fastcgi_pass php:{name};
+            fastcgi_cache pages;
+            fastcgi_cache_key $uri;
+            fastcgi_cache_valid 200 1h;
+            add_header X-Cache $upstream_cache_status;
         }}"""
 
 
@@ -70,6 +88,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--packages", default=os.path.join(roots.WORK, "out"))
     parser.add_argument("--architecture", default=roots.own_architecture())
+    parser.add_argument("--archive", action="store_true", help="tries the static program everywhere")
     parser.add_argument("--inside")
     parser.add_argument("suites", nargs="*", default=SUITES)
     args = parser.parse_args()
@@ -79,9 +98,9 @@ def main():
     print(f"| release | {' | '.join(COLUMNS)} |\n|{' --- |' * (len(COLUMNS) + 1)}", flush=True)
     for suite in args.suites:
         more = ["php-sqlite3", *(OLD_PHP if "+" in suite else [])]
-        root = roots.fresh(suite, os.path.join(roots.WORK, "roots", f"php-{suite}"), more, args.architecture)
+        root = roots.fresh(suite, os.path.join(roots.WORK, "roots", f"php-{suite}-{args.architecture}"), more, args.architecture)
         command = ["unshare", "--net", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", sys.executable, os.path.abspath(__file__),
-                   "--inside", root, "--packages", args.packages, "--architecture", args.architecture, suite]
+                   "--inside", root, "--packages", args.packages, "--architecture", args.architecture, suite, *(["--archive"] if args.archive else [])]
         failed += subprocess.run(command, check=False).returncode != 0
         shutil.rmtree(root)
     print(f"{len(args.suites) - failed} passed, {failed} failed")
@@ -94,12 +113,13 @@ def trial(args):
     root.mount()
     installed = install(root, args)
     pools = {f"php{number}": program for number, program in enumerate(programs(root))}
-    prepare(root, pools)
+    prepare(root, pools, PAGE if args.architecture == roots.own_architecture() else FILE_PAGE)
     rows = {name: Row(root, name, program) for name, program in pools.items()}
     server = start(root)
     for row in rows.values():
         row.serves()
         row.learns()
+        row.keeps()
     stop(server)
     server = start(root)
     for row in rows.values():
@@ -124,11 +144,12 @@ class Row:
     def check(self, holds, problem):
         if not holds:
             self.problems.append(problem)
-            print(f"  FAIL  {self.version}: {problem}\n{self.root.read('/var/log/mayfly/error.log')[-3000:]}", file=sys.stderr, flush=True)
+            explained = self.root.run("mayfly", "explain", f"http://127.0.0.1:{PORT}/{self.name}/page", "-c", "/etc/mayfly/php.conf", check=False)[1]
+            print(f"  FAIL  {self.version}: {problem}\n{self.root.read('/var/log/mayfly/error.log')[-2000:]}\n{explained}", file=sys.stderr, flush=True)
         return holds
 
-    def ask(self, method="GET"):
-        return ask(f"/{self.name}/page", method)
+    def ask(self, method="GET", kind=""):
+        return ask(f"/{kind}{self.name}/page", method)
 
     def serves(self):
         status, _, body = self.ask("POST")
@@ -145,12 +166,16 @@ class Row:
         self.check(said and is_older(self.root), f"not learned, and the log does not say why: {answers}")
         self.learned = f"no: {said[1].strip()}" if said else "no"
 
+    def keeps(self):
+        """A page that is asked for twice is on the disk when the server has ended."""
+        words = [self.ask(kind="kept-")[1] for _ in range(2)]
+        self.check(words == ["MISS", "HIT"], f"not kept: {words}")
+
     def is_warm(self):
-        if self.learned != "yes":
-            self.warm = "not learned"
-            return
-        status, word, body = self.again()
-        if self.check(status == 200 and word == "HIT", f"not warm: {status} {word} {body[:200]}"):
+        # A request may come before the folder was read: then PHP makes the page.
+        roots.wait_until(lambda: "were loaded" in self.root.read("/var/log/mayfly/error.log").split("stopping")[-1], "the folder was not read")
+        status, word, body = self.ask(kind="kept-")
+        if self.check(status == 200 and word == "HIT" and body.startswith(self.version), f"not warm: {status} {word} {body[:200]}"):
             self.warm = "yes"
 
     def forgets(self):
@@ -164,7 +189,7 @@ class Row:
 
 
 def install(root, args):
-    if not is_older(root):
+    if not args.archive and not is_older(root):
         shutil.copy(roots.package_in(args.packages, args.architecture), root.path + "/root/mayfly.deb")
         root.run("dpkg", "--install", "/root/mayfly.deb")
         return "package"
@@ -172,8 +197,10 @@ def install(root, args):
     assert len(archive) == 1, f"one archive in {args.packages}: {archive}"
     os.makedirs(root.path + "/root/mayfly")
     subprocess.run(["tar", "--extract", "--file", archive[0], "--directory", root.path + "/root/mayfly", "--strip-components=1"], check=True)
-    root.run("sh", "-ec", "cd /root/mayfly; install -m 755 mayfly mayfly-tools /usr/bin; mkdir -p /etc/mayfly /var/log/mayfly; cp -r conf/* /etc/mayfly;"
-             " useradd --system --user-group --no-create-home mayfly")
+    root.run("sh", "-ec", "cd /root/mayfly; install -m 755 mayfly mayfly-tools /usr/bin; mkdir -p /etc/mayfly /var/log/mayfly; cp -r conf/* /etc/mayfly")
+    # The programs that make accounts are not in each root.
+    root.write("/etc/passwd", root.read("/etc/passwd") + "mayfly:x:990:990::/var/lib/mayfly:/usr/sbin/nologin\n")
+    root.write("/etc/group", root.read("/etc/group") + "mayfly:x:990:\n")
     return "archive"
 
 
@@ -189,13 +216,13 @@ def programs(root):
     return [it.removeprefix(root.path) for it in found]
 
 
-def prepare(root, pools):
+def prepare(root, pools, page):
     # The program finds a single one by itself.
     binary = {name: f" binary {program};" if len(pools) > 1 else "" for name, program in pools.items()}
     lines = "".join(f"php_pool {name} {{ user www-data; workers 2;{binary[name]} }}\n" for name in pools)
     locations = "".join(LOCATION.format(name=name) for name in pools)
     root.write("/etc/mayfly/php.conf", CONFIGURATION.format(pools=lines, port=PORT, locations=locations))
-    root.write("/srv/site/index.php", PAGE)
+    root.write("/srv/site/index.php", page)
     os.makedirs(root.path + "/srv/site/data")
     root.run("chown", "-R", "www-data:www-data", "/srv/site")
     root.run("mayfly", "-t", "-c", "/etc/mayfly/php.conf")
