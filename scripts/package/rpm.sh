@@ -14,8 +14,9 @@ place=$work/rpm
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
 export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8
 
-# Lines of %files: configuration that the administrator may have changed stays at an upgrade.
+# Lines of %files: Mayfly's own folders, and files. Configuration that the administrator may have changed stays at an upgrade.
 list() { # list FOLDER
+    (cd "$1" && find . -type d -path '*/mayfly*' ! -path './var/*' | sed 's/^\.\(.*\)/%dir "\1"/' | sort)
     (cd "$1" && find . -mindepth 1 ! -type d | sed 's/^\.//' | sort) | while read -r file; do
         case $file in
             /etc/*) echo "%config(noreplace) \"$file\"" ;;
