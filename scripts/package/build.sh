@@ -45,7 +45,7 @@ package_version=$version${MAYFLY_PACKAGE_SUFFIX:-}
 NEWEST_GLIBC=2.35
 # Of a package that a profile guides: it stands a little above what it was last, so that growth is seen. Without a profile,
 # nothing tells the compiler which code is cold.
-DEB_BYTES_MAX=11300000 # placeholder
+DEB_BYTES_MAX=11300000
 
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
 export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C.UTF-8

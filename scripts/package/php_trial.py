@@ -3,11 +3,11 @@
 installs, whether Mayfly serves PHP, learns a page, shows it after a restart, forgets it after a write, and leaves nothing
 when it is purged.
 
-    php_trial.py [--packages FOLDER] [--architecture NAME] [--archive] [SUITE...]      bullseye, bookworm, trixie, trixie+bookworm and sid
+    php_trial.py [--packages FOLDER] [--architecture NAME] [--archive] [SUITE...]      bullseye, bookworm, trixie and sid
 
-Where the package does not install because glibc is older, or with `--archive`, the static program of the archive is tried in its place. In a root
-of two releases there are two versions of PHP, and a pool of each. Roots of another architecture run by qemu. Needs root and
-what `scripts/setup.sh trial` installs.
+Where the package does not install because glibc is older, or with `--archive`, the static program of the archive is tried
+in its place. Each version of PHP-FPM in a root has a pool. Roots of another architecture run by qemu. Needs root and what
+`scripts/setup.sh trial` installs.
 """
 
 import argparse
@@ -23,11 +23,9 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import roots  # noqa: E402
 
-SUITES = ["bullseye", "bookworm", "trixie", "trixie+bookworm", "sid"]
+SUITES = ["bullseye", "bookworm", "trixie", "sid"]
 PORT = 8080
 COLUMNS = ("PHP", "installs", "serves", "learns", "restarts warm", "purges clean")
-# The packages of an older PHP beside that of the release.
-OLD_PHP = ["php8.2-fpm", "php8.2-sqlite3"]
 # A page of a row in a database, which PHP changes when it is posted to.
 PAGE = """<?php
 $database = new PDO('sqlite:' . __DIR__ . '/data/site.db');
@@ -97,8 +95,7 @@ def main():
     failed = 0
     print(f"| release | {' | '.join(COLUMNS)} |\n|{' --- |' * (len(COLUMNS) + 1)}", flush=True)
     for suite in args.suites:
-        more = ["php-sqlite3", *(OLD_PHP if "+" in suite else [])]
-        root = roots.fresh(suite, os.path.join(roots.WORK, "roots", f"php-{suite}-{args.architecture}"), more, args.architecture)
+        root = roots.fresh(suite, os.path.join(roots.WORK, "roots", f"php-{suite}-{args.architecture}"), ["php-sqlite3"], args.architecture)
         command = ["unshare", "--net", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", sys.executable, os.path.abspath(__file__),
                    "--inside", root, "--packages", args.packages, "--architecture", args.architecture, suite, *(["--archive"] if args.archive else [])]
         failed += subprocess.run(command, check=False).returncode != 0

@@ -63,8 +63,7 @@ class Root:
 
 
 def fresh(suite, folder, more=(), architecture=None, packages=PACKAGES):
-    """A root of its own in `folder`, with `more` packages; what was there is removed. A suite `trixie+bookworm` has the
-    packages of both."""
+    """A root of its own in `folder`, with `more` packages; what was there is removed."""
     packages = [*packages, *more]
     architecture = architecture or own_architecture()
     if architecture != own_architecture():
@@ -76,7 +75,7 @@ def fresh(suite, folder, more=(), architecture=None, packages=PACKAGES):
         # A mirror may be some days behind this machine's clock. A program of the other architecture is known to run.
         command = ["mmdebstrap", "--variant=apt", "--format=tar", f"--architectures={architecture}", f"--include={','.join(packages)}",
                    "--aptopt=Acquire::Check-Valid-Until \"false\"", "--skip=check/qemu",
-                   suite.split("+")[0], archive + ".new", *(f"deb {mirror()} {it} main" for it in suite.split("+"))]
+                   suite, archive + ".new", mirror()]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             os.unlink(archive + ".new")
