@@ -10,7 +10,7 @@ ifeq ($(wildcard $(TARGET)/debug/incremental),)
 export CARGO_INCREMENTAL ?= 0
 endif
 
-.PHONY: help build run test bench instructions lint fuzz doc package image clean
+.PHONY: help build run test bench instructions lint fuzz doc package repository image clean
 
 help:
 	@echo "make build   target/release/mayfly and mayfly-tools, guided by a profile (PLAIN=1 takes half the time)"
@@ -21,7 +21,8 @@ help:
 	@echo "make lint    formatting, clippy, documents, imports, licences; warnings are errors"
 	@echo "make fuzz    each fuzz target for FUZZ_SECONDS=20"
 	@echo "make doc     the documentation of all crates"
-	@echo "make package a Debian package and a static program, in target/package/out"
+	@echo "make package Debian packages and a static program, in target/package/out (ARCH=arm64 for the other kind of machine)"
+	@echo "make repository signed repositories for apt and dnf, from what make package made"
 	@echo "make image   an image for containers from the Debian package, without a daemon"
 
 build:
@@ -60,8 +61,12 @@ doc:
 	$(CARGO) doc --workspace --no-deps
 
 package:
-	@scripts/setup.sh build package
-	@CARGO="$(CARGO)" scripts/package/build.sh
+	@scripts/setup.sh build package $(if $(ARCH),package-$(ARCH))
+	@CARGO="$(CARGO)" ARCH="$(ARCH)" scripts/package/build.sh
+
+repository:
+	@scripts/setup.sh repository
+	@scripts/package/repository.sh
 
 image:
 	@scripts/setup.sh image

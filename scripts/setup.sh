@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a target of the Makefile needs.
 #
-#   scripts/setup.sh GROUP...      groups: build lint train run test bench instructions fuzz package image trial
+#   scripts/setup.sh GROUP...      groups: build lint train run test bench instructions fuzz package
+#                                 package-ARCH repository image trial
 #
 # Silent when everything is there. Uses sudo when not root. Services of newly
 # installed packages are not started: the scripts here start their own.
@@ -24,9 +25,13 @@ packages_of() {
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
         package) echo debhelper dpkg-dev fakeroot lintian binutils musl-tools python3 xz-utils ;;
+        # Where packages for the other kind of machine are made.
+        package-arm64) [ "$(uname -m)" = aarch64 ] || echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static ;;
+        package-amd64) [ "$(uname -m)" = x86_64 ] || echo gcc-x86-64-linux-gnu libc6-dev-amd64-cross qemu-user-static ;;
+        repository) echo apt-utils createrepo-c gpg rpm ;;
         image) echo buildah mmdebstrap python3 ;;
         trial) echo iproute2 mmdebstrap podman python3 python3-seccomp systemd ;;
-        *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz, package, image, trial)" >&2; return 1 ;;
+        *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz, package, package-ARCH, repository, image, trial)" >&2; return 1 ;;
     esac
 }
 
@@ -141,6 +146,14 @@ is_installed() {
         debhelper)   command -v dh >/dev/null ;;
         dpkg-dev)    command -v dpkg-buildpackage >/dev/null ;;
         musl-tools)  command -v musl-gcc >/dev/null ;;
+        gcc-aarch64-linux-gnu) command -v aarch64-linux-gnu-gcc >/dev/null ;;
+        gcc-x86-64-linux-gnu) command -v x86_64-linux-gnu-gcc >/dev/null ;;
+        libc6-dev-arm64-cross) [ -e /usr/aarch64-linux-gnu/include/stdio.h ] ;;
+        libc6-dev-amd64-cross) [ -e /usr/x86_64-linux-gnu/include/stdio.h ] ;;
+        qemu-user-static) command -v qemu-aarch64-static >/dev/null ;;
+        apt-utils)   command -v apt-ftparchive >/dev/null ;;
+        rpm)         command -v rpmbuild >/dev/null ;;
+        createrepo-c) command -v createrepo_c >/dev/null ;;
         binutils)    command -v objdump >/dev/null ;;
         libc6-dev)   [ -e /usr/include/stdio.h ] ;;
         nginx|haproxy) [ -x "/usr/sbin/$1" ] || command -v "$1" >/dev/null ;;
@@ -169,7 +182,7 @@ is_installed() {
 }
 
 if [ $# -eq 0 ]; then
-    echo "usage: scripts/setup.sh GROUP...   (build, lint, train, run, test, bench, instructions, fuzz, package, image, trial)" >&2
+    echo "usage: scripts/setup.sh GROUP...   (build, lint, train, run, test, bench, instructions, fuzz, package, package-ARCH, repository, image, trial)" >&2
     exit 2
 fi
 

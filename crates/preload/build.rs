@@ -59,9 +59,17 @@ fn build(workspace: &Path, target: &str) -> PathBuf {
         .arg(workspace.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&folder);
-    // Settings made for the program do not hold for the library: profiles, wrappers, other targets.
+    // Settings made for the program do not hold for the library: profiles, wrappers, other targets. The linker of the
+    // library's own target stays: for another kind of processor there is no other way to name it.
+    let linker = format!(
+        "CARGO_TARGET_{}_LINKER",
+        target.to_uppercase().replace('-', "_")
+    );
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
+        if text == linker {
+            continue;
+        }
         let is_of_program = ["CARGO_PROFILE_", "CARGO_TARGET_", "CARGO_BUILD_"]
             .iter()
             .any(|it| text.starts_with(it))

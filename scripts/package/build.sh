@@ -4,12 +4,14 @@
 #   scripts/package/build.sh [debian] [tarball]     both, where none is named
 #
 # What comes out, in target/package/out (or below CARGO_TARGET_DIR):
-#   mayfly_VERSION_ARCH.deb, mayfly-dbgsym_VERSION_ARCH.deb   the programs for Debian and Ubuntu, their symbols apart
-#   mayfly-VERSION-linux-MACHINE.tar.gz                       static programs for any other distribution
-#   mayfly-VERSION.cdx.json                                   what the programs are made of (CycloneDX)
+#   mayfly_VERSION_ARCH.deb, mayfly-tools_VERSION_ARCH.deb   the programs for Debian and Ubuntu; *-dbgsym_* are their symbols
+#   mayfly-VERSION-linux-MACHINE.tar.gz                      static programs for any other distribution
+#   mayfly-VERSION-MACHINE.cdx.json                          what the programs are made of (CycloneDX)
 #
-# The network is not used once the crates are there (cargo fetch --locked). MAYFLY_BINARY=PATH packs a program that is
-# there already, with mayfly-tools beside it, to try the scripts of the package. A profile that make build has recorded guides the compiler.
+# ARCH=amd64 or ARCH=arm64 is the architecture by Debian's name: this machine's, where none is named; the other one is
+# compiled by Debian's cross compiler, and qemu runs the program for its manual pages. The network is not used once the
+# crates are there (cargo fetch --locked). MAYFLY_BINARY=PATH packs a program that is there already, with mayfly-tools
+# beside it, to try the scripts of the package. A profile that make build has recorded guides the compiler.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cargo=${CARGO:-cargo}
@@ -17,7 +19,25 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 work=$target/package
 out=$work/out
 host=$(rustc -vV | sed -n 's/^host: //p')
-machine=${host%%-*}
+case ${ARCH:-$(dpkg --print-architecture)} in
+    amd64) arch=amd64 machine=x86_64 ;;
+    arm64) arch=arm64 machine=aarch64 ;;
+    *) echo "ARCH=${ARCH:-$(dpkg --print-architecture)}: packages are made for amd64 and arm64." >&2; exit 2 ;;
+esac
+platform=$machine-unknown-linux-gnu musl=$machine-unknown-linux-musl
+# Names of the binary tools begin with this, and the program is run by these words; neither for this machine's own.
+binary_tools='' runner=()
+if [ "$platform" != "$host" ]; then
+    binary_tools=$machine-linux-gnu-
+    runner=("qemu-$machine-static" -L "/usr/$machine-linux-gnu")
+    for needed in "${binary_tools}gcc" "${runner[0]}"; do
+        command -v "$needed" >/dev/null || { echo "$needed is missing: scripts/setup.sh package-$arch" >&2; exit 1; }
+    done
+    for it in "$platform" "$musl"; do
+        variable=${it^^}
+        export "CARGO_TARGET_${variable//-/_}_LINKER=${binary_tools}gcc"
+    done
+fi
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 # A suffix makes a later package of the same sources, for trials of upgrades.
 package_version=$version${MAYFLY_PACKAGE_SUFFIX:-}
@@ -34,7 +54,14 @@ wanted=${*:-debian tarball}
 mkdir -p "$out"
 
 fetch() {
-    "$cargo" fetch --locked --offline --target "$host" >/dev/null 2>&1 || "$cargo" fetch --locked --target "$host"
+    "$cargo" fetch --locked --offline --target "$platform" >/dev/null 2>&1 || "$cargo" fetch --locked --target "$platform"
+}
+
+# Rust's library for a target comes from rustup.
+have_library() { # have_library TARGET
+    [ ! -d "$(rustc --print sysroot)/lib/rustlib/$1/lib" ] || return 0
+    command -v rustup >/dev/null || { echo "Rust's library for $1 is missing, and so is rustup." >&2; return 1; }
+    rustup target add "$1"
 }
 
 # No path of this machine is in the program.
@@ -61,9 +88,9 @@ build_one() { # build_one NAME TARGET PROGRAM
         "$cargo" build --release --locked --offline --package "$3" --target "$platform" --target-dir "$work/$name"
 }
 
-# The newest version of glibc that a program needs.
+# The newest version of glibc that a program needs; nothing for a static one.
 newest_glibc() {
-    objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -uV | tail -1
+    "${binary_tools}objdump" -T "$1" 2>/dev/null | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort -uV | tail -1
 }
 
 # Files that packages of all kinds have. Pages and completions come from the program itself.
@@ -73,8 +100,8 @@ lay_out() { # lay_out FOLDER PROGRAM
     mkdir -p "$folder"/{conf/conf.d,conf/sites,doc/guide,manual}
     cp packaging/conf/mayfly.conf packaging/conf/fastcgi.conf "$folder/conf/"
     cp packaging/conf/site.example "$folder/conf/sites/example"
-    scripts/package/mime_types.py "$program" >"$folder/conf/mime.types"
-    "$program" --as=manual "$folder/manual"
+    scripts/package/mime_types.py "${runner[@]}" "$program" >"$folder/conf/mime.types"
+    "${runner[@]}" "$program" --as=manual "$folder/manual"
     cp docs/*.md "$folder/doc/"
     cp docs/guide/*.md "$folder/doc/guide/"
     cp "$work/THIRD-PARTY-NOTICES" LICENSE "$folder/"
@@ -82,12 +109,12 @@ lay_out() { # lay_out FOLDER PROGRAM
 }
 
 bill_of_materials() {
-    scripts/package/materials.py --target "$host" --notices "$work/THIRD-PARTY-NOTICES" --sbom "$work/mayfly.cdx.json"
-    cp "$work/mayfly.cdx.json" "$out/mayfly-$version.cdx.json"
+    scripts/package/materials.py --target "$platform" --notices "$work/THIRD-PARTY-NOTICES" --sbom "$work/mayfly.cdx.json"
+    cp "$work/mayfly.cdx.json" "$out/mayfly-$version-$machine.cdx.json"
 }
 
 # The files of the package are packed once more: with xz's filter for x86 machine code it is a twentieth smaller, and
-# dpkg and apt unpack it as any other.
+# dpkg and apt unpack it as any other. The filter for ARM is newer than the xz of Ubuntu 22.04.
 squeeze() { # squeeze PACKAGE
     local folder=$work/squeezed filter=()
     [ "$machine" != x86_64 ] || filter=(--x86)
@@ -101,15 +128,16 @@ squeeze() { # squeeze PACKAGE
 }
 
 debian() {
-    local program=${MAYFLY_BINARY:-} newest source bytes
+    local program=${MAYFLY_BINARY:-} newest source bytes package
     if [ -z "$program" ]; then
-        build shared "$host"
-        program=$work/shared/$host/release/mayfly
+        have_library "$platform"
+        build shared "$platform"
+        program=$work/shared/$platform/release/mayfly
     fi
-    newest=$({ newest_glibc "$program"; newest_glibc "$program-tools"; } | sort -V | tail -1)
+    newest=$({ newest_glibc "$program" || true; newest_glibc "$program-tools" || true; } | sort -V | tail -1)
     if [ "$(printf '%s\n' "$newest" "$NEWEST_GLIBC" | sort -V | tail -1)" != "$NEWEST_GLIBC" ]; then
         echo "The program needs glibc $newest, newer than $NEWEST_GLIBC of Ubuntu 22.04. These symbols do:" >&2
-        objdump -T "$program" "$program-tools" | grep "GLIBC_$newest" >&2
+        "${binary_tools}objdump" -T "$program" "$program-tools" | grep "GLIBC_$newest" >&2
         echo "Build on Debian 12 or Ubuntu 22.04." >&2
         return 1
     fi
@@ -118,7 +146,8 @@ debian() {
     cp "$program" "$source/mayfly"
     cp "$program-tools" "$source/mayfly-tools"
     cp -r packaging/debian "$source/debian"
-    mkdir -p "$source"/{default,apparmor,completions/bash,needrestart,sysusers,tmpfiles}
+    mkdir -p "$source"/{default,apparmor,completions/bash,needrestart,sysusers,tmpfiles,tools}
+    mv "$source"/manual/mayfly-{advise,bench,tools}.1 "$source/tools/"
     cp packaging/conf/default "$source/default/mayfly"
     mv "$source/debian/mayfly.apparmor" "$source/apparmor/usr.bin.mayfly"
     mv "$source/debian/mayfly.needrestart" "$source/needrestart/mayfly.conf"
@@ -126,42 +155,64 @@ debian() {
     mv "$source/debian/mayfly.tmpfiles" "$source/tmpfiles/mayfly.conf"
     cp "$source/manual/mayfly.bash" "$source/completions/bash/mayfly"
     cp "$source/manual/mayfly.zsh" "$source/completions/_mayfly"
+    # The same for each architecture: the libraries of a cross compiler are in packages of another name.
+    printf '%s\n' "libc 6 libc6 (>= ${newest:=2.34})" "libm 6 libc6 (>= $newest)" "libgcc_s 1 libgcc-s1" >"$source/debian/shlibs.local"
     scripts/package/changelog.py >"$source/debian/changelog"
     cp CHANGELOG.md "$source/CHANGELOG.md"
     find "$source" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
     rm -f "$work"/mayfly*_"$package_version"_*
-    (cd "$source" && dpkg-buildpackage --build=binary --no-sign --no-check-builddeps >"$work/dpkg-buildpackage.log" 2>&1) ||
+    (cd "$source" && dpkg-buildpackage --build=binary --host-arch="$arch" --no-sign --no-check-builddeps >"$work/dpkg-buildpackage.log" 2>&1) ||
         { tail -40 "$work/dpkg-buildpackage.log" >&2; return 1; }
-    mv "$work"/mayfly*_"$package_version"_*.deb "$out/"
-    squeeze "$(echo "$out"/mayfly_"$package_version"_*.deb)"
-    lintian --fail-on error --tag-display-limit 0 "$out"/mayfly_"$package_version"_*.deb
-    bytes=$(stat -c %s "$out"/mayfly_"$package_version"_*.deb)
-    echo "$(basename "$out"/mayfly_"$package_version"_*.deb): $bytes bytes, newest glibc symbol $newest"
-    [ -n "${MAYFLY_BINARY:-}" ] || [ ! -s "$target/guided/profile" ] || [ "$bytes" -le "$DEB_BYTES_MAX" ] ||
-        { echo "More than $DEB_BYTES_MAX bytes." >&2; return 1; }
+    mv "$work"/mayfly*_"$package_version"_"$arch".deb "$out/"
+    for package in mayfly mayfly-tools; do
+        package=$out/${package}_${package_version}_$arch.deb
+        squeeze "$package"
+        lintian --fail-on error --tag-display-limit 0 "$package"
+        bytes=$(stat -c %s "$package")
+        echo "$(basename "$package"): $bytes bytes, newest glibc symbol $newest"
+        [ -n "${MAYFLY_BINARY:-}" ] || [ "$bytes" -le "$DEB_BYTES_MAX" ] || { echo "More than $DEB_BYTES_MAX bytes." >&2; return 1; }
+    done
+}
+
+# musl's headers and its start for the other architecture, where Debian's package puts them for this one; and a compiler
+# that uses them, as musl-gcc does. Fetched once.
+cross_musl() {
+    local place=$target/tools/musl-$arch
+    if [ ! -x "$place/musl-gcc" ]; then
+        scripts/package/foreign_package.sh "$arch" musl-dev "$place"
+        sed -e "s#/usr/\(include\|lib\)/$(uname -m)-linux-musl#$place/usr/\1/$machine-linux-musl#g; s#ld-musl-$(uname -m)#ld-musl-$machine#" \
+            "/usr/lib/$(uname -m)-linux-musl/musl-gcc.specs" >"$place/musl-gcc.specs"
+        printf '#!/bin/sh\nexec %sgcc "$@" -specs "%s"\n' "$binary_tools" "$place/musl-gcc.specs" >"$place/musl-gcc"
+        chmod 755 "$place/musl-gcc"
+    fi
+    echo "$place/musl-gcc"
 }
 
 # Static, with musl as its C library, so that it runs on any Linux. C code of crates is compiled by musl-gcc, which finds the
 # kernel's headers (linux/*.h) behind musl's own; Rust's library for musl comes from rustup.
 tarball() {
-    local program=${MAYFLY_BINARY:-} musl=$machine-unknown-linux-musl folder
+    local program=${MAYFLY_BINARY:-} compiler=musl-gcc flags="-idirafter /usr/include -idirafter /usr/include/$machine-linux-gnu" folder
     if [ -z "$program" ]; then
-        if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$musl/lib" ]; then
-            command -v rustup >/dev/null || { echo "Rust's library for $musl is missing, and so is rustup." >&2; return 1; }
-            rustup target add "$musl"
+        have_library "$platform"
+        have_library "$musl"
+        if [ -n "$binary_tools" ]; then
+            compiler=$(cross_musl)
+            flags="-idirafter /usr/$machine-linux-gnu/include"
         fi
-        export "CC_${musl//-/_}=musl-gcc"
-        CFLAGS="${CFLAGS:-} -idirafter /usr/include -idirafter /usr/include/$machine-linux-gnu" build static "$musl"
+        export "CC_${musl//-/_}=$compiler"
+        # gcc's helpers for atomic instructions ask glibc for the kind of processor.
+        [ "$arch" != arm64 ] || flags+=" -mno-outline-atomics"
+        CFLAGS="${CFLAGS:-} $flags" build static "$musl"
         program=$work/static/$musl/release/mayfly
-        if objdump -p "$program" "$program-tools" | grep NEEDED >&2; then
+        if "${binary_tools}objdump" -p "$program" "$program-tools" | grep NEEDED >&2; then
             echo "They are not static." >&2
             return 1
         fi
     fi
     folder=$work/mayfly-$version-linux-$machine
     lay_out "$folder" "$program"
-    objcopy --strip-all "$program" "$folder/mayfly"
-    objcopy --strip-all "$program-tools" "$folder/mayfly-tools"
+    "${binary_tools}objcopy" --strip-all "$program" "$folder/mayfly"
+    "${binary_tools}objcopy" --strip-all "$program-tools" "$folder/mayfly-tools"
     chmod 755 "$folder/mayfly" "$folder/mayfly-tools"
     cp packaging/tarball.md "$folder/README.md"
     mkdir "$folder/systemd"

@@ -41,7 +41,7 @@ WORDS_A_MINUTE = 200
 PATH_MINUTES = 10
 # Units of Debian's that the reader starts; none of them at the boot.
 IDLE = ("nginx", "apache2")
-PEBBLE = os.environ.get("MAYFLY_PEBBLE") or os.path.join(trial.WORK, "..", "tools", "pebble")
+PEBBLE = os.environ.get("MAYFLY_PEBBLE") or os.path.join(roots.WORK, "..", "tools", "pebble")
 DIRECTORY = "https://127.0.0.1:14000/dir"
 NAMES = ("example.org", "www.example.org")
 
@@ -129,7 +129,7 @@ class Reader:
         with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
             running = self.popen(command, stdout=file, stderr=subprocess.STDOUT)
             try:
-                running.wait(machine.SECONDS)
+                running.wait(roots.SECONDS)
             except subprocess.TimeoutExpired:
                 raise AssertionError("does not end") from None
             file.seek(0)
@@ -147,7 +147,7 @@ class Reader:
         self.server = self.popen(terminal, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
         said = lambda: (log.seek(0), log.read().replace("\r\n", "\n"))[1]
         # What is announced is said when everything listens.
-        trial.wait_until(lambda: self.server.poll() is not None or "Ctrl-C" in said(), "it does not serve")
+        roots.wait_until(lambda: self.server.poll() is not None or "Ctrl-C" in said(), "it does not serve")
         time.sleep(0.5)
         said = said()
         assert self.server.poll() is None, said
@@ -156,10 +156,10 @@ class Reader:
     def end_server(self):
         if self.server is None:
             return
-        pid = self.root.run("sh", "-c", "pgrep --oldest --exact mayfly || true")[1].strip()
+        pid = self.root.run("sh", "-c", "pgrep --oldest --exact mayfly || true").strip()
         if pid:
             self.root.run("kill", "-INT", pid)
-        trial.wait_until(lambda: self.server.poll() is not None, "Ctrl-C does not end it")
+        roots.wait_until(lambda: self.server.poll() is not None, "Ctrl-C does not end it")
         self.server = None
 
 
@@ -168,11 +168,11 @@ class Reader:
 def wordpress_is_there(root):
     """The site that the newcomer has: Debian's WordPress, in the folder of its owner, with its database."""
     root.run("useradd", "--create-home", "--shell", "/bin/bash", OWNER)
-    shutil.copytree(root.root + "/usr/share/wordpress", root.root + "/var/www/html", symlinks=False, dirs_exist_ok=True,
+    shutil.copytree(root.path + "/usr/share/wordpress", root.path + "/var/www/html", symlinks=False, dirs_exist_ok=True,
                     ignore=lambda _, names: [it for it in names if it == "wp-config.php"], ignore_dangling_symlinks=True)
     for name in ("index.html", "index.nginx-debian.html"):
-        if os.path.exists(root.root + "/var/www/html/" + name):
-            os.unlink(root.root + "/var/www/html/" + name)
+        if os.path.exists(root.path + "/var/www/html/" + name):
+            os.unlink(root.path + "/var/www/html/" + name)
     root.run("systemctl", "start", "mariadb")
     root.run("mariadb", "--execute", "CREATE DATABASE site; GRANT ALL ON site.* TO site@localhost IDENTIFIED BY 'password'")
     keys = "".join(f"define('{name}', '{os.urandom(24).hex()}');\n" for kind in ("AUTH", "SECURE_AUTH", "LOGGED_IN", "NONCE")
@@ -190,7 +190,7 @@ require_once ABSPATH . 'wp-settings.php';
 def names_and_issuer(root):
     """What the internet is to the machine: the site's names lead to it, and an issuer that all trust gives certificates."""
     root.write("/etc/hosts", f"127.0.0.1 localhost {' '.join(NAMES)}\n")
-    folder = root.root + "/srv/issuer"
+    folder = root.path + "/srv/issuer"
     shutil.copytree(PEBBLE, folder)
     root.run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", "/srv/issuer/key.pem", "-out", "/srv/issuer/cert.pem",
              "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
@@ -205,7 +205,7 @@ def names_and_issuer(root):
         root.write(f"/etc/systemd/system/{unit}.service", f"[Service]\nWorkingDirectory=/srv/issuer\nEnvironment=PEBBLE_VA_NOSLEEP=1\nExecStart=/srv/issuer/{text}\n")
     root.run("systemctl", "daemon-reload")
     root.run("systemctl", "start", "names", "issuer")
-    trial.wait_until(lambda: root.run("sh", "-c", "curl -ks https://127.0.0.1:15000/roots/0 >/usr/local/share/ca-certificates/issuer.crt", check=False)[0] == 0,
+    roots.wait_until(lambda: root.run("sh", "-c", "curl -ks https://127.0.0.1:15000/roots/0 >/usr/local/share/ca-certificates/issuer.crt", check=False)[0] == 0,
                      "no issuer")
     root.run("update-ca-certificates")
 
@@ -253,7 +253,7 @@ def goes_live(reader):
     settings = reader.root.read("/var/www/html/wp-config.php")
     reader.root.write("/var/www/html/wp-config.php", settings.replace("<?php\n", "<?php\n" + lines, 1))
     trusts = ("curl", "--silent", "--show-error", "https://example.org/wp-login.php")
-    trial.wait_until(lambda: reader.root.run(*trusts, check=False)[0] == 0, f"no certificate: {reader.root.run(*trusts, check=False)[1][:200]}")
+    roots.wait_until(lambda: reader.root.run(*trusts, check=False)[0] == 0, f"no certificate: {reader.root.run(*trusts, check=False)[1][:200]}")
 
 
 def log_is_written(_):
@@ -278,7 +278,7 @@ def nginx_serves(reader):
 def back_to_its_own(reader):
     leaves_ports(reader)
     reader.root.write("/etc/default/mayfly", "")
-    shutil.rmtree(reader.root.root + "/etc/systemd/system/mayfly.service.d", ignore_errors=True)
+    shutil.rmtree(reader.root.path + "/etc/systemd/system/mayfly.service.d", ignore_errors=True)
     reader.root.run("systemctl", "daemon-reload")
 
 
@@ -290,7 +290,7 @@ def apache_serves(reader):
 
 def mayfly_serves(reader):
     if reader.next_package:
-        shutil.copy(reader.next_package, reader.root.root + "/root/mayfly_0.1.1_amd64.deb")
+        shutil.copy(reader.next_package, reader.root.path + "/root/mayfly_0.1.1_amd64.deb")
     reader.root.run("systemctl", "stop", "apache2")
     reader.root.run("systemctl", "start", "mayfly")
 
@@ -323,11 +323,11 @@ ENDS_WITH = {"mayfly doctor": (0, 3, 4)}
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--packages", default=os.path.join(trial.WORK, "out"))
+    parser.add_argument("--packages", default=os.path.join(roots.WORK, "out"))
     parser.add_argument("--next")
     parser.add_argument("suite", nargs="?", default="bookworm")
     args = parser.parse_args()
-    root = roots.fresh(args.suite, os.path.join(trial.WORK, "roots", f"guide-{args.suite}"), [*machine.PACKAGES, *PACKAGES, THEMES[args.suite]])
+    root = roots.fresh(args.suite, os.path.join(roots.WORK, "roots", f"guide-{args.suite}"), [*machine.PACKAGES, *PACKAGES, THEMES[args.suite]])
     for unit in IDLE:
         subprocess.run(["systemctl", f"--root={root}", "disable", "--quiet", unit], check=True)
     inside = machine.Machine(os.path.realpath(root))
@@ -342,8 +342,8 @@ def main():
 def follow_all(inside, args):
     wordpress_is_there(inside)
     names_and_issuer(inside)
-    shutil.copy(trial.package_in(args.packages), inside.root + "/root/mayfly_0.1.0_amd64.deb")
-    reader = Reader(inside, args.next and trial.package_in(args.next))
+    shutil.copy(roots.package_in(args.packages), inside.path + "/root/mayfly_0.1.0_amd64.deb")
+    reader = Reader(inside, args.next and roots.package_in(args.next))
     began = time.monotonic()
     reader.follow("guide/package.md", until="mayfly serve")
     reader.follow("guide.md", until="for i in 1 2")

@@ -6,11 +6,10 @@ import ctypes
 import os
 import signal
 import subprocess
-import time
+
+from roots import PATH, Root, wait_until
 
 PACKAGES = ["systemd", "systemd-sysv", "dbus", "passwd"]
-SECONDS = 120
-PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 # Runs with namespaces of its own for processes, mounts, names, messages, the network and control groups.
 BOOT = r"""
 set -e
@@ -37,15 +36,15 @@ exec chroot . /bin/sh -c 'umount -l /old && exec /lib/systemd/systemd --system -
 """
 
 
-class Machine:
+class Machine(Root):
     """A root with systemd as its process 1."""
 
-    def __init__(self, root):
-        self.root = root
+    def __init__(self, path):
+        super().__init__(path)
         self.group = cgroup2() + "/mayfly-trial"
         os.makedirs(self.group, exist_ok=True)
         command = ["unshare", "--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup", "--fork", "--kill-child",
-                   "bash", "-c", BOOT, "boot", root]
+                   "bash", "-c", BOOT, "boot", path]
         self.starter = subprocess.Popen(["bash", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', self.group, *command],
                                         stdin=subprocess.DEVNULL)
         wait_until(lambda: self.first() is not None, "no first process")
@@ -69,22 +68,9 @@ class Machine:
         return ["nsenter", "-t", str(self.first()), "-p", "-m", "-u", "-i", "-n", "-C", "-r", "-w", "env", "-i", f"PATH={PATH}",
                 "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", f"HOME={home}", *account, *command]
 
-    def run(self, *command, check=True):
-        run = subprocess.run(self.line(*command), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False)
-        assert not check or run.returncode == 0, f"{command} ended with {run.returncode}:\n{run.stdout}{run.stderr}{self.journal() if check else ''}"
-        return run.returncode, run.stdout + run.stderr
-
     def journal(self):
-        return self.run("journalctl", "--no-pager", "--lines=40", check=False)[1]
-
-    def write(self, path, text):
-        os.makedirs(os.path.dirname(self.root + path), exist_ok=True)
-        with open(self.root + path, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def read(self, path):
-        with open(self.root + path, encoding="utf-8") as file:
-            return file.read()
+        command = self.line("journalctl", "--no-pager", "--lines=40")
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout
 
     def enter_network(self):
         """From now on this process speaks in the network of the machine."""
@@ -106,10 +92,3 @@ def cgroup2():
             if words[2] == "cgroup2":
                 return words[1]
     raise SystemExit("systemd_trial: no cgroup2 is mounted here")
-
-
-def wait_until(holds, problem):
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, problem
-        time.sleep(0.1)

@@ -40,7 +40,7 @@ class Visitors:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def end(self):
-        said, _ = self.process.communicate(timeout=machine.SECONDS)
+        said, _ = self.process.communicate(timeout=roots.SECONDS)
         return json.loads(said)
 
 
@@ -106,7 +106,7 @@ http { server { listen 127.0.0.1:8080; root /var/www/main; location / { include 
         self.machine.run("systemctl", "enable", "mayfly@one")
 
     def inside(self, package):
-        shutil.copy(package, self.machine.root + "/root/")
+        shutil.copy(package, self.machine.path + "/root/")
         return "/root/" + os.path.basename(package)
 
     def during(self, name, concerned, *commands):
@@ -129,20 +129,20 @@ http { server { listen 127.0.0.1:8080; root /var/www/main; location / { include 
         inside.run("mkdir", "-p", "/var/log/apache2")
         before = inside.read("/etc/mayfly/mayfly.conf")
         inside.write("/etc/mayfly/mayfly.conf", before.replace("http {", "http { access_log /var/log/apache2/shop.log combined;"))
-        said = inside.run("mayfly", "-t")[1]
+        said = inside.run("mayfly", "-t")
         advice = re.search(r"systemctl edit (\S+), and add: \[Service\] (ReadWritePaths=.*)", said)
         self.check("-t names the drop-in for a log of Apache", bool(advice), said)
         code, _ = inside.run("systemctl", "restart", "mayfly", check=False)
-        journal = inside.run("journalctl", "--no-pager", "--unit=mayfly", "--lines=20")[1]
+        journal = inside.run("journalctl", "--no-pager", "--unit=mayfly", "--lines=20")
         self.check("the unit may not write there, and the start says so", code != 0 and "ReadWritePaths=/var/log/apache2" in journal, journal)
         if advice:
             inside.write(f"/etc/systemd/system/{advice[1]}.d/override.conf", f"[Service]\n{advice[2]}\n")
         inside.run("systemctl", "daemon-reload")
         inside.run("systemctl", "restart", "mayfly")
-        said = inside.run("mayfly", "-t")[1]
+        said = inside.run("mayfly", "-t")
         self.check("with the drop-in it may, and -t says nothing", "ReadWritePaths" not in said, said)
         inside.run("curl", "--silent", "--output", "/dev/null", f"http://127.0.0.1:{PORTS['main']}/")
-        machine.wait_until(lambda: "GET / " in inside.read("/var/log/apache2/shop.log"), "no line in the log")
+        roots.wait_until(lambda: "GET / " in inside.read("/var/log/apache2/shop.log"), "no line in the log")
         inside.write("/etc/mayfly/mayfly.conf", before)
         inside.run("rm", "-r", "/etc/systemd/system/mayfly.service.d")
         inside.run("systemctl", "daemon-reload")
@@ -174,7 +174,7 @@ http { server { listen 127.0.0.1:8080; root /var/www/main; location / { include 
             self.during("the package is upgraded", [], ["dpkg", "--install", self.inside(self.following)])
         self.machine.run("dpkg", "--remove", "mayfly")
         self.check("a removal stops the service and all instances", self.left() == "", self.left())
-        self.check("a removal keeps certificates", os.path.isdir(self.machine.root + "/var/lib/mayfly"))
+        self.check("a removal keeps certificates", os.path.isdir(self.machine.path + "/var/lib/mayfly"))
         self.machine.run("dpkg", "--purge", "mayfly")
         links = self.machine.run("find", "/etc/systemd/system", "/var/lib/mayfly", "/var/cache/mayfly", "/run/mayfly", "-name", "*mayfly*", check=False)[1]
         links = [line for line in links.splitlines() if "No such file" not in line]

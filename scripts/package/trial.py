@@ -2,9 +2,10 @@
 """Installs the package in fresh roots of Debian, runs the service there by its unit's own command lines and restrictions
 (service.py says which), reloads, upgrades under load, removes and purges it.
 
-    trial.py [--packages FOLDER] [--next FOLDER] [--upgrades N] [--visitors PROGRAM] [--seconds N] [SUITE...]      bookworm and trixie
+    trial.py [--packages FOLDER] [--next FOLDER] [--upgrades N] [--visitors PROGRAM] [--seconds N] [--architecture NAME] [SUITE...]
 
-`--next` has a package of a later version, to upgrade to, and back again, N times; without it, no upgrade is tried. The
+Suites are bookworm and trixie, where none is named. With `--architecture arm64` on another machine, the root's programs run
+by qemu. `--next` has a package of a later version, to upgrade to, and back again, N times; without it, no upgrade is tried. The
 visitors meanwhile are those of bench-visitors (cargo build -p bench-tools), 50 connections for each version of HTTP, who
 ask for so many seconds: more, where other work slows the machine down. Everything runs in namespaces of its own for network, processes and mounts, so that no port and no process of this machine is touched. Needs root and
 what `scripts/setup.sh trial` installs.
@@ -12,7 +13,6 @@ what `scripts/setup.sh trial` installs.
 
 import argparse
 import collections
-import glob
 import http.client
 import json
 import os
@@ -24,9 +24,8 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import roots  # noqa: E402
 import service  # noqa: E402
+from roots import WORK, wait_until  # noqa: E402
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-WORK = os.path.join(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"), "package")
 CONNECTIONS = 50
 # These answers come from memory. The visitors' page is kept for a second: once in each, one of them waits for PHP.
 FROM_MEMORY = ("HIT", "UPDATING", "STALE")
@@ -51,6 +50,7 @@ def main():
     parser.add_argument("--upgrades", type=int, default=1)
     parser.add_argument("--visitors", default=os.path.join(WORK, "..", "debug", "bench-visitors"))
     parser.add_argument("--seconds", type=int, default=15, help="how long visitors ask; what is tried under them must be over before")
+    parser.add_argument("--architecture", default=roots.own_architecture())
     parser.add_argument("--inside")
     parser.add_argument("suites", nargs="*", default=["bookworm", "trixie"])
     args = parser.parse_args()
@@ -59,7 +59,7 @@ def main():
     failed = 0
     for suite in args.suites:
         print(f"\n{suite}", flush=True)
-        root = roots.fresh(suite, os.path.join(WORK, "roots", suite))
+        root = roots.fresh(suite, os.path.join(WORK, "roots", suite), architecture=args.architecture)
         command = ["unshare", "--net", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", sys.executable, os.path.abspath(__file__),
                    "--inside", root, "--packages", args.packages, "--upgrades", str(args.upgrades), "--visitors", args.visitors, "--seconds", str(args.seconds)]
         failed += subprocess.run(command + (["--next", args.next] if args.next else []), check=False).returncode != 0
@@ -67,26 +67,7 @@ def main():
     return failed != 0
 
 
-class Root:
-    def __init__(self, path):
-        self.path = path
-
-    def run(self, *command, check=True):
-        environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "HOME": "/root"}
-        done = subprocess.run(["chroot", self.path, *command], capture_output=True, text=True, env=environment, timeout=300, check=False)
-        said = done.stdout + done.stderr
-        assert not check or done.returncode == 0, f"{' '.join(command)} ended with {done.returncode}:\n{said}"
-        return said if check else (done.returncode, said)
-
-    def write(self, path, text):
-        os.makedirs(os.path.dirname(self.path + path), exist_ok=True)
-        with open(self.path + path, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def read(self, path):
-        with open(self.path + path, encoding="utf-8") as file:
-            return file.read()
-
+class Root(roots.Root):
     def files(self):
         """All files and folders, but for those that dpkg itself keeps; and the accounts."""
         found = set()
@@ -99,20 +80,17 @@ class Root:
         return found | set(self.read("/etc/passwd").splitlines()) | set(self.read("/etc/group").splitlines())
 
     def install(self, folder):
-        shutil.copy(package_in(folder), self.path + "/tmp/mayfly.deb")
+        shutil.copy(roots.package_in(folder, self.architecture()), self.path + "/tmp/mayfly.deb")
         return self.run("dpkg", "--install", "/tmp/mayfly.deb")
 
-
-def package_in(folder):
-    found = glob.glob(os.path.join(folder, "mayfly_*.deb"))
-    assert len(found) == 1, f"one package in {folder}: {found}"
-    return found[0]
+    def architecture(self):
+        return self.run("dpkg", "--print-architecture").strip()
 
 
 def trial(path, args):
     root = Root(path)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    prepare(path)
+    root.mount()
     service.prepare()
     before = root.files()
     step = Steps()
@@ -149,17 +127,6 @@ class Steps:
             raise SystemExit(1) from error
         print(f"  ok    {name}" + (f" ({result})" if isinstance(result, str) else ""), flush=True)
         return result
-
-
-def prepare(path):
-    """What a root needs to run programs."""
-    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-    subprocess.run(["mount", "-t", "proc", "proc", path + "/proc"], check=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "dev", path + "/dev"], check=True)
-    for name, minor in (("null", 3), ("zero", 5), ("full", 7), ("random", 8), ("urandom", 9)):
-        subprocess.run(["mknod", "-m", "666", f"{path}/dev/{name}", "c", "1", str(minor)], check=True)
-    os.mkdir(path + "/dev/shm", 0o1777)
-    os.chmod(path + "/dev/shm", 0o1777)
 
 
 def installs(root, folder):
@@ -255,13 +222,6 @@ def answers():
         return ask()[0] == 200
     except OSError:
         return False
-
-
-def wait_until(condition, complaint):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, complaint
-        time.sleep(0.1)
 
 
 def starts(root):

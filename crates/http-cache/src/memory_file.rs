@@ -50,8 +50,10 @@ const MAX_FILES: usize = 1024;
 /// others.
 const DESCRIPTOR_SHARE: u64 = 16;
 
-/// The unit that the budget counts in: files are made of whole pages.
-const PAGE_BYTES: u64 = 4096;
+/// The unit that the budget counts in: files are made of whole pages of the kernel.
+fn page_bytes() -> u64 {
+    rustix::param::page_size() as u64
+}
 
 /// Files that there are, in the whole process: descriptors are the process's.
 static FILES: AtomicUsize = AtomicUsize::new(0);
@@ -184,7 +186,7 @@ impl FileSlot {
             return;
         };
         let len: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
-        let bytes = len.next_multiple_of(PAGE_BYTES);
+        let bytes = len.next_multiple_of(page_bytes());
         let Some(room) = owner.take_room(bytes) else {
             return;
         };
@@ -265,8 +267,9 @@ mod tests {
         let mut bytes = vec![0; 20_001];
         let read = file.file.read_at(&mut bytes, 0).expect("readable");
         assert_eq!(bytes[..read], stored.body.chunks().concat());
-        assert_eq!(zone.stats().used_bytes - before, 20_480, "whole pages");
-        assert_eq!(zone.stats().file_bytes, 20_480);
+        let whole_pages = 20_000_u64.next_multiple_of(page_bytes());
+        assert_eq!(zone.stats().used_bytes - before, whole_pages);
+        assert_eq!(zone.stats().file_bytes, whole_pages);
         purge(&zone);
         assert_eq!(zone.stats().used_bytes, untouched);
         drop(stored);
@@ -310,16 +313,16 @@ mod tests {
     #[test]
     fn files_take_a_part_of_the_budget_and_room_is_looked_for_again() {
         let zone = zone();
-        let fits = (BUDGET / ZONE_SHARE / 102_400) as usize;
+        let fits = (BUDGET / ZONE_SHARE / 131_072) as usize;
         let all: Vec<_> = (0..fits + 1)
-            .map(|page| put(&zone, &page.to_string(), 102_400))
+            .map(|page| put(&zone, &page.to_string(), 131_072))
             .collect();
         let with_file = all
             .iter()
             .filter(|stored| is_file_at(&stored.body, ASKED_ENOUGH))
             .count();
         assert_eq!(with_file, fits);
-        let last = put(&zone, "last", 102_400);
+        let last = put(&zone, "last", 131_072);
         assert!(!is_file_at(&last.body, ASKED_ENOUGH));
         drop(all);
         for page in 0..fits {

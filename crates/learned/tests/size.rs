@@ -89,7 +89,7 @@ fn statements(page: u32) -> Vec<String> {
 fn resident_bytes() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: usize = text.split(' ').nth(1).unwrap().parse().unwrap();
-    pages * 4096
+    pages * rustix::param::page_size()
 }
 
 /// Of this thread, on a processor: others may be at work on the machine.

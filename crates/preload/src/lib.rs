@@ -1,10 +1,11 @@
 //! The library that PHP loads (`crates/learn-library`), carried by the program as bytes: for which PHP it
 //! is, and how it comes to a place from which PHP can load it.
 //!
-//! A PHP that is linked statically, one for another C library, and one for another kind of processor load
+//! A PHP that is linked statically, one for another C library or an old glibc, and one for another kind of processor load
 //! nothing. Each has a [`NotPreloaded`], and its pages are not learned.
 
 mod changers;
+mod glibc;
 mod interpreter;
 
 use std::fmt;
@@ -30,6 +31,8 @@ const NAME_ENDS: &str = ".so";
 /// Libraries that are left in the folder, with those of servers that run: the ones that were used last.
 const MOST_KEPT: usize = 8;
 
+const SHELL: &str = "/bin/sh";
+
 /// Readable and executable by all, writable by no account.
 const MODE: u32 = 0o555;
 
@@ -42,6 +45,8 @@ pub enum NotPreloaded {
     Static,
     /// Its C library is not glibc.
     OtherLibrary(String),
+    /// Its glibc lacks functions that the library needs.
+    OlderGlibc,
     /// It is for another kind of processor, or no program of Linux.
     OtherMachine,
     Unreadable(io::Error),
@@ -53,6 +58,11 @@ impl fmt::Display for NotPreloaded {
             Self::NotCarried => formatter.write_str("this Mayfly was built without the library"),
             Self::Static => formatter.write_str("it is linked statically and loads no library"),
             Self::OtherLibrary(name) => write!(formatter, "it runs by {name}, not by glibc"),
+            Self::OlderGlibc => write!(
+                formatter,
+                "its glibc is older than {}, which the library needs",
+                glibc::LEAST
+            ),
             Self::OtherMachine => formatter.write_str("it is no program for this machine"),
             Self::Unreadable(error) => write!(formatter, "it cannot be read: {error}"),
         }
@@ -70,22 +80,24 @@ pub fn library_for(path: &Path) -> Result<&'static [u8], NotPreloaded> {
         return Err(NotPreloaded::NotCarried);
     }
     match interpreter(path).map_err(NotPreloaded::Unreadable)? {
-        Interpreter::Named(name) if name.contains("ld-linux") => Ok(LIBRARY),
-        Interpreter::Named(name) => Err(NotPreloaded::OtherLibrary(name)),
+        Interpreter::Named(name) if !name.contains("ld-linux") => {
+            Err(NotPreloaded::OtherLibrary(name))
+        }
+        Interpreter::Named(name) if glibc::is_older(Path::new(&name)) => {
+            Err(NotPreloaded::OlderGlibc)
+        }
+        Interpreter::Named(_) => Ok(LIBRARY),
         Interpreter::Static => Err(NotPreloaded::Static),
         Interpreter::OtherMachine => Err(NotPreloaded::OtherMachine),
     }
 }
 
-/// The bytes of the library for commands, whatever program they start.
+/// The bytes of the library for commands, whatever program they start: the system's shell stands for all of them.
 ///
 /// # Errors
-/// This program carries none.
+/// The reason why the shell can load none.
 pub fn library() -> Result<&'static [u8], NotPreloaded> {
-    match LIBRARY {
-        [] => Err(NotPreloaded::NotCarried),
-        library => Ok(library),
-    }
+    library_for(Path::new(SHELL))
 }
 
 /// A library in its place.

@@ -210,7 +210,8 @@ impl StorageFile for SystemFile {
             Ok(count) if count == wanted => Ok(Some(count)),
             // Less: the rest is not in memory, or the file ends here, which a thread finds out.
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Ok(None),
-            Err(Errno::OPNOTSUPP) => {
+            // The file system refuses; or the kernel, an emulated one, lacks the call.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
                 self.refuses_now.store(true, Relaxed);
                 Ok(None)
             }

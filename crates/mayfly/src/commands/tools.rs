@@ -28,8 +28,8 @@ pub fn run(arguments: &[OsString], inherited: InheritedFiles) -> Exit {
         return complain(
             Exit::Refused,
             &format!(
-                "\"{word}\" needs the program {PROGRAM}, which is neither beside mayfly nor in PATH; the package and \
-                 the archive of mayfly have it, and make build builds it"
+                "\"{word}\" needs the program {PROGRAM}, which is neither beside mayfly nor in PATH; Debian's and \
+                 RPM's package {PROGRAM} and the archive of mayfly have it, and make build builds it"
             ),
         );
     };
