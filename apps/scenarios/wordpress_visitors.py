@@ -44,8 +44,8 @@ COOKIES = {
 GREETINGS = {"German": "Willkommen", "English": "Welcome", "without a choice": "Welcome"}
 ANALYTICS = {"_ga": "GA1.2.1234.5678", "_fbp": "fb.1.1.1"}
 EXPERIMENT = {**ANALYTICS, "experiment": "B"}
-# From where the shared request comes: no machine has such an address (RFC 5737).
-NOBODY = ("192.0.2.", "198.51.100.", "203.0.113.")
+# From where the shared request comes: no visitor has such an address (RFC 5737, RFC 2544).
+NOBODY = ("192.0.2.", "198.51.100.", "203.0.113.", "198.18.", "198.19.")
 BURSTS = 3
 BROWSERS_OF_A_BURST = 8
 # For each class: a browser's own request of each make, and the shared one.

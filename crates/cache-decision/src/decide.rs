@@ -115,7 +115,9 @@ fn of_evidence(
             };
             (action, Forward::Bypass, Reason::NoLease)
         }
-        Standing::Depends(_) => (Action::Direct, Forward::Bypass, Reason::Depends),
+        Standing::Depends(_) | Standing::Unexplained => {
+            (Action::Direct, Forward::Bypass, Reason::Depends)
+        }
         Standing::Unproven if is_forbidden => (Action::Direct, Forward::Bypass, Reason::Unproven),
         Standing::Unproven => (Action::Prove, Forward::Miss, Reason::Unproven),
     };

@@ -112,6 +112,9 @@ pub struct EvidencePart {
     /// The page differs each time it is made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub differs_each_time: bool,
+    /// The answers of two visitors differed by something that is not compared: the page is not shared for now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unexplained: bool,
     /// With `cache_guest_sessions`: the facts about the session that the page begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionPart>,

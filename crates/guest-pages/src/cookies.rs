@@ -31,9 +31,26 @@ pub fn is_of_one_visitor(value: &[u8]) -> bool {
     value.len() >= LEAST_DRAWN && is_drawn(value) || is_time()
 }
 
-/// Stands for a cookie: its name and value. Another number in each process.
+/// So long, in milliseconds, a cookie is one of all guests since it was last seen given.
+const CONSTANT_MILLIS: u64 = 3_600_000;
+
+/// Stands for a cookie: its name, and both name and value. Other numbers in each process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CookieMark(u64);
+pub struct CookieMark {
+    name: u64,
+    whole: u64,
+}
+
+/// The value of a cookie that guests of a site are given by default.
+#[derive(Clone, Copy, Debug, Default)]
+struct DefaultCookie {
+    /// Stands for name and value.
+    whole: u64,
+    /// Several guests were given it.
+    is_common: bool,
+    /// When it was last seen given, in milliseconds.
+    seen: u64,
+}
 
 /// A page that a guest has asked the application for, before it was known to leave their session as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,18 +106,22 @@ pub struct GuestCookies {
     secret: RandomState,
     has_any: AtomicBool,
     given: Mutex<Halves<Arc<Mutex<KnownGuest>>>>,
-    constants: Mutex<Halves<()>>,
+    /// By site and name.
+    constants: Mutex<Halves<DefaultCookie>>,
     choices: Mutex<Halves<()>>,
 }
 
 impl GuestCookies {
     #[must_use]
     pub fn mark(&self, name: &[u8], value: &[u8]) -> CookieMark {
-        CookieMark(self.secret.hash_one((name, value)))
+        CookieMark {
+            name: self.secret.hash_one(name),
+            whole: self.secret.hash_one((name, value)),
+        }
     }
 
-    fn constant(&self, site: &[u8], mark: CookieMark) -> u64 {
-        self.secret.hash_one((site, mark.0))
+    fn of_site(&self, site: &[u8], number: u64) -> u64 {
+        self.secret.hash_one((site, number))
     }
 
     /// Is no guest known?
@@ -109,36 +130,63 @@ impl GuestCookies {
         !self.has_any.load(Ordering::Acquire)
     }
 
-    /// Two guests of the site were given this cookie.
-    pub fn note_constant(&self, site: &[u8], mark: CookieMark) {
+    /// Two guests of the site were given this cookie, at `now` in milliseconds.
+    pub fn note_constant(&self, site: &[u8], mark: CookieMark, now: u64) {
         self.has_any.store(true, Ordering::Release);
-        let number = self.constant(site, mark);
-        self.constants.lock().put(number, (), MAX_CONSTANTS);
+        let given = DefaultCookie {
+            whole: mark.whole,
+            is_common: true,
+            seen: now,
+        };
+        let number = self.of_site(site, mark.name);
+        self.constants.lock().put(number, given, MAX_CONSTANTS);
+    }
+
+    /// A visitor without a cookie was given this one. If all guests of the site were given a cookie of this name until
+    /// now, and this value is another one, they no longer are.
+    pub fn note_default(&self, site: &[u8], mark: CookieMark, now: u64) {
+        let number = self.of_site(site, mark.name);
+        let mut constants = self.constants.lock();
+        if constants.get(number).is_none() {
+            return;
+        }
+        let known = constants.entry(number, MAX_CONSTANTS);
+        known.is_common = known.whole == mark.whole;
+        (known.whole, known.seen) = (mark.whole, now);
+    }
+
+    fn is_constant(&self, site: &[u8], mark: CookieMark, now: u64) -> bool {
+        let constants = self.constants.lock();
+        let known = constants.get(self.of_site(site, mark.name));
+        known.is_some_and(|known| {
+            let is_known = known.is_common && known.whole == mark.whole;
+            is_known && now.saturating_sub(known.seen) < CONSTANT_MILLIS
+        })
     }
 
     /// A guest of the site was given this cookie, whose value others have, too.
     pub fn note_choice(&self, site: &[u8], mark: CookieMark) {
-        let number = self.constant(site, mark);
+        let number = self.of_site(site, mark.whole);
         self.choices.lock().put(number, (), MAX_CONSTANTS);
     }
 
+    /// The standing of who has this cookie, at `now` in milliseconds.
     #[must_use]
-    pub fn standing(&self, site: &[u8], mark: CookieMark) -> CookieStanding {
-        if self
-            .constants
-            .lock()
-            .get(self.constant(site, mark))
-            .is_some()
-        {
+    pub fn standing(&self, site: &[u8], mark: CookieMark, now: u64) -> CookieStanding {
+        if self.is_constant(site, mark, now) {
             return CookieStanding::Constant;
         }
-        let guest = self.given.lock().get(mark.0).cloned();
+        let is_choice = || {
+            self.choices
+                .lock()
+                .get(self.of_site(site, mark.whole))
+                .is_some()
+        };
+        let guest = self.given.lock().get(mark.whole).cloned();
         let guest = guest.as_ref().map(|guest| guest.lock());
         match guest.filter(|guest| !guest.is_known) {
             Some(guest) => CookieStanding::Guest(guest.pending.clone()),
-            None if self.choices.lock().get(self.constant(site, mark)).is_some() => {
-                CookieStanding::Choice
-            }
+            None if is_choice() => CookieStanding::Choice,
             None => CookieStanding::Unknown,
         }
     }
@@ -147,7 +195,10 @@ impl GuestCookies {
     /// has not been compared. Nothing is noted where one of `had` is no guest's by now.
     pub fn give(&self, had: &[CookieMark], given: &[CookieMark], page: Option<PendingPage>) {
         let mut table = self.given.lock();
-        let known: Option<Vec<_>> = had.iter().map(|mark| table.get(mark.0).cloned()).collect();
+        let known: Option<Vec<_>> = had
+            .iter()
+            .map(|mark| table.get(mark.whole).cloned())
+            .collect();
         let Some(known) = known else {
             return;
         };
@@ -165,13 +216,15 @@ impl GuestCookies {
         drop(pages);
         self.has_any.store(true, Ordering::Release);
         for mark in given.iter().chain(had) {
-            table.put(mark.0, guest.clone(), MAX_COOKIES);
+            table.put(mark.whole, guest.clone(), MAX_COOKIES);
         }
     }
 
     fn known(&self, marks: &[CookieMark]) -> Vec<Arc<Mutex<KnownGuest>>> {
         let table = self.given.lock();
-        let known = marks.iter().filter_map(|mark| table.get(mark.0).cloned());
+        let known = marks
+            .iter()
+            .filter_map(|mark| table.get(mark.whole).cloned());
         known.collect()
     }
 
@@ -203,7 +256,7 @@ impl GuestCookies {
         }
         let mut table = self.given.lock();
         for mark in marks {
-            table.remove(mark.0);
+            table.remove(mark.whole);
         }
     }
 }
@@ -220,17 +273,17 @@ mod tests {
     fn a_guest_is_known_from_the_first_write_on() {
         let cookies = GuestCookies::default();
         let mark = cookies.mark(b"PHPSESSID", b"abc");
-        assert_eq!(cookies.standing(b"site", mark), CookieStanding::Unknown);
+        assert_eq!(cookies.standing(b"site", mark, 0), CookieStanding::Unknown);
         cookies.give(&[], &[mark], None);
         assert_eq!(
-            cookies.standing(b"site", mark),
+            cookies.standing(b"site", mark, 0),
             CookieStanding::Guest(vec![])
         );
         cookies.forget(&[mark]);
-        assert_eq!(cookies.standing(b"site", mark), CookieStanding::Unknown);
+        assert_eq!(cookies.standing(b"site", mark, 0), CookieStanding::Unknown);
         // An answer that was under way gives the same cookie once more.
         cookies.give(&[mark], &[mark], None);
-        assert_eq!(cookies.standing(b"site", mark), CookieStanding::Unknown);
+        assert_eq!(cookies.standing(b"site", mark, 0), CookieStanding::Unknown);
     }
 
     #[test]
@@ -241,10 +294,10 @@ mod tests {
         cookies.give(&[], &[first], None);
         cookies.give(&[first], &[second], None);
         cookies.forget(&[second]);
-        assert_eq!(cookies.standing(b"", first), CookieStanding::Unknown);
+        assert_eq!(cookies.standing(b"", first, 0), CookieStanding::Unknown);
         // An answer to a request with the first one was under way.
         cookies.give(&[first], &[third], None);
-        assert_eq!(cookies.standing(b"", third), CookieStanding::Unknown);
+        assert_eq!(cookies.standing(b"", third, 0), CookieStanding::Unknown);
     }
 
     #[test]
@@ -270,18 +323,18 @@ mod tests {
         cookies.give(&[], &[mark], Some(of(one)));
         cookies.note_pending(&[mark], two);
         assert_eq!(
-            cookies.standing(b"", mark),
+            cookies.standing(b"", mark, 0),
             CookieStanding::Guest(vec![of(one), of(two)])
         );
         let next = cookies.mark(b"sid", b"2");
         cookies.give(&[mark], &[next], None);
         assert_eq!(
-            cookies.standing(b"", next),
+            cookies.standing(b"", next, 0),
             CookieStanding::Guest(vec![of(one), of(two)])
         );
         cookies.settle(&[mark], &|asked| asked.page == one);
         assert_eq!(
-            cookies.standing(b"", mark),
+            cookies.standing(b"", mark, 0),
             CookieStanding::Guest(vec![of(two)])
         );
         let led = AnswerOutline {
@@ -294,23 +347,49 @@ mod tests {
         };
         cookies.note_answer(&[mark], answered);
         assert_eq!(
-            cookies.standing(b"", mark),
+            cookies.standing(b"", mark, 0),
             CookieStanding::Guest(vec![answered])
         );
         for number in 0..MAX_PENDING {
             cookies.note_pending(&[mark], page(&format!("http://a/{number}x\0")));
         }
-        assert_eq!(cookies.standing(b"", mark), CookieStanding::Unknown);
+        assert_eq!(cookies.standing(b"", mark, 0), CookieStanding::Unknown);
     }
 
     #[test]
     fn what_all_guests_are_given_is_of_their_site() {
         let cookies = GuestCookies::default();
         let mark = cookies.mark(b"currency", b"USD");
-        cookies.note_constant(b"one", mark);
-        assert_eq!(cookies.standing(b"one", mark), CookieStanding::Constant);
-        assert_eq!(cookies.standing(b"two", mark), CookieStanding::Unknown);
+        cookies.note_constant(b"one", mark, 0);
+        assert_eq!(cookies.standing(b"one", mark, 0), CookieStanding::Constant);
+        assert_eq!(cookies.standing(b"two", mark, 0), CookieStanding::Unknown);
         cookies.forget(&[mark]);
-        assert_eq!(cookies.standing(b"one", mark), CookieStanding::Constant);
+        assert_eq!(cookies.standing(b"one", mark, 0), CookieStanding::Constant);
+    }
+
+    /// When a shop changed the currency of new guests, those who had the old one were shown the new one.
+    #[test]
+    fn a_cookie_of_all_guests_ends_with_another_default_and_after_an_hour() {
+        let cookies = GuestCookies::default();
+        let [dollars, euros] = [&b"USD"[..], b"EUR"].map(|value| cookies.mark(b"currency", value));
+        let standing = |mark, now| cookies.standing(b"one", mark, now);
+        cookies.note_default(b"one", dollars, 0);
+        assert_eq!(standing(dollars, 0), CookieStanding::Unknown);
+        cookies.note_constant(b"one", dollars, 0);
+        cookies.note_default(b"one", dollars, 1000);
+        assert_eq!(standing(dollars, CONSTANT_MILLIS), CookieStanding::Constant);
+        let end = CONSTANT_MILLIS + 1000;
+        assert_eq!(standing(dollars, end), CookieStanding::Unknown);
+        cookies.note_default(b"one", euros, 2000);
+        assert_eq!(standing(dollars, 2000), CookieStanding::Unknown);
+        assert_eq!(
+            standing(euros, 2000),
+            CookieStanding::Unknown,
+            "one guest alone"
+        );
+        cookies.note_default(b"one", euros, 3000);
+        assert_eq!(standing(euros, 3000), CookieStanding::Constant);
+        cookies.note_constant(b"one", dollars, 4000);
+        assert_eq!(standing(euros, 4000), CookieStanding::Unknown);
     }
 }

@@ -49,6 +49,6 @@ pub const MAX_BODY_BYTES: usize = 2 << 20;
 
 pub use cookies::GuestCookies;
 pub use form::{Comparison, PageForm, Unlike, compare};
-pub use pages::{GuestPage, GuestPages, LearnedForm, SessionTraces};
+pub use pages::{GuestPage, GuestPages, LearnedForm, MOST_WITNESSES, SessionTraces};
 pub use place::{Guests, PlaceKind};
 pub use tokens::{ServerTokens, TokenPage};

@@ -31,6 +31,20 @@ pub fn of(status: u16, fields: &[Field]) -> AnswerOutline {
     }
 }
 
+/// Is an answer with this status and these fields a page that people read?
+#[must_use]
+pub fn is_html_page(status: u16, fields: &[Field]) -> bool {
+    let mut types = fields
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case(b"content-type"));
+    let html = b"text/html";
+    let is_html = |value: &[u8]| {
+        let start = value.trim_ascii().get(..html.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(html))
+    };
+    status == 200 && types.next().is_some_and(|(_, value)| is_html(value))
+}
+
 /// A target without its numbers, and without its words that are drawn: those of a search, or of a random picture.
 fn without_drawn(target: &[u8]) -> Vec<Vec<u8>> {
     let words = target.split(|byte| !byte.is_ascii_alphanumeric());

@@ -21,7 +21,29 @@ const DIGEST_MILLIS: u64 = 30_000;
 const FAMILIAR: u8 = 4;
 /// Sites of which pages are remembered that show what is in a session, and how many of each.
 const MAX_SITES: usize = 256;
-const MOST_WITNESSES: usize = 8;
+pub const MOST_WITNESSES: usize = 12;
+/// How words of an address begin that is likely to show what is in a session, lower case.
+const STATE_WORDS: [&[u8]; 19] = [
+    b"cart",
+    b"basket",
+    b"bag",
+    b"trolley",
+    b"checkout",
+    b"order",
+    b"wish",
+    b"compare",
+    b"favo",
+    b"account",
+    b"profile",
+    b"user",
+    b"member",
+    b"login",
+    b"signin",
+    b"setting",
+    b"preference",
+    b"language",
+    b"currency",
+];
 
 /// A page that guests share.
 #[derive(Debug)]
@@ -80,6 +102,13 @@ impl GuestPage {
     }
 }
 
+/// Does a word of the address say that the page shows something of its visitor?
+fn is_of_state(target: &[u8]) -> bool {
+    let lower = target.to_ascii_lowercase();
+    let mut words = lower.split(|byte| !byte.is_ascii_alphabetic());
+    words.any(|word| STATE_WORDS.iter().any(|it| word.starts_with(it)))
+}
+
 /// Writes `other`, which is as long, for each `token`.
 fn replace_all(text: &mut [u8], token: &[u8], other: &[u8]) {
     let places: Vec<usize> = memchr::memmem::find_iter(text, token).collect();
@@ -136,6 +165,8 @@ pub struct GuestPages {
     shown_arguments: Mutex<Halves<[u64; 2]>>,
     /// Which pages show that a guest has seen a page that is not shared.
     traces: Mutex<Halves<SessionTraces>>,
+    /// Looks of pages that have shown what is in a session.
+    showing: Mutex<Halves<()>>,
     /// The latest page of each look, by host.
     witnesses: Mutex<Halves<VecDeque<Arc<GuestPage>>>>,
 }
@@ -155,8 +186,15 @@ impl GuestPages {
         (page.page.host == host && page.page.target == target).then(|| page.clone())
     }
 
-    /// Notes the form of a page. Its tokens are found from now on.
-    pub fn note(&self, name: PageName, page: TokenPage, learned: LearnedForm) -> Arc<GuestPage> {
+    /// Notes the form of a page. Its tokens are found from now on. `is_page`: it is one, and neither an error nor a
+    /// redirect.
+    pub fn note(
+        &self,
+        name: PageName,
+        page: TokenPage,
+        learned: LearnedForm,
+        is_page: bool,
+    ) -> Arc<GuestPage> {
         let address = self.secret.hash_one((&page.host[..], &page.target[..]));
         let page = Arc::new(page);
         let known = Arc::new(GuestPage {
@@ -173,7 +211,7 @@ impl GuestPages {
         let count = familiar.entry(self.look(&known.page.host, &known.page.target), MAX_PAGES);
         *count = count.saturating_add(u8::from(is_new));
         drop(familiar);
-        self.add_witness(&known);
+        self.add_witness(&known, is_page);
         known
     }
 
@@ -237,12 +275,17 @@ impl GuestPages {
         found.is_none_or(|traces| traces.shown.is_empty())
     }
 
-    /// Does the page at an address with this look not show it?
+    /// Was it compared that pages with this look do not show it?
     #[must_use]
     pub fn leaves_no_trace_at(&self, name: PageName, look: u64) -> bool {
         let traces = self.traces.lock();
         let found = traces.get(name.number());
-        found.is_none_or(|traces| traces.shown.is_empty() || traces.not_shown.contains(&look))
+        found.is_some_and(|traces| traces.not_shown.contains(&look))
+    }
+
+    /// A page with this look has shown what was in a session.
+    pub fn note_shows_session(&self, look: u64) {
+        self.showing.lock().put(look, (), MAX_PAGES);
     }
 
     /// Stands for addresses that differ in numbers alone.
@@ -255,16 +298,30 @@ impl GuestPages {
         self.secret.hash_one((host, words))
     }
 
-    fn add_witness(&self, known: &Arc<GuestPage>) {
+    fn add_witness(&self, known: &Arc<GuestPage>, is_page: bool) {
+        let look_of = |page: &TokenPage| self.look(&page.host, &page.target);
         let mut witnesses = self.witnesses.lock();
         let of_host = witnesses.entry(self.secret.hash_one(&known.page.host), MAX_SITES);
-        let look = self.look(&known.page.host, &known.page.target);
-        of_host.retain(|it| self.look(&it.page.host, &it.page.target) != look);
-        of_host.truncate(MOST_WITNESSES - 1);
-        of_host.push_front(known.clone());
+        let look = look_of(&known.page);
+        if !is_page {
+            of_host.retain(|it| it.page.target != known.page.target);
+            return;
+        }
+        of_host.retain(|it| look_of(&it.page) != look);
+        let showing = self.showing.lock();
+        let is_telling =
+            |page: &TokenPage| is_of_state(&page.target) || showing.get(look_of(page)).is_some();
+        // Those that are likely to show something stand first, the oldest of them in front: whoever invents addresses
+        // pushes none of them out.
+        of_host
+            .make_contiguous()
+            .sort_by_key(|it| !is_telling(&it.page));
+        let tell = of_host.iter().take_while(|it| is_telling(&it.page)).count();
+        of_host.insert(tell, known.clone());
+        of_host.truncate(MOST_WITNESSES);
     }
 
-    /// Pages of a host that may show what is in a session, the latest first.
+    /// Pages of a host that may show what is in a session: first those that are likely to, then the latest.
     #[must_use]
     pub fn witnesses(&self, host: &[u8]) -> Vec<Arc<GuestPage>> {
         let witnesses = self.witnesses.lock();
@@ -283,5 +340,70 @@ impl GuestPages {
     #[must_use]
     pub fn refusal(&self, name: PageName) -> Option<&'static str> {
         self.refusals.lock().get(name.number()).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Comparison, Guests, compare};
+
+    fn note(pages: &GuestPages, target: &str, is_page: bool) {
+        let Comparison::Form(form) = compare(&[b"<p>a</p>", b"<p>a</p>"], Guests::Alike) else {
+            panic!("two pages that are the same");
+        };
+        let page = TokenPage {
+            host: b"shop".to_vec(),
+            target: target.as_bytes().to_vec(),
+            form: Arc::new(form),
+        };
+        let name = PageName::new(b"zone\0shop", format!("http://shop{target}\0").as_bytes());
+        pages.note(name, page, LearnedForm { digest: 1, at: 0 }, is_page);
+    }
+
+    fn has(pages: &GuestPages, target: &str) -> bool {
+        let witnesses = pages.witnesses(b"shop");
+        assert!(witnesses.len() <= MOST_WITNESSES);
+        witnesses
+            .iter()
+            .any(|it| it.known().target == target.as_bytes())
+    }
+
+    fn word(number: usize) -> String {
+        ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'][number % 10].to_string()
+            + &"z".repeat(number / 10)
+    }
+
+    /// Pages that are not there, and pages of ten other kinds, pushed the cart out; what was put into it was lost.
+    #[test]
+    fn no_other_pages_push_out_those_that_show_what_is_a_visitors() {
+        let pages = GuestPages::default();
+        note(&pages, "/index.php?page=My-Cart", true);
+        note(&pages, "/seen", true);
+        pages.note_shows_session(pages.look(b"shop", b"/seen"));
+        for number in 0..100 {
+            note(&pages, &format!("/x{}", word(number)), true);
+            note(&pages, &format!("/cart/{}", word(number)), true);
+            note(&pages, &format!("/gone/{}", word(number)), false);
+        }
+        assert!(has(&pages, "/index.php?page=My-Cart"));
+        assert!(has(&pages, "/seen"));
+        assert!(!has(&pages, &format!("/gone/{}", word(99))));
+        // It is an error from now on.
+        note(&pages, "/seen", false);
+        assert!(!has(&pages, "/seen"));
+    }
+
+    #[test]
+    fn a_kind_of_page_that_was_not_compared_may_show_a_visit() {
+        let pages = GuestPages::default();
+        let name = PageName::new(b"zone\0shop", b"http://shop/order\0");
+        let [cart, front] = [&b"/cart"[..], b"/"].map(|target| pages.look(b"shop", target));
+        assert!(!pages.leaves_no_trace_at(name, cart));
+        let mut traces = SessionTraces::default();
+        traces.note(front, false);
+        pages.note_traces(name, traces);
+        assert!(pages.leaves_no_trace_at(name, front));
+        assert!(!pages.leaves_no_trace_at(name, cart));
     }
 }

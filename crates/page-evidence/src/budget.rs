@@ -3,6 +3,8 @@
 
 /// Tokens that a bucket holds: a few trials of a page that depends on much.
 const MOST: u32 = 64;
+/// Tokens for trials of pages that begin a session, of which a site has many: some twenty of them.
+const MOST_OF_SESSIONS: u32 = 256;
 /// One token comes in this time.
 const TOKEN_MILLIS: u64 = 2_000;
 
@@ -11,15 +13,27 @@ const TOKEN_MILLIS: u64 = 2_000;
 pub struct Budget {
     /// Fewer than none if trials took more than was set aside for them.
     tokens: i64,
+    most: u32,
     counted_at: u64,
 }
 
 impl Budget {
-    /// A full bucket at `now`, in milliseconds.
+    /// A full bucket at `now`, in milliseconds, for trials of what visitors say.
     #[must_use]
-    pub fn new(now: u64) -> Budget {
+    pub fn of_traits(now: u64) -> Budget {
+        Budget::full(MOST, now)
+    }
+
+    /// The same for trials of sessions.
+    #[must_use]
+    pub fn of_sessions(now: u64) -> Budget {
+        Budget::full(MOST_OF_SESSIONS, now)
+    }
+
+    fn full(most: u32, now: u64) -> Budget {
         Budget {
-            tokens: i64::from(MOST),
+            tokens: i64::from(most),
+            most,
             counted_at: now,
         }
     }
@@ -46,7 +60,7 @@ impl Budget {
     }
 
     fn put(&mut self, tokens: i64) {
-        self.tokens = self.tokens.saturating_add(tokens).min(i64::from(MOST));
+        self.tokens = self.tokens.saturating_add(tokens).min(i64::from(self.most));
     }
 }
 
@@ -56,7 +70,7 @@ mod tests {
 
     #[test]
     fn tokens_come_back_with_time_and_are_bounded() {
-        let mut budget = Budget::new(0);
+        let mut budget = Budget::of_traits(0);
         assert!(budget.take(32, 0) && budget.take(32, 0));
         assert!(!budget.take(1, TOKEN_MILLIS - 1));
         assert!(budget.take(1, TOKEN_MILLIS));
@@ -65,7 +79,7 @@ mod tests {
         assert!(budget.take(MOST, TOKEN_MILLIS));
         assert!(!budget.take(MOST + 1, u64::MAX));
         assert!(budget.take(MOST, u64::MAX));
-        let mut budget = Budget::new(0);
+        let mut budget = Budget::of_traits(0);
         assert!(budget.take(MOST, 0));
         budget.owe(2);
         assert!(!budget.take(1, 2 * TOKEN_MILLIS) && budget.take(1, 3 * TOKEN_MILLIS));

@@ -13,6 +13,8 @@ pub enum Standing {
     Unproven,
     /// It matters: the visitor's own request is made, and compared with nothing.
     Depends(Trait),
+    /// The same: something matters that is no trait.
+    Unexplained,
 }
 
 /// The evidence about the session that a page begins for each guest.
@@ -66,9 +68,11 @@ const DIFFERING_SECONDS: u32 = 1800;
 /// How long it is remembered that a page that is not shared leaves a session as it was, in seconds.
 const LEFT_SECONDS: u32 = 1800;
 /// How long after a comparison the answer of a visitor of another network is compared, in seconds. It
-/// doubles each time.
+/// doubles each time. After a quarter more that of any visitor is: an hour at most.
 const FIRST_AUDIT_SECONDS: u32 = 10;
-const MOST_AUDIT_SECONDS: u32 = 3600;
+const MOST_AUDIT_SECONDS: u32 = 2880;
+/// Two answers to one visitor that no trait explains count like those to two if they are so many seconds apart.
+const UNEXPLAINED_APART: u32 = 10;
 
 /// The record of one page.
 // Large: facts of one page, of which there are thousands: each comparison reads and writes most of them.
@@ -95,8 +99,14 @@ pub(crate) struct PageRecord {
     left: AnswerOutline,
     /// The page differs each time it is made.
     pub(crate) differs_each_time: bool,
-    /// Addresses of clients do not matter, as far as was seen.
+    /// Addresses of clients do not matter, as far as was seen; nor addresses that fields name.
     is_of_any_network: bool,
+    is_of_any_named_address: bool,
+    /// Stands for the visitor whose answer no trait explained, and when that was, in seconds; 0: none.
+    unexplained_for: u32,
+    unexplained_at: u32,
+    /// Until this time, in seconds, the page is not shared, because of two such visitors.
+    unexplained_until: u32,
     agreed: Recent<MAX_AGREED>,
     /// Traits of which a value did not matter on this page: the evidence of other pages about their other values
     /// counts.
@@ -156,14 +166,6 @@ pub(crate) fn named(of: Trait, value: u32) -> u32 {
         .max(1)
 }
 
-/// Returns the network of a client, or its address if the network is not known.
-fn place_of(left_out: &LeftOut) -> u32 {
-    match left_out.network_group() {
-        0 => left_out.value(Trait::Network),
-        group => group,
-    }
-}
-
 /// The findings about a page, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageFindings {
@@ -176,6 +178,8 @@ pub struct PageFindings {
     pub leaves_session: bool,
     pub differs_each_time: bool,
     pub is_of_any_network: bool,
+    /// Answers to two visitors differed by something that is no trait: the page is not shared for now.
+    pub is_unexplained: bool,
     /// Values that did not matter.
     pub agreed: usize,
     /// Traits of which a value mattered.
@@ -196,17 +200,20 @@ impl PageRecord {
         if left_out.is_nothing() {
             return Standing::Shared;
         }
+        if now < self.unexplained_until {
+            return Standing::Unexplained;
+        }
         let remembers = now < self.differing_until;
         let mut is_proven = self.is_agreed;
         for it in left_out.traits().iter() {
             let value = left_out.value(it);
-            let is_near = it == Trait::Network && self.differing.has(place_of(left_out));
+            let is_near = it == Trait::Network && self.differing.has(left_out.place());
             if remembers
                 && (self.depends.has(it) || is_near || self.differing.has(named(it, value)))
             {
                 return Standing::Depends(it);
             }
-            is_proven = is_proven && self.is_immaterial(it, value, shape);
+            is_proven = is_proven && self.is_immaterial(it, left_out, shape);
         }
         match is_proven {
             true => Standing::Shared,
@@ -214,8 +221,13 @@ impl PageRecord {
         }
     }
 
-    fn is_immaterial(&self, it: Trait, value: u32, shape: Option<&Shape>) -> bool {
-        it == Trait::Network && self.is_of_any_network
+    fn is_immaterial(&self, it: Trait, left_out: &LeftOut, shape: Option<&Shape>) -> bool {
+        let value = left_out.value(it);
+        let is_of_any = match left_out.names_address() {
+            true => self.is_of_any_named_address,
+            false => self.is_of_any_network,
+        };
+        it == Trait::Network && is_of_any
             || self.agreed.has(named(it, value))
             || shape.is_some_and(|shape| {
                 let was_compared = self.immaterial.has(it) || shape.is_immaterial_trait(it);
@@ -228,7 +240,7 @@ impl PageRecord {
         let traits = left_out.traits();
         let unknown = traits
             .iter()
-            .filter(|it| !self.is_immaterial(*it, left_out.value(*it), shape));
+            .filter(|it| !self.is_immaterial(*it, left_out, shape));
         unknown.fold(TraitSet::NONE, TraitSet::with)
     }
 
@@ -255,7 +267,8 @@ impl PageRecord {
         }
         if left_out.value(Trait::Network) != 0 {
             self.is_of_any_network = true;
-            self.networks.note(place_of(left_out));
+            self.is_of_any_named_address |= left_out.names_address();
+            self.networks.note(left_out.place());
         }
         self.audit_after = self.audit_after.max(FIRST_AUDIT_SECONDS);
         self.audit_from = now.saturating_add(self.audit_after);
@@ -279,7 +292,7 @@ impl PageRecord {
             self.differing.note(value);
             if it == Trait::Network {
                 // Other addresses of its network count as different, too.
-                self.differing.note(place_of(left_out));
+                self.differing.note(left_out.place());
             }
             let count = &mut self.differing_by_trait[it as usize];
             *count = count.saturating_add(1);
@@ -287,6 +300,23 @@ impl PageRecord {
                 self.depends = self.depends.with(it);
             }
         }
+    }
+
+    /// A trial found nothing that explains a visitor's (`who`) answer. True if it is the second one: the page is not
+    /// shared for a while.
+    pub(crate) fn note_unexplained(&mut self, who: u32, now: u32) -> bool {
+        self.begin(now);
+        let since = now.saturating_sub(self.unexplained_at);
+        let is_known = self.unexplained_at != 0 && since < DIFFERING_SECONDS;
+        if is_known && (self.unexplained_for != who || since >= UNEXPLAINED_APART) {
+            self.unexplained_until = now.saturating_add(DIFFERING_SECONDS);
+            self.unexplained_at = 0;
+            return true;
+        }
+        if !is_known {
+            (self.unexplained_for, self.unexplained_at) = (who, now);
+        }
+        false
     }
 
     /// An answer could have been stored but for the session that it begins. True where a trial is to be made: another
@@ -358,15 +388,17 @@ impl PageRecord {
         std::mem::take(&mut self.is_agreed)
     }
 
-    /// Should this visitor's answer be compared, though the page is shared with them? For networks that were not
-    /// compared lately, and for values that were compared on other pages alone.
+    /// Should this visitor's answer be compared, though the page is shared with them? First for networks that were not
+    /// compared lately, and for values that were compared on other pages alone; a little later for any.
     pub(crate) fn takes_audit(&mut self, left_out: &LeftOut, now: u32) -> bool {
-        let place = place_of(left_out);
+        let place = left_out.place();
         let is_foreign = |it: Trait| match it {
             Trait::Network => !self.networks.has(place),
             _ => !self.agreed.has(named(it, left_out.value(it))),
         };
-        let is_due = now >= self.audit_from && left_out.traits().iter().any(is_foreign);
+        let for_any = self.audit_from.saturating_add(self.audit_after / 4);
+        let is_due =
+            now >= for_any || now >= self.audit_from && left_out.traits().iter().any(is_foreign);
         if is_due {
             self.networks.note(place);
             self.audit_after =
@@ -401,6 +433,7 @@ impl PageRecord {
             leaves_session: self.is_refused && self.is_known_to_leave(now),
             differs_each_time: self.differs_each_time,
             is_of_any_network: self.is_of_any_network,
+            is_unexplained: now < self.unexplained_until,
             agreed: self.agreed.values.iter().filter(|it| **it != 0).count(),
             depends,
             keyed: self.keyed,
@@ -464,6 +497,88 @@ mod tests {
         );
     }
 
+    /// Where one address asks for everything, a page that was translated stayed in the old language.
+    #[test]
+    fn a_visitor_who_was_compared_is_compared_again_within_an_hour() {
+        let mut record = PageRecord::default();
+        let visitor = visitor(&[(Trait::Language, 5)]).from(Some("203.0.113.1".parse().unwrap()));
+        record.agree(&visitor, 1);
+        let (mut last, mut longest, mut audits) = (1, 0, 0);
+        for now in 1..40_000 {
+            if record.takes_audit(&visitor, now) {
+                record.agree(&visitor, now);
+                longest = longest.max(now - last);
+                (last, audits) = (now, audits + 1);
+            }
+        }
+        assert_eq!(longest, 3600);
+        assert!((15..30).contains(&audits), "{audits}");
+    }
+
+    #[test]
+    fn what_two_answers_do_not_explain_ends_sharing_for_half_an_hour() {
+        let german = visitor(&[(Trait::Language, 5)]);
+        for (visitors, is_ended) in [
+            (&[(7, 10), (8, 11)][..], true),
+            (&[(7, 10), (7, 11)], false),
+            (&[(7, 10), (7, 11), (7, 30)], true),
+            (&[(7, 10), (8, 10 + DIFFERING_SECONDS)], false),
+        ] {
+            let mut record = PageRecord::default();
+            record.agree(&german, 1);
+            let mut end = 0;
+            for (who, now) in visitors {
+                record.note_unexplained(*who, *now);
+                end = *now;
+            }
+            let standing = |now| record.standing(&german, None, now);
+            let wanted = match is_ended {
+                true => Standing::Unexplained,
+                false => Standing::Shared,
+            };
+            assert_eq!(standing(end + 1), wanted, "{visitors:?}");
+            assert_eq!(standing(end + DIFFERING_SECONDS), Standing::Shared);
+            assert_eq!(record.findings(end + 1).is_unexplained, is_ended);
+        }
+    }
+
+    #[test]
+    fn an_address_that_a_field_names_is_no_other_visitors_address() {
+        let limits = http1::HeadLimits::default();
+        let of = |fields: &str| {
+            let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+            let head = http1::parse_head(text, &limits).unwrap();
+            let received = shared_request::ReceivedRequest {
+                head: head.view(),
+                scheme: "http",
+                host: b"a",
+                port: None,
+                server_port: 80,
+                target: b"/",
+                rewritten: None,
+                client: Some("127.0.0.1".parse().unwrap()),
+                is_guest: false,
+            };
+            let rules = shared_request::Rules::default();
+            let visitor = shared_request::put_key(&received, &rules, &mut Vec::new());
+            visitor.unwrap().left_out
+        };
+        let mut record = PageRecord::default();
+        record.agree(&of(""), 1);
+        assert_eq!(record.standing(&of(""), None, 1), Standing::Shared);
+        let german = of("CF-Connecting-IP: 81.1.2.3\r\n");
+        assert_eq!(record.standing(&german, None, 1), Standing::Unproven);
+        record.agree(&german, 1);
+        let american = of("CF-Connecting-IP: 73.1.2.3\r\n");
+        assert_eq!(record.standing(&american, None, 1), Standing::Shared);
+        assert!(record.takes_audit(&american, 1 + FIRST_AUDIT_SECONDS));
+        record.differ(&american, TraitSet::of(Trait::Network), 12);
+        let near = of("CF-Connecting-IP: 73.1.9.9\r\n");
+        let depends = Standing::Depends(Trait::Network);
+        assert_eq!(record.standing(&near, None, 13), depends);
+        assert_eq!(record.standing(&german, None, 13), Standing::Shared);
+    }
+
     #[test]
     fn a_network_that_differs_is_kept_from_the_page_and_three_are_all() {
         let mut record = PageRecord::default();
@@ -483,7 +598,8 @@ mod tests {
             "the same network"
         );
         assert!(record.takes_audit(&of("198.51.100.1"), due));
-        assert!(!record.takes_audit(&of("198.51.100.1"), 1000));
+        let again = due + 2 * FIRST_AUDIT_SECONDS;
+        assert!(!record.takes_audit(&of("198.51.100.1"), again));
         let network = TraitSet::of(Trait::Network);
         record.differ(&of("198.51.100.1"), network, 11);
         let standing = |record: &PageRecord, address| record.standing(&of(address), None, 12);

@@ -38,9 +38,9 @@ struct SeenTrait {
 struct SeenValue {
     pages: u16,
     last_page: u64,
-    /// A network from which it was sent; 0: an address whose network is not known.
+    /// A network from which it was sent; 0: all clients without an address.
     network: u32,
-    /// It was sent from two networks, or from addresses that say nothing of theirs.
+    /// It was sent from two networks.
     is_wide: bool,
 }
 
@@ -61,7 +61,7 @@ impl Shape {
             seen.pages = seen.pages.saturating_add(1);
             seen.last_page = page;
         }
-        seen.is_wide |= network == 0 || !is_new && seen.network != network;
+        seen.is_wide |= !is_new && seen.network != network;
         seen.network = network;
     }
 
@@ -168,7 +168,10 @@ mod tests {
         assert!(!shape.is_immaterial(8), "one network");
         shape.note(OF, 9, 1, 0);
         shape.note(OF, 9, 2, 0);
-        assert!(shape.is_immaterial(9), "addresses without a network");
+        assert!(
+            !shape.is_immaterial(9),
+            "clients without an address are of one network"
+        );
         shape.note_difference(OF, 7);
         assert!(!shape.is_immaterial(7));
     }
@@ -177,7 +180,7 @@ mod tests {
     fn values_that_one_page_has_seen_give_way() {
         let mut shape = Shape::default();
         for page in 1..=2 {
-            shape.note(OF, 1, page, 0);
+            shape.note(OF, 1, page, page as u32);
         }
         for value in 2..1000 {
             shape.note(OF, value, 1, 0);

@@ -30,9 +30,8 @@ const MAX_OWN_RUNS: usize = 4;
 const MAX_ACTIVE: usize = 256;
 /// After these milliseconds a request under way no longer counts: its end was lost.
 const LOST_AFTER: u64 = 60_000;
-/// Requests of a trial that a visitor's own answer pays for if it begins a session: the trial spares all later
-/// visitors.
-const SESSION_WORTH: u32 = 8;
+/// Requests that are set aside for a trial of a session.
+const SESSION_REQUESTS: u32 = 8;
 /// For these milliseconds no trial of a page begins after one for which there was no room.
 const UNTRIED_MILLIS: u64 = 500;
 
@@ -107,6 +106,8 @@ pub struct OwnRun {
     number: u64,
     /// Stands for the visitor.
     who: u32,
+    /// The answer has another coding than the shared one: its bytes say nothing of the page.
+    pub is_coded: bool,
 }
 
 /// How a visitor's own request ended.
@@ -134,6 +135,10 @@ pub struct TrialOrder {
     pub traits: TraitSet,
     /// The page begins a session.
     pub of_session: bool,
+    /// Stands for the visitor.
+    who: u32,
+    /// The digest of the visitor's own answer, where it may be compared with those of the trial.
+    pub own: Option<u64>,
 }
 
 /// Numbers of a table since its start.
@@ -164,11 +169,18 @@ struct AtomicCounts {
 pub struct Evidence {
     shards: [Mutex<Shard>; SHARDS],
     shapes: [Mutex<Halves<Shape>>; SHARDS],
-    budgets: Mutex<HashMap<u64, Budget>>,
+    budgets: Mutex<HashMap<u64, Budgets>>,
     counts: AtomicCounts,
     runs: AtomicU64,
     /// Rises when something that was shared no longer is.
     epoch: AtomicU64,
+}
+
+/// The requests that trials of a zone may make: those of what visitors say, and those of sessions.
+#[derive(Debug)]
+struct Budgets {
+    of_traits: Budget,
+    of_sessions: Budget,
 }
 
 #[derive(Debug, Default)]
@@ -281,7 +293,7 @@ impl Evidence {
         let shape = shapes.get(page.shape);
         match record.standing(left_out, shape, seconds(now)) {
             Standing::Shared => return Part::Shared,
-            Standing::Depends(_) => {
+            Standing::Depends(_) | Standing::Unexplained => {
                 return Part::Own {
                     compared: None,
                     shared: false,
@@ -322,6 +334,7 @@ impl Evidence {
             left_out: *left_out,
             number: self.runs.fetch_add(1, Ordering::Relaxed),
             who: visitor as u32,
+            is_coded: false,
         };
         if record.is_refused {
             // Each visitor has an answer of their own, until one could be stored again.
@@ -368,12 +381,14 @@ impl Evidence {
             return None;
         }
         drop(shard);
-        let is_paid = self.budget(page, 1, now);
+        let is_paid = self.budget((page, false), 1, now);
         is_paid.then(|| OwnRun {
             page,
             left_out: *left_out,
             number: self.runs.fetch_add(1, Ordering::Relaxed),
-            who: 0,
+            // It may be asked by many: the address tells them apart.
+            who: left_out.value(Trait::Network),
+            is_coded: false,
         })
     }
 
@@ -407,20 +422,21 @@ impl Evidence {
                 if record.session == SessionStanding::None {
                     self.epoch.fetch_add(1, Ordering::Release);
                 }
-                self.earn(run.page, SESSION_WORTH, now);
+                self.earn((run.page, true), now);
                 if record.begin_session(run.who, under_way.is_awaited, seconds(now)) {
-                    order = self.order((run.page, &run.left_out), true, under_way, now);
+                    order = self.order(run, (true, None), under_way, now);
                 }
             }
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), Some(copy)) if own == copy => {
                 record.agree(&run.left_out, seconds(now));
                 agrees = true;
             }
-            (OwnEnd::Storable(_) | OwnEnd::OfSession(_), Some(_)) => {
+            (OwnEnd::Storable(own) | OwnEnd::OfSession(own), Some(_)) => {
                 record.is_refused = false;
-                self.earn(run.page, 1, now);
                 let of_session = record.session == SessionStanding::Indifferent;
-                order = self.order((run.page, &run.left_out), of_session, under_way, now);
+                self.earn((run.page, of_session), now);
+                let own = (!run.is_coded).then_some(own);
+                order = self.order(run, (of_session, own), under_way, now);
             }
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), None) => {
                 record.note_shared(seconds(now));
@@ -431,7 +447,7 @@ impl Evidence {
             // It may be this visitor alone who is refused: visitors who are shown the copy go on being shown it.
             (OwnEnd::NotStorable | OwnEnd::Personal, Some(_)) => {
                 let of_session = record.session == SessionStanding::Indifferent;
-                order = self.order((run.page, &run.left_out), of_session, under_way, now);
+                order = self.order(run, (of_session, None), under_way, now);
             }
             (OwnEnd::NotStorable, None) => {
                 under_way.waiting.clear();
@@ -442,8 +458,8 @@ impl Evidence {
                 under_way.waiting.clear();
                 let is_known = record.is_known_to_leave(seconds(now));
                 if !is_known && record.begin_session(run.who, false, seconds(now)) {
-                    self.earn(run.page, SESSION_WORTH, now);
-                    order = self.order((run.page, &run.left_out), true, under_way, now);
+                    self.earn((run.page, true), now);
+                    order = self.order(run, (true, None), under_way, now);
                 }
                 self.refuse_record(record, now);
             }
@@ -582,46 +598,66 @@ impl Evidence {
     /// A trial, where the budget of the zone has room for one.
     fn order(
         &self,
-        (page, left_out): (PageName, &LeftOut),
-        of_session: bool,
+        run: &OwnRun,
+        (of_session, own): (bool, Option<u64>),
         under_way: &mut Active,
         now: u64,
     ) -> Option<TrialOrder> {
+        let OwnRun {
+            page,
+            left_out,
+            who,
+            ..
+        } = *run;
         let traits = left_out.traits();
         if under_way.trial.is_some() {
             return None;
         }
-        if !self.budget(page, set_aside(traits, of_session), now) {
+        if !self.budget((page, of_session), set_aside(traits, of_session), now) {
             under_way.untried_until = now + UNTRIED_MILLIS;
             return None;
         }
-        under_way.trial = Some((now, *left_out));
+        under_way.trial = Some((now, left_out));
         under_way.is_awaited = false;
         self.counts.trials.fetch_add(1, Ordering::Relaxed);
         Some(TrialOrder {
             page,
-            left_out: *left_out,
+            left_out,
             traits,
             of_session,
+            who,
+            own,
         })
     }
 
-    fn budget(&self, page: PageName, requests: u32, now: u64) -> bool {
-        self.with_budget(page, now, |budget| budget.take(requests, now))
+    fn budget(&self, of: (PageName, bool), requests: u32, now: u64) -> bool {
+        self.with_budget(of, now, |budget| budget.take(requests, now))
     }
 
-    /// A visitor's own answer that differs pays for one request of a trial: where each page differs each time,
-    /// trials keep up with the visitors, and make no more requests than they do.
-    fn earn(&self, page: PageName, requests: u32, now: u64) {
-        self.with_budget(page, now, |budget| budget.give_back(requests));
+    /// A visitor's own answer that differs, or begins a session, pays for one request of a trial: where each page
+    /// differs each time, trials keep up with the visitors, and make no more requests than they do.
+    fn earn(&self, of: (PageName, bool), now: u64) {
+        self.with_budget(of, now, |budget| budget.give_back(1));
     }
 
-    fn with_budget<T>(&self, page: PageName, now: u64, of: impl FnOnce(&mut Budget) -> T) -> T {
+    fn with_budget<T>(
+        &self,
+        (page, of_session): (PageName, bool),
+        now: u64,
+        of: impl FnOnce(&mut Budget) -> T,
+    ) -> T {
         let mut budgets = self.budgets.lock();
         if budgets.len() >= MAX_ZONES && !budgets.contains_key(&page.zone) {
             budgets.clear();
         }
-        of(budgets.entry(page.zone).or_insert_with(|| Budget::new(now)))
+        let budgets = budgets.entry(page.zone).or_insert_with(|| Budgets {
+            of_traits: Budget::of_traits(now),
+            of_sessions: Budget::of_sessions(now),
+        });
+        of(match of_session {
+            true => &mut budgets.of_sessions,
+            false => &mut budgets.of_traits,
+        })
     }
 
     /// A trial has ended, after `requests` requests. `None`: it was broken off.
@@ -637,12 +673,10 @@ impl Evidence {
             .trial_requests
             .fetch_add(u64::from(requests), Ordering::Relaxed);
         let set_aside = set_aside(order.traits, order.of_session);
-        if let Some(budget) = self.budgets.lock().get_mut(&order.page.zone) {
+        self.with_budget((order.page, order.of_session), now, |budget| {
             budget.give_back(set_aside.saturating_sub(requests));
-            // That of a session is paid for by the answers that begin it.
-            let owed = requests.saturating_sub(set_aside);
-            budget.owe(if order.of_session { 0 } else { owed });
-        }
+            budget.owe(requests.saturating_sub(set_aside));
+        });
         let mut shard = self.shard(order.page).lock();
         let Shard { records, active } = &mut *shard;
         let record = records.entry(order.page.page, MAX_PAGES);
@@ -668,6 +702,12 @@ impl Evidence {
                 }
                 counts.found.fetch_add(1, Ordering::Relaxed);
                 self.epoch.fetch_add(1, Ordering::Release);
+            }
+            Some(TrialVerdict::Unexplained) => {
+                if record.note_unexplained(order.who, seconds(now)) {
+                    counts.found.fetch_add(1, Ordering::Relaxed);
+                    self.epoch.fetch_add(1, Ordering::Release);
+                }
             }
             Some(TrialVerdict::NotShareable) => {
                 self.refuse_record(record, now);
@@ -757,7 +797,7 @@ impl Evidence {
 /// Returns how many requests are set aside for a trial.
 fn set_aside(traits: TraitSet, of_session: bool) -> u32 {
     match of_session {
-        true => SESSION_WORTH,
+        true => SESSION_REQUESTS,
         false => Trial::usual_requests(traits),
     }
 }

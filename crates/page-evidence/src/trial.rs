@@ -9,6 +9,10 @@
 //!                                  └ each alone, twice ────────────► Depends
 //! ```
 //!
+//! A visitor's own answer that none of these requests was given, though the page is the same each time, was shaped by
+//! something that is no trait, or the page has changed meanwhile: the trial has no result ([`TrialVerdict::Unexplained`]).
+//! That is certain once the page is the same a little later, too: a page that names the second is made once more.
+//!
 //! A part that differs each time may be the same twice by chance: a page that prints the milliseconds it took. So a
 //! difference counts once it was seen in [`SURE`] answers, and the first answer without it ends the doubt.
 //!
@@ -31,6 +35,8 @@ pub enum TrialVerdict {
     Agree { each_time: bool },
     /// These matter.
     Depends(TraitSet),
+    /// The visitor's own answer was another one than each of the trial, and the page does not differ by itself.
+    Unexplained,
     /// The page cannot be shared at all, or could not be made.
     NotShareable,
     /// It cannot be shared, and leaves a session as it was where its answer shows this. `is_storable`: its answers could
@@ -46,6 +52,8 @@ pub enum TrialVerdict {
 pub enum TrialStep {
     /// The shared request, with the visitor's own fields for these traits.
     Fetch(TraitSet),
+    /// The same, in another second.
+    FetchLater(TraitSet),
     Done(TrialVerdict),
 }
 
@@ -53,6 +61,8 @@ pub enum TrialStep {
 #[derive(Debug)]
 pub struct Trial {
     traits: TraitSet,
+    /// The digest of the visitor's own answer, where it may be compared with those of the trial.
+    own: Option<u64>,
     answers: Vec<(TraitSet, Rendering)>,
     has_failed: bool,
 }
@@ -63,9 +73,17 @@ impl Trial {
     pub fn new(traits: TraitSet) -> Trial {
         Trial {
             traits,
+            own: None,
             answers: Vec::new(),
             has_failed: false,
         }
+    }
+
+    /// Sets the digest of the visitor's own answer, which differed.
+    #[must_use]
+    pub fn of_answer(mut self, own: Option<u64>) -> Trial {
+        self.own = own;
+        self
     }
 
     /// Returns how many requests are set aside for it. If a page differs each time and seems to depend on something,
@@ -103,13 +121,14 @@ impl Trial {
                 false => self.traits,
             });
         };
-        if first.digest == own.digest {
-            return TrialStep::Done(TrialVerdict::Agree { each_time: false });
+        let is_steady = shared.iter().all(|it| it.digest == first.digest);
+        if first.digest == own.digest && (is_steady || self.own.is_none()) {
+            return self.agreed(&shared);
         }
         if shared.len() < 2 {
             return TrialStep::Fetch(TraitSet::NONE);
         }
-        match shared.iter().all(|it| it.digest == first.digest) {
+        match is_steady {
             true => match self.steady(first, &all) {
                 TrialStep::Done(TrialVerdict::Depends(_)) if shared.len() < SURE => {
                     TrialStep::Fetch(TraitSet::NONE)
@@ -120,7 +139,22 @@ impl Trial {
         }
     }
 
+    /// All traits give what the shared request gives: was it the visitor's own answer?
+    fn agreed(&self, shared: &[Rendering]) -> TrialStep {
+        let mut answers = self.answers.iter();
+        let is_explained = |own| answers.any(|(_, answer)| answer.digest == own);
+        if self.own.is_none_or(is_explained) {
+            return TrialStep::Done(TrialVerdict::Agree { each_time: false });
+        }
+        match shared.len() {
+            SURE.. => TrialStep::Done(TrialVerdict::Unexplained),
+            number if number + 1 == SURE => TrialStep::FetchLater(TraitSet::NONE),
+            _ => TrialStep::Fetch(TraitSet::NONE),
+        }
+    }
+
     fn steady(&self, shared: &Rendering, all: &[Rendering]) -> TrialStep {
+        let shared_answers = self.answers(TraitSet::NONE);
         match self.singles(1..=1, |answers| {
             answers.iter().any(|it| it.digest != shared.digest)
         }) {
@@ -129,9 +163,7 @@ impl Trial {
             // Two together, or it has changed meanwhile.
             Ok(_) => match all.get(1) {
                 None => TrialStep::Fetch(self.traits),
-                Some(again) if again.digest == shared.digest => {
-                    TrialStep::Done(TrialVerdict::Agree { each_time: false })
-                }
+                Some(again) if again.digest == shared.digest => self.agreed(&shared_answers),
                 Some(_) => TrialStep::Done(TrialVerdict::Depends(self.traits)),
             },
         }
@@ -200,17 +232,29 @@ mod tests {
         application: impl Fn(TraitSet, usize) -> Option<String>,
     ) -> (TrialVerdict, usize) {
         let traits = traits.iter().fold(TraitSet::NONE, |set, it| set.with(*it));
-        let mut trial = Trial::new(traits);
+        tried_after(None, traits, application)
+    }
+
+    fn rendered(text: &str) -> Rendering {
+        let mut renderer = Renderer::new(200, std::iter::empty(), true);
+        renderer.read(text.as_bytes());
+        renderer.finish()
+    }
+
+    /// The same for a visitor who was given `own`.
+    fn tried_after(
+        own: Option<&str>,
+        traits: TraitSet,
+        application: impl Fn(TraitSet, usize) -> Option<String>,
+    ) -> (TrialVerdict, usize) {
+        let own = own.map(|text| rendered(text).digest);
+        let mut trial = Trial::new(traits).of_answer(own);
         let mut requests = 0;
         loop {
             match trial.next() {
                 TrialStep::Done(verdict) => return (verdict, requests),
-                TrialStep::Fetch(with) => {
-                    let answer = application(with, requests).map(|text| {
-                        let mut renderer = Renderer::new(200, std::iter::empty(), true);
-                        renderer.read(text.as_bytes());
-                        renderer.finish()
-                    });
+                TrialStep::Fetch(with) | TrialStep::FetchLater(with) => {
+                    let answer = application(with, requests).map(|text| rendered(&text));
                     trial.note(with, answer);
                     requests += 1;
                     assert!(requests <= 2 * Trial::usual_requests(traits) as usize);
@@ -255,6 +299,28 @@ mod tests {
         // It changes once while it is tried.
         let changed = |_, time| Some(if time > 0 { "new" } else { "old" }.to_owned());
         assert!(matches!(tried(&ALL, changed).0, TrialVerdict::Agree { .. }));
+    }
+
+    /// Pages of visitors whose proxy names their country in a field of its own were those of the shared request: all
+    /// traits gave the same as none, and nobody asked whether that was the visitor's answer.
+    #[test]
+    fn an_answer_that_no_trait_explains_is_no_agreement() {
+        let steady = |_, _| Some("page".to_owned());
+        let (verdict, requests) = tried_after(Some("another"), TraitSet::ALL, steady);
+        assert_eq!((verdict, requests), (TrialVerdict::Unexplained, 1 + SURE));
+        let (verdict, _) = tried_after(Some("page"), TraitSet::ALL, steady);
+        assert_eq!(verdict, TrialVerdict::Agree { each_time: false });
+        // The page names the second: only the last answer is of another one.
+        let of_second =
+            |_, time: usize| Some(format!("<p>page<i>{}", usize::from(time > SURE - 1)));
+        let (verdict, _) = tried_after(Some("<p>page<i>9"), TraitSet::ALL, of_second);
+        assert_eq!(verdict, TrialVerdict::Agree { each_time: true });
+        // It changed when it was tried.
+        let changed = |_, time| Some(if time > 0 { "new" } else { "old" }.to_owned());
+        for own in ["old", "new"] {
+            let (verdict, _) = tried_after(Some(own), TraitSet::ALL, changed);
+            assert!(matches!(verdict, TrialVerdict::Agree { .. }), "{own}");
+        }
     }
 
     /// A page of MediaWiki prints how many milliseconds it took: two answers with the same number seemed to depend

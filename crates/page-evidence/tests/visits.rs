@@ -345,7 +345,7 @@ impl Site {
         let verdict = loop {
             match trial.next() {
                 TrialStep::Done(verdict) => break verdict,
-                TrialStep::Fetch(with) => {
+                TrialStep::Fetch(with) | TrialStep::FetchLater(with) => {
                     let mut request = LeftOut::default();
                     with.iter()
                         .for_each(|it| request.set(it, order.left_out.value(it)));

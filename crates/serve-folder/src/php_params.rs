@@ -21,13 +21,18 @@ const FORWARDED: [(&str, &str); 4] = [
 ];
 
 /// Further fields of that kind, which no script needs to see.
-const NOT_FORWARDED: [&str; 6] = [
+const NOT_FORWARDED: [&str; 11] = [
     "HTTP_FORWARDED",
+    "HTTP_FRONT_END_HTTPS",
     "HTTP_X_FORWARDED",
     "HTTP_X_FORWARDED_PORT",
     "HTTP_X_FORWARDED_PREFIX",
+    "HTTP_X_FORWARDED_PROTOCOL",
+    "HTTP_X_FORWARDED_SCHEME",
     "HTTP_X_FORWARDED_SERVER",
     "HTTP_X_FORWARDED_SSL",
+    "HTTP_X_HOST",
+    "HTTP_X_URL_SCHEME",
 ];
 
 /// Bytes of `fastcgi_buffer_size` for tags; WordPress's own fields need little.

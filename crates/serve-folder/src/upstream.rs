@@ -148,18 +148,23 @@ pub fn write_upstream_config(
 ///
 /// Fields that the visitor, or a proxy in front that is not trusted, sends about itself
 /// are replaced.
-const FIELDS: [(&str, &str); 13] = [
+const FIELDS: [(&str, &str); 18] = [
     ("Host", "$host$is_request_port$request_port"),
     ("X-Real-IP", "$remote_addr"),
     ("X-Forwarded-For", "$remote_addr"),
     ("X-Forwarded-Host", "$host$is_request_port$request_port"),
     ("X-Forwarded-Proto", "$scheme"),
     ("Forwarded", "''"),
+    ("Front-End-Https", "''"),
     ("X-Forwarded", "''"),
     ("X-Forwarded-Port", "''"),
     ("X-Forwarded-Prefix", "''"),
+    ("X-Forwarded-Protocol", "''"),
+    ("X-Forwarded-Scheme", "''"),
     ("X-Forwarded-Server", "''"),
     ("X-Forwarded-Ssl", "''"),
+    ("X-Host", "''"),
+    ("X-URL-Scheme", "''"),
     ("Upgrade", "$websocket"),
     ("Connection", "$to_upstream"),
 ];

@@ -27,6 +27,7 @@ pub(crate) fn examine(head: RequestView<'_>, own_host: &[u8]) -> Result<(Class, 
             Meaning::Language => left_out.set(Trait::Language, varied::language_class(value)),
             Meaning::Referer => left_out.set(Trait::Referer, left_out::referer(value, own_host)),
             Meaning::Hint => put_hint(name, value, &mut left_out),
+            Meaning::Address => left_out.note_named_address(value),
             Meaning::Goes(why) => return Err(why),
         }
     }
@@ -73,7 +74,17 @@ fn put_accept(value: &[u8], left_out: &mut LeftOut) {
 
 fn put_hint(name: &[u8], value: &[u8], left_out: &mut LeftOut) {
     left_out.add(Trait::Hints, name);
-    left_out.add(Trait::Hints, value);
+    match name.to_ascii_lowercase().as_slice() {
+        // The state of the client's network is another one each time.
+        b"downlink" | b"rtt" => {}
+        // Windows have any width. Layouts change at few of them.
+        b"viewport-width" | b"width" => {
+            let hundreds = value.trim_ascii().len().saturating_sub(2);
+            let hundreds = value.trim_ascii().get(..hundreds);
+            left_out.add(Trait::Hints, hundreds.unwrap_or_default());
+        }
+        _ => left_out.add(Trait::Hints, value),
+    }
 }
 
 enum Meaning {
@@ -86,6 +97,8 @@ enum Meaning {
     Referer,
     /// The client's description of itself, in few words that browsers of one kind all send alike.
     Hint,
+    /// The client's address, as a proxy or the client itself names it.
+    Address,
     Goes(Bypass),
 }
 
@@ -115,6 +128,7 @@ fn meaning(name: &[u8]) -> Meaning {
         _ if begins_like_identity(start) => Meaning::Goes(Bypass::Credentials),
         _ if len < name.len() => Meaning::Goes(Bypass::Field),
         _ if is_immaterial(start) => Meaning::None,
+        _ if is_address(start) => Meaning::Address,
         _ if is_hint(start) => Meaning::Hint,
         _ => Meaning::Goes(named(start).unwrap_or(Bypass::Field)),
     }
@@ -124,8 +138,7 @@ fn meaning(name: &[u8]) -> Meaning {
 fn is_immaterial(name: &[u8]) -> bool {
     matches!(
         name,
-        b"accept-charset"
-            | b"content-length"
+        b"content-length"
             | b"content-type"
             | b"early-data"
             | b"if-match"
@@ -148,30 +161,16 @@ fn is_immaterial(name: &[u8]) -> bool {
             | b"sec-ch-ua-full-version"
             | b"sec-ch-ua-full-version-list"
             | b"sec-ch-ua-platform-version"
-            // The state of the client's network and window.
-            | b"device-memory"
-            | b"downlink"
-            | b"dpr"
-            | b"ect"
-            | b"rtt"
-            | b"viewport-width"
-            | b"width"
             // Proxies in front add them, and clients invent them: an application that would believe
             // them is sent none.
             | b"cdn-loop"
-            | b"cf-connecting-ip"
             | b"cf-ray"
             | b"cf-visitor"
             | b"cf-warp-tag-id"
-            | b"client-ip"
-            | b"fastly-client-ip"
             | b"forwarded"
             | b"front-end-https"
-            | b"true-client-ip"
             | b"x-amzn-trace-id"
-            | b"x-client-ip"
             | b"x-cloud-trace-context"
-            | b"x-cluster-client-ip"
             | b"x-correlation-id"
             | b"x-forwarded"
             | b"x-forwarded-for"
@@ -184,7 +183,6 @@ fn is_immaterial(name: &[u8]) -> bool {
             | b"x-forwarded-server"
             | b"x-forwarded-ssl"
             | b"x-host"
-            | b"x-real-ip"
             | b"x-request-id"
             | b"x-request-start"
             | b"x-url-scheme"
@@ -193,6 +191,26 @@ fn is_immaterial(name: &[u8]) -> bool {
             | b"baggage"
             | b"surrogate-capability"
     )
+}
+
+/// Names of fields in which proxies name the client's address, lower case. An application that shapes its pages by
+/// addresses may read them.
+fn is_address(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"cf-connecting-ip"
+            | b"client-ip"
+            | b"fastly-client-ip"
+            | b"true-client-ip"
+            | b"x-client-ip"
+            | b"x-cluster-client-ip"
+            | b"x-real-ip"
+    )
+}
+
+/// Is it the name of a field with the client's address, in any spelling?
+pub(crate) fn is_address_field(name: &[u8]) -> bool {
+    matches!(meaning(name), Meaning::Address)
 }
 
 /// Is it the name of a field by which a client describes itself, in any spelling?
@@ -204,7 +222,16 @@ pub(crate) fn is_hint_field(name: &[u8]) -> bool {
 fn is_hint(name: &[u8]) -> bool {
     matches!(
         name,
-        b"cf-ipcountry"
+        b"accept-charset"
+            | b"cf-ipcountry"
+            // Browsers send these to sites that ask for them (Accept-CH).
+            | b"device-memory"
+            | b"downlink"
+            | b"dpr"
+            | b"ect"
+            | b"rtt"
+            | b"viewport-width"
+            | b"width"
             | b"dnt"
             | b"from"
             | b"origin"
@@ -413,6 +440,11 @@ mod tests {
             ("Accept: text/html\r\n", Trait::Hints),
             ("Sec-Fetch-Dest: document\r\n", Trait::Hints),
             ("Save-Data: on\r\n", Trait::Hints),
+            ("DPR: 2\r\n", Trait::Hints),
+            ("Accept-Charset: utf-8\r\n", Trait::Hints),
+            ("CF-Connecting-IP: 203.0.113.9\r\n", Trait::Network),
+            ("True-Client-IP: 203.0.113.9\r\n", Trait::Network),
+            ("X-Real-IP: unknown\r\n", Trait::Network),
         ] {
             assert_eq!(
                 left_out(fields).traits().iter().collect::<Vec<_>>(),
@@ -443,6 +475,15 @@ mod tests {
             ),
         ] {
             assert_eq!(varied(names, fields), left_out(rest), "{fields}");
+        }
+        for (one, other, are_alike) in [
+            ("Viewport-Width: 1280", "Viewport-Width: 1299", true),
+            ("Viewport-Width: 1280", "Viewport-Width: 390", false),
+            ("RTT: 50", "RTT: 100", true),
+            ("DPR: 1", "DPR: 2", false),
+        ] {
+            let [one, other] = [one, other].map(|line| left_out(&format!("{line}\r\n")));
+            assert_eq!(one == other, are_alike, "{one:?} {other:?}");
         }
         assert_eq!(
             left_out("Accept-Language: de-AT, de;q=0.9\r\n"),

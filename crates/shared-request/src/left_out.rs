@@ -99,9 +99,12 @@ impl TraitSet {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     values: [u32; Trait::ALL.len()],
-    /// A number for the network of the client; 0 if the address does not show it: a unix socket, or a private
-    /// address, which any network may have.
+    /// A number for the network of the client; 0 if there is no address: a unix socket.
     network_group: u32,
+    /// Stands for the place of the client: the network that a field names, or that of a public address; 0: neither.
+    place: u32,
+    /// A field names an address of the client.
+    names_address: bool,
 }
 
 impl LeftOut {
@@ -114,6 +117,33 @@ impl LeftOut {
     #[must_use]
     pub fn network_group(&self) -> u32 {
         self.network_group
+    }
+
+    /// Returns a number for the place of the client, by which pages may differ. A client who names an address chooses it.
+    #[must_use]
+    pub fn place(&self) -> u32 {
+        match self.place {
+            0 => self.value(Trait::Network),
+            place => place,
+        }
+    }
+
+    /// Does a field name an address of the client?
+    #[must_use]
+    pub fn names_address(&self) -> bool {
+        self.names_address
+    }
+
+    /// Notes the address that a field names.
+    pub(crate) fn note_named_address(&mut self, value: &[u8]) {
+        self.names_address = true;
+        self.add(Trait::Network, value);
+        let text = std::str::from_utf8(value.trim_ascii()).unwrap_or_default();
+        self.place = match text.parse::<IpAddr>().map(|named| named.to_canonical()) {
+            Ok(IpAddr::V4(address)) => class_of(&address.octets()[..2]),
+            Ok(IpAddr::V6(address)) => class_of(&address.octets()[..4]),
+            Err(_) => class_of(value),
+        };
     }
 
     /// The kinds of which something is left out.
@@ -154,9 +184,8 @@ impl LeftOut {
                     || address.is_private()
                     || address.is_link_local()
                     || octets[0] == 100 && octets[1] & 0xc0 == 64);
-                if is_known {
-                    self.network_group = class_of(&octets[..2]);
-                }
+                // Any network may have a private address: then only the smallest is known.
+                self.be_in(&octets[..if is_known { 2 } else { 3 }], is_known);
             }
             IpAddr::V6(address) => {
                 let octets = address.octets();
@@ -165,12 +194,18 @@ impl LeftOut {
                 let is_known = !(address.is_loopback()
                     || address.is_unique_local()
                     || address.is_unicast_link_local());
-                if is_known {
-                    self.network_group = class_of(&octets[..4]);
-                }
+                self.be_in(&octets[..if is_known { 4 } else { 8 }], is_known);
             }
         }
         self
+    }
+
+    /// Notes the client's network; `is_public`: pages may differ by it.
+    fn be_in(&mut self, network: &[u8], is_public: bool) {
+        self.network_group = class_of(network);
+        if is_public && self.place == 0 {
+            self.place = self.network_group;
+        }
     }
 }
 
@@ -180,18 +215,27 @@ pub const DUMMY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
 /// Networks for documentation (RFC 5737), which no machine is in.
 const DOCUMENTATION: [[u8; 3]; 3] = [[192, 0, 2], [198, 51, 100], [203, 0, 113]];
 
-/// Draws the address that a shared request or a trial comes from: each of the 762 in its turn. An application that
-/// blocks an address for asking too often would block the only one, and its refusal would be everybody's page.
+/// Networks of 256 addresses in 198.18.0.0/15, which is for benchmarks (RFC 2544): no visitor comes from there.
+const BENCHMARKS: usize = 512;
+
+/// Draws the address that a shared request or a trial comes from: each of 130,810 in its turn, and each from another
+/// network than those before. An application that blocks an address or its network for asking too often, or that gives
+/// so many pages to each, would refuse the only one, and its refusal would be everybody's page.
 #[must_use]
 pub fn next_address() -> Ipv4Addr {
     static DRAWN: AtomicUsize = AtomicUsize::new(0);
     const HOSTS: usize = 254;
-    let drawn = DRAWN.fetch_add(1, Ordering::Relaxed) % (DOCUMENTATION.len() * HOSTS);
-    let [a, b, c] = DOCUMENTATION
-        .get(drawn % DOCUMENTATION.len())
-        .copied()
-        .unwrap_or_default();
-    let host = u8::try_from(drawn / DOCUMENTATION.len() + 1).unwrap_or(1);
+    const NETWORKS: usize = BENCHMARKS + DOCUMENTATION.len();
+    let drawn = DRAWN.fetch_add(1, Ordering::Relaxed) % (NETWORKS * HOSTS);
+    let network = drawn % NETWORKS;
+    let [a, b, c] = match DOCUMENTATION.get(network) {
+        Some(documentation) => *documentation,
+        None => {
+            let network = network - DOCUMENTATION.len();
+            [198, 18 + u8::from(network > 255), (network % 256) as u8]
+        }
+    };
+    let host = u8::try_from(drawn / NETWORKS + 1).unwrap_or(1);
     Ipv4Addr::new(a, b, c, host)
 }
 
@@ -277,13 +321,25 @@ mod tests {
 
     #[test]
     fn addresses_of_nobody_are_drawn_in_turn() {
-        let drawn: std::collections::HashSet<Ipv4Addr> = (0..762).map(|_| next_address()).collect();
-        assert!(drawn.len() > 700, "other tests draw, too: {}", drawn.len());
-        assert!(drawn.iter().all(Ipv4Addr::is_documentation));
+        let drawn: Vec<Ipv4Addr> = (0..1000).map(|_| next_address()).collect();
+        let is_of_nobody = |address: &Ipv4Addr| {
+            let [a, b, ..] = address.octets();
+            address.is_documentation() || a == 198 && (b == 18 || b == 19)
+        };
+        assert!(drawn.iter().all(is_of_nobody));
+        for some in drawn.windows(100) {
+            let network = |address: &Ipv4Addr| address.octets()[..3].to_vec();
+            let networks: std::collections::HashSet<_> = some.iter().map(network).collect();
+            assert_eq!(
+                networks.len(),
+                100,
+                "514 others come between two of one network"
+            );
+        }
     }
 
     #[test]
-    fn private_addresses_are_told_apart_and_are_of_no_network() {
+    fn private_addresses_are_told_apart_and_are_of_a_small_network() {
         let of = |text: &str| LeftOut::default().from(Some(text.parse().unwrap()));
         assert!(LeftOut::default().from(None).is_nothing());
         assert!(of("192.0.0.8").is_nothing());
@@ -295,10 +351,21 @@ mod tests {
             "::1",
             "fd00::1",
         ] {
-            assert_eq!(of(address).network_group(), 0, "{address}");
+            assert_ne!(of(address).network_group(), 0, "{address}");
+            assert_eq!(of(address).place(), of(address).value(Trait::Network));
             assert_ne!(of(address).value(Trait::Network), 0, "{address}");
         }
         assert_ne!(of("127.0.0.1"), of("127.0.0.2"));
+        for (one, other, are_one) in [
+            ("127.0.0.1", "127.0.0.2", true),
+            ("127.0.0.1", "127.0.1.1", false),
+            ("10.0.0.5", "10.0.0.6", true),
+            ("fd00::1", "fd00::2", true),
+            ("fd00::1", "fd00:0:0:1::1", false),
+        ] {
+            let are = of(one).network_group() == of(other).network_group();
+            assert_eq!(are, are_one, "{one} {other}");
+        }
         assert_eq!(
             of("203.0.113.1").network_group(),
             of("203.0.1.1").network_group()

@@ -351,6 +351,9 @@ pub fn write_head(
     if tried(Trait::Referer) {
         put_received(received, |name| is(name, "referer"), head);
     }
+    if tried(Trait::Network) {
+        put_received(received, fields::is_address_field, head);
+    }
     let language = "accept-language".to_owned();
     let is_keyed = shared.keyed.has(Trait::Language) && !shared.varied.contains(&language);
     let varied = shared.varied.iter().chain(is_keyed.then_some(&language));
@@ -512,7 +515,7 @@ mod tests {
             ..Rules::default()
         };
         let text = "GET / HTTP/1.1\r\nUser-Agent: Odd/1\r\nAccept: text/html\r\nAccept-Language: DE-at, de\r\n\
-            Referer: http://b/\r\nDNT: 1\r\nX-Forwarded-Host: b\r\nCookie: theme=dark; _ga=1; cur=EUR; consent=1\r\n\r\n";
+            Referer: http://b/\r\nDNT: 1\r\nX-Forwarded-Host: b\r\nCF-Connecting-IP: 1.2.3.4\r\nCookie: theme=dark; _ga=1; cur=EUR; consent=1\r\n\r\n";
         let head = parse_head(text, &HeadLimits::default()).unwrap();
         let received = of_first_page(head.view());
         let visitor = put_key(&received, &rules, &mut Vec::new()).unwrap();
@@ -556,7 +559,10 @@ mod tests {
                 Trait::Referer,
                 vec![&agent, "Referer: http://b/", &accept, own[2]],
             ),
-            (Trait::Network, own.to_vec()),
+            (
+                Trait::Network,
+                vec![&agent, "CF-Connecting-IP: 1.2.3.4", &accept, own[2]],
+            ),
         ] {
             assert_eq!(sent(&[], &[tried]), wanted, "{tried:?}");
         }

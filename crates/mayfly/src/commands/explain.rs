@@ -411,6 +411,11 @@ fn evidence_lines(part: &EvidencePart) -> Vec<Line> {
         let text = "the last answer could not have been stored: each visitor has one of their own";
         all.push(("seen", text.to_owned()));
     }
+    if part.is_unexplained {
+        let text = "answers to two visitors differed by something that is not compared (a field that a proxy in \
+                    front adds?): the page is not shared for half an hour";
+        all.push(("seen", text.to_owned()));
+    }
     if let Some(session) = &part.session {
         all.push(("session", session_text(session)));
     }

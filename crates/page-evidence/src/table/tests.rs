@@ -251,3 +251,57 @@ fn memory_is_bounded_in_pages_and_in_requests_under_way() {
         size_of::<PageRecord>()
     );
 }
+
+/// Two visitors with new addresses each paid for a trial of any length.
+#[test]
+fn trials_of_sessions_make_no_more_requests_than_a_bucket_and_the_visitors() {
+    let evidence = Evidence::default();
+    let (mut own_runs, mut requests) = (0, 0);
+    for number in 0..2000 {
+        let name = page(&format!("/x{number}"));
+        for who in [1, 2] {
+            let Part::Own {
+                compared: Some(run),
+                ..
+            } = evidence.begin(name, &from(ONE, &[]), (who, false), 0)
+            else {
+                continue;
+            };
+            own_runs += 1;
+            if let Some(order) = evidence.own_ended(&run, OwnEnd::OfSession(1), None, 0) {
+                assert!(order.of_session);
+                requests += 40;
+                let verdict = TrialVerdict::Agree { each_time: false };
+                evidence.trial_ended(&order, Some(verdict), 40, 0);
+            }
+        }
+    }
+    assert!(requests >= 256, "{requests}");
+    assert!(requests <= own_runs + 256 + 40, "{requests} for {own_runs}");
+    // A page of another kind is tried all the same.
+    let german = from(ONE, &[(Trait::Language, 3)]);
+    let run = own(evidence.begin(page("/y"), &german, (1, true), 0));
+    assert!(
+        evidence
+            .own_ended(&run, OwnEnd::Storable(1), Some(2), 0)
+            .is_some()
+    );
+}
+
+#[test]
+fn a_second_answer_that_nothing_explains_ends_sharing() {
+    let evidence = Evidence::default();
+    let visitor = from(ONE, &[(Trait::Language, 3)]);
+    for (who, wanted) in [(1, Standing::Unproven), (2, Standing::Unexplained)] {
+        let run = own(evidence.begin(page("/a"), &visitor, (who, true), 0));
+        let order = evidence.own_ended(&run, OwnEnd::Storable(1), Some(2), 1);
+        let order = order.unwrap();
+        assert_eq!(order.own, Some(1));
+        evidence.trial_ended(&order, Some(TrialVerdict::Unexplained), 5, 2);
+        assert_eq!(evidence.standing(page("/a"), &visitor, 3), wanted);
+    }
+    let part = evidence.begin(page("/a"), &visitor, (3, true), 4);
+    assert!(matches!(part, Part::Own { compared: None, .. }), "{part:?}");
+    let found = evidence.findings(page("/a"), 4).unwrap();
+    assert!(found.is_unexplained);
+}

@@ -20,7 +20,7 @@ pub fn part(request: &Request, lookup: &Lookup) -> Option<EvidencePart> {
         standing: match standing {
             Standing::Shared => ToldStanding::Shared,
             Standing::Unproven => ToldStanding::Unproven,
-            Standing::Depends(_) => ToldStanding::Depends,
+            Standing::Depends(_) | Standing::Unexplained => ToldStanding::Depends,
         },
         left_out: words(page.left_out.traits()),
         known_for_milliseconds: found
@@ -30,6 +30,7 @@ pub fn part(request: &Request, lookup: &Lookup) -> Option<EvidencePart> {
         depends_on: words(depends),
         in_key: words(page.keyed),
         is_refused: found.is_some_and(|found| found.is_refused),
+        is_unexplained: found.is_some_and(|found| found.is_unexplained),
         differs_each_time: found.is_some_and(|found| found.differs_each_time),
         session: found.and_then(|found| session(request, page.name, &found)),
     })

@@ -8,6 +8,10 @@ use super::showing_requests;
 const CLAIMS: &str = "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\n\
     X-Forwarded-Host: claimed.test\r\n";
 
+/// Further names of hosts and schemes.
+const OTHER_CLAIMS: &str = "X-Host: claimed.test\r\nX-URL-Scheme: https\r\nFront-End-Https: on\r\n\
+    X-Forwarded-Protocol: https\r\nX-Forwarded-Scheme: https\r\nX-Forwarded-Ssl: on\r\n";
+
 async fn serve(upstream: &FakeHttp, arguments: &[&str]) -> FolderServer {
     let all = [&["--ttl", "1h"], arguments].concat();
     FolderServer::start(crate::program(), &upstream.url(), &all).await
@@ -21,11 +25,15 @@ async fn nobody_is_believed_unless_named() {
     let upstream = showing_requests().await;
     let server = serve(&upstream, &[]).await;
     let target = server.target();
-    for fields in [CLAIMS.to_owned(), format!("{CLAIMS}{PERSONAL}")] {
+    for fields in ["", PERSONAL] {
+        let fields = format!("{CLAIMS}{OTHER_CLAIMS}{fields}");
         let seen = target.get_with("/", &fields).await.text();
         assert!(seen.contains("X-Forwarded-Proto: http\r\n"), "{seen}");
         assert!(!seen.contains("203.0.113.9"), "{seen}");
         assert!(!seen.contains("claimed.test"), "{seen}");
+        for claim in OTHER_CLAIMS.lines() {
+            assert!(!seen.contains(claim), "{claim}: {seen}");
+        }
     }
 }
 

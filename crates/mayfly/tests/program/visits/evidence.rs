@@ -231,3 +231,52 @@ async fn a_page_that_depends_on_the_language_is_stored_for_each_language() {
 async fn a_page_that_depends_on_a_cookie_is_stored_for_each_value() {
     is_stored_for_each_value("cookie", ["mp_theme=dark", "mp_theme=light", ""]).await;
 }
+
+/// A proxy that nobody has named as one says where each visitor is, and the page depends on it. All of them come from
+/// the proxy's address.
+#[tokio::test]
+async fn a_page_by_the_address_that_a_proxy_names_is_each_visitors_own() {
+    let application = Application::start(|request| {
+        let price = match request.field("cf-connecting-ip") {
+            address if address.starts_with("81.") => "EUR 119",
+            address if address.starts_with("73.") => "USD 100",
+            _ => "not for sale",
+        };
+        Script::page(HTML, price)
+    })
+    .await;
+    let site = Site::before(&application, "1h").await;
+    for nth in 0..16 {
+        let (address, price) = [("81.1", "EUR 119"), ("73.9", "USD 100")][nth % 2];
+        let fields = format!("CF-Connecting-IP: {address}.{nth}.7\r\nCF-Ray: {nth}-FRA\r\n");
+        let reply = site
+            .get(1, "/page", &(chrome(Mark::next()) + &fields))
+            .await;
+        assert_eq!(reply.text(), price, "{nth}: {}", reply.x_cache());
+        settle().await;
+    }
+}
+
+/// The application reads a field that is not compared. Nothing that is explains the answers that its visitors get.
+#[tokio::test]
+async fn a_page_that_depends_on_what_is_not_compared_is_not_shared() {
+    let application = Application::start(|request| {
+        let text = format!("by way of {}.", request.field("via"));
+        Script::page(HTML, text)
+    })
+    .await;
+    let site = Site::before(&application, "1h").await;
+    for nth in 0..12 {
+        let via = format!("1.1 proxy-{}", nth % 3);
+        let fields = format!("{}Via: {via}\r\n", chrome(Mark::next()));
+        let reply = site.get(1 + nth % 5, "/page", &fields).await;
+        assert_eq!(reply.text(), format!("by way of {via}."), "{nth}");
+    }
+    // Who comes directly has a run of their own by now, too.
+    let mark = Mark::next();
+    let reply = site.get(7, "/page", &chrome(mark)).await;
+    assert_eq!(
+        (&*reply.text(), application.own_runs(mark)),
+        ("by way of .", 1)
+    );
+}

@@ -143,10 +143,14 @@ impl EvidenceLink {
         }
     }
 
-    /// The head of an answer that could be stored.
-    pub fn read_head(&mut self, arriving: &ArrivingResponse) {
+    /// The head of an answer that could be stored. `is_recoded`: its body is read in another charset than it has.
+    pub fn read_head(&mut self, arriving: &ArrivingResponse, is_recoded: bool) {
         if let Some(Role::Own(own)) = &mut self.role {
-            own.renderer = Some(renderer_of(arriving.head()));
+            let head = arriving.head();
+            let mut names = head.fields.iter().map(|(name, _)| name);
+            own.run.is_coded =
+                is_recoded || names.any(|name| name.eq_ignore_ascii_case(b"content-encoding"));
+            own.renderer = Some(renderer_of(head));
         }
     }
 

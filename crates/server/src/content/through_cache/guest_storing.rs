@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use guest_pages::session::without_links;
 use guest_pages::{
-    Comparison, GuestPage, Guests, LearnedForm, MAX_BODY_BYTES, PageForm, compare, session,
+    Comparison, GuestPage, Guests, LearnedForm, MAX_BODY_BYTES, PageForm, compare, outline, session,
 };
 use http_cache::Millis;
 use page_evidence::Renderer;
@@ -92,6 +92,15 @@ pub async fn put_shown(
     Ok(link)
 }
 
+/// The cookies that the shared request was given are those of new guests.
+pub fn note_defaults(link: &EvidenceLink, site: &[u8], fields: &[session::Field]) {
+    let known = &link.seen().guests.cookies;
+    let cookies = session::set_cookies(fields);
+    for cookie in cookies.iter().filter(|cookie| !cookie.is_removed) {
+        known.note_default(site, known.mark(cookie.name, cookie.value), clock::now());
+    }
+}
+
 /// Reads the body, and removes the names of the sessions that it begins. `None`: it is too long.
 async fn read(fetched: &mut FetchedResponse) -> Result<Option<Vec<u8>>, TruncatedBody> {
     let body = fetched.body.whole(MAX_BODY_BYTES).await?;
@@ -134,7 +143,8 @@ async fn remade(
             at: clock::now(),
         };
         let page_of = guests::with_form(known.known(), form);
-        return Some(link.seen().guests.note(page, page_of, learned));
+        let is_page = outline::is_html_page(status, fields);
+        return Some(link.seen().guests.note(page, page_of, learned, is_page));
     }
     None
 }

@@ -28,7 +28,9 @@ const MOST_ANSWERS: usize = 6;
 const MOST_NEUTRAL: usize = 9;
 /// So many kinds of pages of the site, beside its first one, are asked for with a session; one where pages whose addresses
 /// look alike were shared before.
-const MOST_WITNESSES: usize = 8;
+const MOST_WITNESSES: usize = guest_pages::MOST_WITNESSES;
+/// A trial makes no more requests.
+const MOST_REQUESTS: u32 = 96;
 
 /// Before a page is made once more where some answers were the same; twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(40);
@@ -39,6 +41,8 @@ const CONFIRM_AFTER: Duration = Duration::from_millis(1100);
 /// trial. Its form is noted, and what is stored removed, if so.
 pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &TrialOrder) {
     tokio::time::sleep(CONFIRM_AFTER).await;
+    // The address of the trial may be blocked by now.
+    source.moves();
     let mut requests = 0;
     let mut trial = GuestTrial {
         source,
@@ -476,7 +480,7 @@ impl GuestTrial<'_> {
             }
             let with = match trial.next() {
                 TrialStep::Done(verdict) => return Ok(verdict),
-                TrialStep::Fetch(with) => with,
+                TrialStep::Fetch(with) | TrialStep::FetchLater(with) => with,
             };
             let answer = self.fetch(with).await?;
             if let Some(answer) = &answer
@@ -524,7 +528,11 @@ impl GuestTrial<'_> {
         for target in others {
             let known = seen.guests.at(&host, &target);
             if let Some(is_same) = self.is_same(&target, known.as_deref(), session).await? {
-                traces.note(seen.guests.look(&host, &target), !is_same);
+                let look = seen.guests.look(&host, &target);
+                traces.note(look, !is_same);
+                if !is_same {
+                    seen.guests.note_shows_session(look);
+                }
             }
         }
         Ok(self.traces.insert(traces).clone())
@@ -636,6 +644,9 @@ impl GuestTrial<'_> {
         if let Some(at) = self.made.iter().position(|(it, _)| *it == wanted) {
             return self.made.swap_remove(at).1;
         }
+        if *self.requests >= MOST_REQUESTS {
+            return Err(BrokenOff::NoAnswer);
+        }
         *self.requests += 1;
         wanted.make(self.source).await
     }
@@ -644,6 +655,9 @@ impl GuestTrial<'_> {
     async fn make(&mut self, wanted: Vec<TrialRequest>) {
         let mut under_way = JoinSet::new();
         for one in wanted {
+            if *self.requests >= MOST_REQUESTS {
+                break;
+            }
             *self.requests += 1;
             let mut source = self.source.duplicate();
             under_way.spawn(async move {
@@ -666,10 +680,13 @@ impl GuestTrial<'_> {
             .first()
             .map_or(0, |first| rendered(&neutral.form, first).digest);
         let at = clock::now();
+        let is_page = neutral
+            .first()
+            .is_some_and(|first| outline::is_html_page(first.status, &first.fields));
         if let Some(rules) = self.source.shared_rules() {
             let page = guests::token_page(request, rules, neutral.form);
             seen.guests
-                .note(order.page, page, LearnedForm { digest, at });
+                .note(order.page, page, LearnedForm { digest, at }, is_page);
         }
     }
 }
@@ -781,6 +798,6 @@ fn note_constants(seen: &SeenPages, site: &[u8], one: &WholeAnswer, other: &Whol
     let others = session::set_cookies(&other.fields);
     let is_common = |cookie: &&SetCookie<'_>| !cookie.is_removed && others.contains(cookie);
     for cookie in session::set_cookies(&one.fields).iter().filter(is_common) {
-        known.note_constant(site, known.mark(cookie.name, cookie.value));
+        known.note_constant(site, known.mark(cookie.name, cookie.value), clock::now());
     }
 }

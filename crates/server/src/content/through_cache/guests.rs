@@ -31,7 +31,7 @@ pub fn recognise(request: &mut Request, rules: &SharedRules) -> bool {
     let Some(unknown) = cookies::unknown(request.received.head().view(), &rules.request) else {
         return false;
     };
-    let site = request.received.host();
+    let (site, now) = (request.received.host(), request.now);
     let mut marks = Vec::with_capacity(unknown.len());
     let (mut target, mut args) = (
         request.received.target().to_vec(),
@@ -52,7 +52,7 @@ pub fn recognise(request: &mut Request, rules: &SharedRules) -> bool {
     }
     for (name, value) in unknown {
         let mark = known.mark(name, value);
-        match known.standing(site, mark) {
+        match known.standing(site, mark, now) {
             CookieStanding::Constant => {}
             CookieStanding::Guest(_) => {
                 marks.push(mark);
@@ -140,12 +140,19 @@ pub fn is_settled(request: &Request) -> bool {
         .guests
         .look(&named_host(request), asked_target(request));
     let leaves = |asked: &PendingPage| seen.evidence.leaves_session(asked.page, asked.answer, now);
-    let is_settled =
-        |asked: &PendingPage| leaves(asked) && seen.guests.leaves_no_trace_at(asked.page, look);
-    let is_done = |asked: &PendingPage| leaves(asked) && seen.guests.leaves_no_trace(asked.page);
+    let is_shared = |page| seen.evidence.session(page) == SessionStanding::Indifferent;
+    let is_settled = |asked: &PendingPage| {
+        leaves(asked)
+            && (is_shared(asked.page) && seen.guests.leaves_no_trace(asked.page)
+                || seen.guests.leaves_no_trace_at(asked.page, look))
+    };
+    // A kind of page that is asked for later may show a page that is not shared.
+    let is_done = |asked: &PendingPage| {
+        leaves(asked) && is_shared(asked.page) && seen.guests.leaves_no_trace(asked.page)
+    };
     let mut has_waited = false;
     for mark in &guest.marks {
-        match known.standing(site, *mark) {
+        match known.standing(site, *mark, now) {
             CookieStanding::Guest(pending) => {
                 if !pending.iter().all(is_settled) {
                     return false;
@@ -226,9 +233,9 @@ pub fn is_without_session(request: &Request, rules: &SharedRules) -> bool {
 /// Has the visitor no unknown cookie but such ones?
 fn has_only(request: &Request, rules: &SharedRules, is_such: fn(&CookieStanding) -> bool) -> bool {
     let known = &seen(request).guests.cookies;
-    let site = request.received.host();
+    let (site, now) = (request.received.host(), request.now);
     let is_common =
-        |name: &[u8], value: &[u8]| is_such(&known.standing(site, known.mark(name, value)));
+        |name: &[u8], value: &[u8]| is_such(&known.standing(site, known.mark(name, value), now));
     cookies::are_without_session(request.received.head().view(), &rules.request, &is_common)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each thread remembers its results for the latest visitors, so that a hit costs a hash of its key and of the
 //! parts that the shared request leaves out. A remembered result holds until any page is no longer shared
-//! (`Evidence::epoch`).
+//! (`Evidence::epoch`), and for a minute at most: the answer of a visitor who asks for everything is compared, too.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hasher};
@@ -34,13 +34,8 @@ pub fn of(
     if left_out.is_nothing() {
         return (Standing::Shared, None);
     }
-    let epoch = request
-        .configuration
-        .live
-        .alive_zones
-        .seen_pages
-        .evidence
-        .epoch();
+    let evidence = &request.configuration.live.alive_zones.seen_pages.evidence;
+    let epoch = in_minute(evidence.epoch(), request.now);
     let mark = mark_of(zone, key, &left_out);
     if is_remembered(mark, epoch) {
         return (Standing::Shared, None);
@@ -110,8 +105,17 @@ pub fn name_of(request: &Request, zone: &Zone, key: &[u8]) -> PageName {
 /// Visitors that a thread remembers.
 const REMEMBERED: usize = 1024;
 
+/// Bits of the number of a minute.
+const MINUTE_BITS: u32 = 20;
+
+/// The epoch together with the minute of `now`, in milliseconds.
+fn in_minute(epoch: u64, now: u64) -> u64 {
+    let minute = (now / 60_000) & ((1 << MINUTE_BITS) - 1);
+    (epoch << MINUTE_BITS) | minute
+}
+
 thread_local! {
-    /// The latest visitors, by mark: the mark, and the epoch in which it was found that the visitor shares the
+    /// The latest visitors, by mark: the mark, and the epoch and minute in which it was found that the visitor shares the
     /// page.
     static KNOWN: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
 }
@@ -144,4 +148,19 @@ fn remember(mark: u64, epoch: u64) {
             *place = (mark, epoch + 1);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_holds_for_an_epoch_and_a_minute() {
+        let now = 29_000_000 * 60_000;
+        remember(7, in_minute(3, now));
+        assert!(is_remembered(7, in_minute(3, now + 59_999)));
+        assert!(!is_remembered(7, in_minute(3, now + 60_000)));
+        assert!(!is_remembered(7, in_minute(4, now)));
+        assert!(!is_remembered(8, in_minute(3, now)));
+    }
 }

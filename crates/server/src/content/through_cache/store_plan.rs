@@ -99,6 +99,8 @@ pub struct SentRequest {
     pub preferences: Option<Vec<String>>,
     /// Stands for the site, with `cache_shared`.
     pub site: Option<CacheKey>,
+    /// The host, with `cache_guest_sessions`.
+    pub guests_host: Vec<u8>,
     /// Scheme, host and port of the request, where responses may have tags.
     pub origin: Vec<u8>,
     /// The fetch whose page inputs are learned.
@@ -357,6 +359,10 @@ pub fn prepare(
                 is_shared,
                 preferences: varied,
                 site,
+                guests_host: match shares_with_guests(plan) {
+                    true => request.received.host().to_vec(),
+                    false => Vec::new(),
+                },
                 origin: match plan.rules.tags {
                     Some(_) => tags::origin(&request.received),
                     None => Vec::new(),

@@ -190,6 +190,9 @@ async fn fetch_and_store(
     let decided = match decided {
         Ok(storable) if is_for_guests(&store, evidence.as_ref()) => {
             let link = evidence.take();
+            if let Some(link) = &link {
+                guest_storing::note_defaults(link, &store.sent.guests_host, &fetched.fields);
+            }
             match guest_storing::put_shown(&mut spec, &mut fetched, link).await {
                 Ok(link) => {
                     evidence = Some(link);
@@ -235,7 +238,7 @@ async fn fetch_and_store(
                 && evidence.is_own()
             {
                 filling.share_only(Reason::Unproven);
-                evidence.read_head(&filling);
+                evidence.read_head(&filling, transcoder.is_some());
             }
             report.send(LeaderOutcome::Reading(filling.reader()));
             let plan = (&spec, &store, transcoder);

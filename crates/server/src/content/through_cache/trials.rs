@@ -15,6 +15,8 @@ use super::tried::{TrialSource, fetch, purge, store_shared};
 
 /// A trial that takes longer is given up.
 const MAX_TRIAL: Duration = Duration::from_secs(60);
+/// The time after which another second has begun.
+const NEXT_SECOND: Duration = Duration::from_millis(1100);
 
 /// Begins a trial, in a task of its own.
 pub fn begin(seen: &Arc<SeenPages>, source: TrialSource, order: TrialOrder) {
@@ -57,26 +59,36 @@ impl TrialRun {
             }
             return;
         }
-        let mut trial = Trial::new(self.order.traits);
+        // What is removed from each request may show in the visitor's own answer.
+        let own = self.order.own.filter(|_| !source.removes_something());
+        let mut trial = Trial::new(self.order.traits).of_answer(own);
         loop {
-            match trial.next() {
+            let with = match trial.next() {
                 TrialStep::Done(verdict) => return self.end(source, verdict),
-                TrialStep::Fetch(with) => {
-                    self.requests += 1;
-                    match fetch(source, with, None).await {
-                        Ok(tried) => trial.note(with, tried.storable().as_ref().map(rendered)),
-                        Err(_) => return,
-                    }
+                TrialStep::Fetch(with) => with,
+                TrialStep::FetchLater(with) => {
+                    tokio::time::sleep(NEXT_SECOND).await;
+                    with
                 }
+            };
+            self.requests += 1;
+            match fetch(source, with, None).await {
+                Ok(tried) => trial.note(with, tried.storable().as_ref().map(rendered)),
+                Err(_) => return,
             }
         }
     }
 
     fn end(&mut self, source: &mut TrialSource, verdict: TrialVerdict) {
-        // The visitor's answer and the shared one are the same by now: the stored response is older.
-        let is_old = verdict == TrialVerdict::Agree { each_time: false };
-        if is_old || verdict == TrialVerdict::NotShareable {
-            purge(source);
+        match verdict {
+            // The visitor's answer and the shared one are the same by now: the stored response is older, as it may be
+            // where nothing explains the visitor's answer.
+            TrialVerdict::Agree { each_time: false }
+            | TrialVerdict::Unexplained
+            | TrialVerdict::NotShareable => purge(source),
+            TrialVerdict::Agree { each_time: true }
+            | TrialVerdict::Depends(_)
+            | TrialVerdict::LeavesSession { .. } => {}
         }
         self.verdict = Some(verdict);
     }

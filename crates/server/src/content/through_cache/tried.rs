@@ -8,7 +8,7 @@ use cache_decision::{FetchRole, Plan};
 use guest_pages::MAX_BODY_BYTES;
 use http_cache::{FoundResponse, Leader, Millis, PurgeMode, PurgeTarget};
 use page_evidence::PageName;
-use shared_request::{TraitSet, left_out};
+use shared_request::{TraitSet, arguments, cookies, left_out};
 use site::{Pass, SharedRules};
 use transport::facts::ConnectionFacts;
 use upstream::Class;
@@ -31,17 +31,23 @@ pub struct TrialSource {
     pass: Arc<Pass>,
     /// The page that the trial is of.
     page: Option<PageName>,
-    /// The address that all its requests come from: a session may be bound to it.
-    address: Ipv4Addr,
+    /// The address that all its requests come from: a session may be bound to it. `None`: each comes from another
+    /// network, since an application may refuse one that asks often.
+    address: Option<Ipv4Addr>,
 }
 
 impl TrialSource {
     /// A copy of the request, made while its visitor waits.
     pub fn new(request: Box<Request>, pass: &Arc<Pass>) -> TrialSource {
-        TrialSource::at(left_out::next_address(), request, pass)
+        TrialSource::at(Some(left_out::next_address()), request, pass)
     }
 
-    fn at(address: Ipv4Addr, mut request: Box<Request>, pass: &Arc<Pass>) -> TrialSource {
+    /// Lets each further request come from another network.
+    pub fn moves(&mut self) {
+        self.address = None;
+    }
+
+    fn at(address: Option<Ipv4Addr>, mut request: Box<Request>, pass: &Arc<Pass>) -> TrialSource {
         request.extras.own_visit = Some(Box::new(OwnVisit::new(Purpose::Read)));
         TrialSource {
             request,
@@ -72,7 +78,21 @@ impl TrialSource {
 
     /// The connection that its requests come by.
     pub fn connection(&self) -> Arc<ConnectionFacts> {
-        shared::without_visitor(&self.request.received, self.address)
+        let address = self.address.unwrap_or_else(left_out::next_address);
+        shared::without_visitor(&self.request.received, address)
+    }
+
+    /// Do the requests lack arguments or cookies of the visitor's that are taken not to matter?
+    pub fn removes_something(&self) -> bool {
+        let Some(rules) = self.shared_rules().map(|rules| &rules.request) else {
+            return false;
+        };
+        let received = &self.request.received;
+        let mut counted = Vec::new();
+        arguments::put_target(received.target(), &rules.removed_arguments, &mut counted);
+        let mut pairs = cookies::pairs(received.head().view());
+        counted != received.target()
+            || pairs.any(|(name, _)| cookies::is_named(name, &rules.removed_cookies))
     }
 
     pub fn shared_rules(&self) -> Option<&SharedRules> {
@@ -127,7 +147,7 @@ pub async fn fetch(
         return Err(BrokenOff::NoAnswer);
     }
     (plan.past, plan.role, plan.tried) = (None, FetchRole::Trial, with);
-    (plan.tried_session, plan.tried_address) = (session, Some(*address));
+    (plan.tried_session, plan.tried_address) = (session, *address);
     let (mut spec, mut store) = {
         let fields = plan.fields(request.received.head());
         let address = address_of(&request.received, plan.rules);
