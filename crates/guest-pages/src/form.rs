@@ -1,16 +1,17 @@
 //! The form of a page: what stays from answer to answer, and the places where they differ.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::time::Duration;
 
 use page_evidence::Renderer;
 use twox_hash::XxHash3_64;
 
+use crate::markup::Markup;
 use crate::moment;
 use crate::place::{
-    Alphabet, Guests, PlaceFinding, PlaceKind, Surroundings, classify, is_drawn, is_in_number,
-    is_in_token, narrow,
+    Alphabet, Guests, LONG_TOKEN, PlaceFinding, PlaceKind, Surroundings, are_times, classify,
+    is_drawn, is_in_number, is_in_token, narrow, token_of_time,
 };
 use crate::text::{Next, Run, SideBySide};
 
@@ -84,6 +85,15 @@ pub enum Unlike {
     TooManyPlaces,
 }
 
+/// Has a page a number that is the session's?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionNumbers {
+    None,
+    /// One has stayed for a guest who came back, as a time does within its second.
+    Perhaps,
+    Some,
+}
+
 /// The result of comparing some answers.
 #[derive(Debug)]
 pub enum Comparison {
@@ -93,28 +103,62 @@ pub enum Comparison {
     Unlike(Unlike),
 }
 
+/// The site whose answers are compared.
+#[derive(Clone, Copy, Debug)]
+pub struct AskedSite<'t> {
+    /// The host, with its port, as a client names it.
+    pub host: &'t [u8],
+    /// The present time, in seconds since 1970.
+    pub now: u64,
+}
+
 /// Compares answers to the same request, of at least two sessions, in the order in which they were made.
 #[must_use]
-pub fn compare(answers: &[&[u8]], guests: Guests) -> Comparison {
-    match found_form(answers, guests) {
+pub fn compare(answers: &[&[u8]], guests: Guests, asked: AskedSite<'_>) -> Comparison {
+    match found_form(answers, guests, asked) {
         Ok(Some(form)) => Comparison::Form(form),
         Ok(None) => Comparison::More,
         Err(why) => Comparison::Unlike(why),
     }
 }
 
+/// Has a form of the later answer a hidden field whose text is drawn anew?
+#[must_use]
+pub fn has_new_key(earlier: &[u8], later: &[u8]) -> bool {
+    let hidden = |text| Markup::new(text, b"").hidden_fields();
+    let is_key = |value: &[u8]| {
+        value.len() >= LONG_TOKEN && value.iter().all(|byte| is_in_token(*byte)) && is_drawn(value)
+    };
+    let known: HashSet<(&[u8], &[u8])> = hidden(earlier).into_iter().collect();
+    let names: HashSet<&[u8]> = known.iter().map(|(name, _)| *name).collect();
+    let mut fields = hidden(later).into_iter();
+    fields.any(|(name, value)| {
+        is_key(value) && names.contains(name) && !known.contains(&(name, value))
+    })
+}
+
 /// `None`: it takes more answers.
-fn found_form(answers: &[&[u8]], guests: Guests) -> Result<Option<PageForm>, Unlike> {
+fn found_form(
+    answers: &[&[u8]],
+    guests: Guests,
+    asked: AskedSite<'_>,
+) -> Result<Option<PageForm>, Unlike> {
     let [first, _, ..] = answers else {
         return Ok(None);
     };
     let mut walked = SideBySide::new(answers);
+    let mut reader = PlaceReader {
+        markup: Markup::new(first, asked.host),
+        answers,
+        guests,
+        now: asked.now,
+    };
     let mut found: Vec<FoundPlace> = Vec::new();
     let mut takes_more = false;
     loop {
         match walked.next() {
             Next::Same => {}
-            Next::Different(runs) => match found_place(answers, &runs, guests)? {
+            Next::Different(runs) => match reader.found_place(&runs)? {
                 Some(_) if found.len() >= MAX_PLACES => return Err(Unlike::TooManyPlaces),
                 Some(place) => found.push(place),
                 None => takes_more = true,
@@ -126,7 +170,7 @@ fn found_form(answers: &[&[u8]], guests: Guests) -> Result<Option<PageForm>, Unl
     if takes_more {
         return Ok(None);
     }
-    let found = joined(first, found);
+    let found = joined(first, with_checked_times(answers, found, asked.now));
     form_of(answers, &found).map(Some)
 }
 
@@ -134,6 +178,8 @@ fn found_form(answers: &[&[u8]], guests: Guests) -> Result<Option<PageForm>, Unl
 struct FoundPlace {
     ranges: Vec<Range<usize>>,
     kind: PlaceKind,
+    /// Where the value of the attribute begins that it is in.
+    value_at: Option<usize>,
 }
 
 impl FoundPlace {
@@ -146,38 +192,66 @@ impl FoundPlace {
     }
 }
 
-/// Classifies runs that differ; `None`: it takes more answers.
-fn found_place(
-    answers: &[&[u8]],
-    runs: &[Run],
-    guests: Guests,
-) -> Result<Option<FoundPlace>, Unlike> {
-    let values: Vec<&[u8]> = runs
-        .iter()
-        .zip(answers)
-        .map(|(run, text)| run.of(text))
-        .collect();
-    let (start, end) = narrow(&values);
-    let ranges: Vec<Range<usize>> = runs
-        .iter()
-        .map(|run| run.start + start..run.end.saturating_sub(end))
-        .collect();
-    let values: Vec<&[u8]> = ranges
-        .iter()
-        .zip(answers)
+fn values_at<'t>(ranges: &[Range<usize>], answers: &[&'t [u8]]) -> Vec<&'t [u8]> {
+    let pairs = ranges.iter().zip(answers);
+    pairs
         .map(|(range, text)| text.get(range.clone()).unwrap_or_default())
-        .collect();
-    let in_first = ranges.first().cloned().unwrap_or_default();
-    let first = answers.first().copied().unwrap_or_default();
-    let around = Surroundings {
-        before: first.get(..in_first.start).unwrap_or_default(),
-        after: first.get(in_first.end..).unwrap_or_default(),
-    };
-    match classify(&values, &around, guests) {
-        PlaceFinding::Place(kind) => Ok(Some(FoundPlace { ranges, kind })),
-        PlaceFinding::Needs(count) if values.len() < count => Ok(None),
-        PlaceFinding::Needs(_) | PlaceFinding::Other => Err(Unlike::Text { at: in_first.start }),
+        .collect()
+}
+
+/// Says what the places are of answers that are walked side by side.
+struct PlaceReader<'t> {
+    /// Of the first one.
+    markup: Markup<'t>,
+    answers: &'t [&'t [u8]],
+    guests: Guests,
+    now: u64,
+}
+
+impl PlaceReader<'_> {
+    /// Classifies runs that differ; `None`: it takes more answers.
+    fn found_place(&mut self, runs: &[Run]) -> Result<Option<FoundPlace>, Unlike> {
+        let ranges: Vec<Range<usize>> = runs.iter().map(|run| run.start..run.end).collect();
+        let (start, end) = narrow(&values_at(&ranges, self.answers));
+        let ranges: Vec<Range<usize>> = runs
+            .iter()
+            .map(|run| run.start + start..run.end.saturating_sub(end))
+            .collect();
+        let values = values_at(&ranges, self.answers);
+        let in_first = ranges.first().cloned().unwrap_or_default();
+        let first = self.answers.first().copied().unwrap_or_default();
+        let around = Surroundings {
+            before: first.get(..in_first.start).unwrap_or_default(),
+            after: first.get(in_first.end..).unwrap_or_default(),
+            spot: self.markup.spot(in_first.start),
+            now: self.now,
+        };
+        match classify(&values, &around, self.guests) {
+            PlaceFinding::Place(kind) => Ok(Some(FoundPlace {
+                ranges,
+                kind,
+                value_at: around.spot.value_at,
+            })),
+            PlaceFinding::Needs(count) if values.len() < count => Ok(None),
+            PlaceFinding::Needs(_) | PlaceFinding::Other => {
+                Err(Unlike::Text { at: in_first.start })
+            }
+        }
     }
+}
+
+/// A time in the same value as a token is one, too: the token may be a check of it.
+fn with_checked_times(answers: &[&[u8]], mut found: Vec<FoundPlace>, now: u64) -> Vec<FoundPlace> {
+    let tokens = found.iter().filter(|place| place.is_token());
+    let checked: Vec<usize> = tokens.filter_map(|place| place.value_at).collect();
+    for place in &mut found {
+        let values = values_at(&place.ranges, answers);
+        let mut at = place.value_at.iter();
+        if at.any(|at| checked.binary_search(at).is_ok()) && are_times(&values, now) {
+            place.kind = token_of_time(&values);
+        }
+    }
+    found
 }
 
 /// A token and what stands beside it in one value (the time at which it was made) are one token.
@@ -228,10 +302,7 @@ fn form_of(answers: &[&[u8]], found: &[FoundPlace]) -> Result<PageForm, Unlike> 
         let token = match place.kind {
             PlaceKind::Number | PlaceKind::Count => None,
             PlaceKind::Token { .. } => {
-                let values = place.ranges.iter().zip(answers);
-                let values: Vec<&[u8]> = values
-                    .map(|(range, text)| text.get(range.clone()).unwrap_or_default())
-                    .collect();
+                let values = values_at(&place.ranges, answers);
                 let next = form.tokens.len();
                 let number = *known.entry(values).or_insert(next);
                 if number == MAX_TOKENS {
@@ -352,18 +423,39 @@ impl PageForm {
         longest
     }
 
-    /// Does no count of an answer stay what it was in an earlier one? One that does is the session's.
+    /// Is a number of the page the session's? `own`: the first answer, and those to its guest who comes back; `others`: to
+    /// other guests. A count that does not rise is the session's. So may be a number that stays and is another one
+    /// for each other guest, and a time that stays and is another one for some other guest.
     #[must_use]
-    pub fn counts_rise(&self, earlier: &[u8], later: &[u8]) -> bool {
-        let (Some(before), Some(after)) = (self.find(earlier), self.find(later)) else {
-            return false;
+    pub fn numbers_of_session(&self, own: &[&[u8]], others: &[&[u8]], now: u64) -> SessionNumbers {
+        let ranges = |answer: &&[u8]| self.find(answer);
+        let read = |answers: &[&[u8]]| answers.iter().map(ranges).collect::<Option<Vec<_>>>();
+        let (Some(own_ranges), Some(other_ranges)) = (read(own), read(others)) else {
+            return SessionNumbers::Some;
         };
-        let places = self.places.iter().zip(before).zip(after);
-        let mut counts = places.filter(|((place, _), _)| place.kind == PlaceKind::Count);
-        let number = |text: &[u8], range: Range<usize>| -> Option<u128> {
-            std::str::from_utf8(text.get(range)?).ok()?.parse().ok()
-        };
-        counts.all(|((_, before), after)| number(earlier, before) < number(later, after))
+        let number = |text: &&[u8]| std::str::from_utf8(text).ok()?.parse::<u128>().ok();
+        let mut found = SessionNumbers::None;
+        for (at, place) in self.places.iter().enumerate() {
+            let at_place = |ranges: &[Vec<Range<usize>>]| -> Vec<Range<usize>> {
+                let ranges = ranges.iter().map(|ranges| ranges.get(at).cloned());
+                ranges.map(Option::unwrap_or_default).collect()
+            };
+            let values = values_at(&at_place(&own_ranges), own);
+            let of_others = values_at(&at_place(&other_ranges), others);
+            let rises = || values.is_sorted_by(|one, next| number(one) < number(next));
+            let stays = || values.iter().all(|value| values.first() == Some(value));
+            let mut others = of_others.iter().map(|value| values.first() != Some(value));
+            let is_of_session = match are_times(&values, now) {
+                true => others.any(|is_another| is_another),
+                false => others.all(|is_another| is_another),
+            };
+            match place.kind {
+                PlaceKind::Count if !rises() => return SessionNumbers::Some,
+                PlaceKind::Number if stays() && is_of_session => found = SessionNumbers::Perhaps,
+                _ => {}
+            }
+        }
+        found
     }
 
     /// The tokens that an answer has: of one of this form by its places, of another by the text around each.
@@ -498,169 +590,5 @@ impl Token {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn page(token: &str, id: &str, time: &str) -> Vec<u8> {
-        format!(
-            "<p>Made in {time} s</p><form><input name=\"key\" value=\"{token}\"><input value=\"{id}\"></form>\
-             <a href=\"/logout?key={token}&amp;x=1\">out</a>"
-        )
-        .into_bytes()
-    }
-
-    fn three() -> [Vec<u8>; 3] {
-        [
-            page("0cc175b9c0f1b6a8", "Zx81kQ93mmZ2oPq7", "0.013"),
-            page("92eb5ffee6ae2fec", "a81Ckq93mmZ2oPq1", "0.4"),
-            page("4a8a08f09d37b737", "7781kQ93mTZ2oPb0", "1.25"),
-        ]
-    }
-
-    fn compared(pages: &[Vec<u8>]) -> Comparison {
-        let pages: Vec<&[u8]> = pages.iter().map(Vec::as_slice).collect();
-        compare(&pages, Guests::Alike)
-    }
-
-    #[test]
-    fn a_page_has_literal_text_and_places() {
-        let pages = three();
-        assert!(matches!(compared(&pages[..2]), Comparison::More));
-        let Comparison::Form(form) = compared(&pages) else {
-            panic!("no form")
-        };
-        assert_eq!(form.count(), (1, 3));
-        assert_eq!(form.tokens().len(), 2);
-        let other = page("ffffffffffffff01", "BBBBBBBBBBBBBB11", "17");
-        let mut blanks = Vec::new();
-        for answer in [&pages[0], &other] {
-            let mut blank = Vec::new();
-            assert!(form.read_blank(answer, &mut |piece| blank.extend_from_slice(piece)));
-            blanks.push(blank);
-        }
-        assert_eq!(blanks[0], blanks[1]);
-        let own = [b"MAYFLY0123456789".to_vec(), b"9876543210MAYFLY".to_vec()];
-        let shown = form.with_tokens(&other, &own).unwrap();
-        assert_eq!(shown, page("MAYFLY0123456789", "9876543210MAYFLY", "17"));
-        let tokens = form.tokens_of(&other);
-        assert_eq!(tokens[0].as_deref(), Some(&b"ffffffffffffff01"[..]));
-    }
-
-    #[test]
-    fn an_answer_of_another_form_is_not_one_of_this() {
-        let Comparison::Form(form) = compared(&three()) else {
-            panic!("no form")
-        };
-        let good = page("ffffffffffffff01", "BBBBBBBBBBBBBB11", "17");
-        let text = String::from_utf8(good.clone()).unwrap();
-        for other in [
-            text.replace("out", "in"),
-            text.replacen("ffffffffffffff01", "ffffffffffffff02", 1),
-            text.replace("17 s", "x s"),
-            text.clone() + " ",
-            text.replace("ffffffffffffff01", "ffffffff ffffff01"),
-        ] {
-            assert!(form.find(other.as_bytes()).is_none(), "{other}");
-        }
-        // Something was added: its tokens are known by what stands around them.
-        let longer = text.replace("<form>", "<h1>new</h1><form>");
-        let tokens = form.tokens_of(longer.as_bytes());
-        assert_eq!(tokens[0].as_deref(), Some(&b"ffffffffffffff01"[..]));
-    }
-
-    #[test]
-    fn pages_that_say_something_of_their_visitor_have_no_form() {
-        let of = |one: &str, other: &str| compared(&[one.into(), other.into()]);
-        assert!(matches!(
-            of("<b>Hello Alice</b>", "<b>Hello Bob</b>"),
-            Comparison::Unlike(Unlike::Text { at: 9 })
-        ));
-        assert!(matches!(
-            of("<b>cart</b>", "<b>cart</b><b>one</b>"),
-            Comparison::Unlike(Unlike::Structure)
-        ));
-        assert!(matches!(of("<b>1 + 7", "<b>1 + 3"), Comparison::Unlike(_)));
-        assert!(matches!(of("same", "same"), Comparison::Form(_)));
-    }
-
-    #[test]
-    fn tokens_with_the_same_text_before_them_are_known_by_their_order() {
-        let text = |one: &str, two: &str| {
-            format!(
-                "<form><input name=\"id\" value=\"{one}\"></form><form><input name=\"id\" value=\"{two}\"></form>"
-            )
-        };
-        let pages = [
-            ("0cc175b9c0f1b6a8", "1111111111aa1111"),
-            ("92eb5ffee6ae2fec", "22222222bb222222"),
-            ("4a8a08f09d37b737", "3333cc3333333333"),
-        ];
-        let pages = pages.map(|(one, two)| text(one, two).into_bytes());
-        let Comparison::Form(form) = compared(&pages) else {
-            panic!("no form")
-        };
-        let other = "<p>news</p>".to_owned() + &text("ffffffffffffff01", "ffffffffffffff02");
-        let found = form.tokens_of(other.as_bytes());
-        let wanted = [Some(&b"ffffffffffffff01"[..]), Some(b"ffffffffffffff02")];
-        assert_eq!(
-            found.iter().map(Option::as_deref).collect::<Vec<_>>(),
-            wanted
-        );
-        let more = other + &text("ffffffffffffff03", "ffffffffffffff04");
-        assert_eq!(form.tokens_of(more.as_bytes()), [None, None]);
-    }
-
-    #[test]
-    fn a_token_with_its_time_is_one() {
-        let text =
-            |time: &str, mac: &str| format!("<input value=\"{time}:2:{mac}\"> {time}").into_bytes();
-        let pages = [
-            text("1795926078.9", "0cc175b9c0f1b6a8"),
-            text("1795926079.1", "92eb5ffee6ae2fec"),
-            text("1795926079.4", "4a8a08f09d37b737"),
-        ];
-        let Comparison::Form(form) = compared(&pages) else {
-            panic!("no form")
-        };
-        assert_eq!(form.count(), (1, 1));
-        let tokens = form.tokens_of(&text("1795926099.0", "ffffffffffffff01"));
-        assert_eq!(
-            tokens[0].as_deref(),
-            Some(&b"1795926099.0:2:ffffffffffffff01"[..])
-        );
-    }
-
-    #[test]
-    fn one_token_is_one_at_all_its_places() {
-        let text =
-            |one: &str, two: &str| format!("<i a=\"{one}\" b=\"{two}\" c=\"{one}\">").into_bytes();
-        let pages = [
-            text("0cc175b9c0f1b6a8", "1111111111aa1111"),
-            text("92eb5ffee6ae2fec", "22222222bb222222"),
-            text("4a8a08f09d37b737", "3333cc3333333333"),
-        ];
-        let Comparison::Form(form) = compared(&pages) else {
-            panic!("no form")
-        };
-        assert_eq!(form.tokens().len(), 2);
-        let places: Vec<_> = form.places.iter().map(|place| place.token).collect();
-        assert_eq!(places, [Some(0), Some(1), Some(0)]);
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn any_bytes_are_compared_and_read(
-            texts in proptest::collection::vec("[ab1<\" =/.&]{0,40}", 2..5),
-            other in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60),
-        ) {
-            let pages: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
-            if let Comparison::Form(form) = compare(&pages, Guests::Alike) {
-                for page in &pages {
-                    // Each is of the form that all have in common.
-                    proptest::prop_assert!(form.find(page).is_some(), "{:?}", String::from_utf8_lossy(page));
-                }
-                let _ = (form.find(&other), form.tokens_of(&other));
-            }
-        }
-    }
-}
+#[path = "form_tests.rs"]
+mod tests;

@@ -15,6 +15,7 @@
 //! outline    what an answer shows of itself that is for one visitor
 //! target     addresses that look as if they did something for one visitor
 //! text       where two answers to the same request differ
+//! markup     where in a page such a place is
 //! place      what stands at such a place: a number, or a token
 //! moment     texts that name the present time
 //! form       the form of a page: literal text, and places
@@ -33,6 +34,7 @@
 pub mod cookies;
 pub mod exchange;
 mod form;
+mod markup;
 mod moment;
 pub mod outline;
 mod pages;
@@ -48,7 +50,7 @@ pub mod tokens;
 pub const MAX_BODY_BYTES: usize = 2 << 20;
 
 pub use cookies::GuestCookies;
-pub use form::{Comparison, PageForm, Unlike, compare};
+pub use form::{AskedSite, Comparison, PageForm, SessionNumbers, Unlike, compare, has_new_key};
 pub use pages::{GuestPage, GuestPages, LearnedForm, MOST_WITNESSES, SessionTraces};
 pub use place::{Guests, PlaceKind};
 pub use tokens::{ServerTokens, TokenPage};

@@ -2,6 +2,9 @@
 
 use std::collections::HashSet;
 
+use crate::markup::{Spot, SpotKind};
+use crate::moment;
+
 /// The kind of text at a place, which decides what guests are shown there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlaceKind {
@@ -60,7 +63,8 @@ pub enum Guests {
     /// In nothing but their sessions: a token is another one in each answer.
     Alike,
     /// The last one differs from the others, who are alike: by a browser, or by a session. Some answers may have the same
-    /// token, which is a long one. A number must differ between the others, too: the price of a cart is no duration.
+    /// token, which is a long one. A number must differ between the others, too: the price of a cart is no duration. So
+    /// must a token without a token's name: the hash of a cart is none.
     LastUnlike,
 }
 
@@ -85,10 +89,10 @@ const MOST_STEP: u128 = 3;
 const MOST_STEP_PART: u128 = 16;
 /// A time in seconds has so many digits, and answers that are compared are so many seconds apart at most.
 const TIME_DIGITS: usize = 9;
-const MOST_APART: u128 = 120;
+const MOST_APART: u64 = 120;
 /// The shortest token; and the shortest one that is not known by its letters and digits alone.
 pub(crate) const LEAST_TOKEN: usize = 6;
-const LONG_TOKEN: usize = 16;
+pub(crate) const LONG_TOKEN: usize = 16;
 /// The longest that is exchanged.
 pub(crate) const MOST_TOKEN: usize = 1024;
 
@@ -244,79 +248,108 @@ pub(crate) fn classify(
     guests: Guests,
 ) -> PlaceFinding {
     if values.iter().all(|value| is_number(value)) {
-        let others = values.split_last().map_or(values, |(_, others)| others);
-        let are_the_same = others.iter().all(|value| others.first() == Some(value));
         return match guests {
-            Guests::LastUnlike if are_the_same => PlaceFinding::Needs(values.len() + 1),
+            Guests::LastUnlike if are_others_alike(values) => PlaceFinding::Needs(values.len() + 1),
             _ => number(values, around, guests),
         };
     }
     token(values, around, guests)
 }
 
+/// Are all but the last one the same?
+fn are_others_alike(values: &[&[u8]]) -> bool {
+    let others = values.split_last().map_or(values, |(_, others)| others);
+    others.iter().all(|value| others.first() == Some(value))
+}
+
 fn number(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFinding {
-    let is_whole = |value: &&[u8]| value.iter().all(u8::is_ascii_digit);
-    if around.has_unit() || around.is_clock(values) || around.is_in_comment() {
+    let are_whole = values
+        .iter()
+        .all(|value| value.iter().all(u8::is_ascii_digit));
+    let are_long = || values.iter().all(|value| value.len() >= TIME_DIGITS);
+    let are_times = are_times(values, around.now);
+    match around.spot.kind {
+        SpotKind::Field => return PlaceFinding::Other,
+        // A time with a check of it beside it goes back with the write.
+        SpotKind::Hidden if are_times => return PlaceFinding::Place(token_of_time(values)),
+        SpotKind::Hidden if are_whole && are_long() => return token(values, around, guests),
+        SpotKind::Hidden => return PlaceFinding::Other,
+        _ => {}
+    }
+    let are_decimals = values.iter().all(is_decimal);
+    let are_durations =
+        around.has_unit(are_decimals) || are_decimals && around.spot.kind == SpotKind::Comment;
+    let are_dates = || {
+        let mut values = values.iter();
+        values.all(|value| moment::is_near_date(value, around.now))
+    };
+    if are_durations || around.is_clock(values) || are_times || are_dates() {
         return PlaceFinding::Place(PlaceKind::Number);
     }
-    let whole_part = |value: &&[u8]| {
-        value
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count()
-    };
-    if !values.iter().all(is_whole) {
-        // A price has a point, too.
-        let are_times = values.iter().all(|value| whole_part(value) >= TIME_DIGITS);
-        let are_dates = values.iter().all(|value| is_date(value));
-        return match are_times || are_dates {
-            true => PlaceFinding::Place(PlaceKind::Number),
-            false => PlaceFinding::Other,
-        };
+    // A price has a point, too.
+    if !are_whole {
+        return PlaceFinding::Other;
     }
     let parsed: Option<Vec<u128>> = values
         .iter()
         .map(|value| std::str::from_utf8(value).ok()?.parse().ok())
         .collect();
-    let Some(parsed) = parsed else {
+    let Some(parsed) = parsed.filter(|_| !are_long()) else {
         return token(values, around, guests);
     };
-    if is_time(values, &parsed) {
-        return PlaceFinding::Place(PlaceKind::Number);
-    }
-    if values.iter().all(|value| value.len() >= TIME_DIGITS) {
-        return token(values, around, guests);
-    }
     let rises = parsed.windows(2).all(|pair| {
         let [one, next] = pair else { return true };
         let most = MOST_STEP.max(one / MOST_STEP_PART);
         next.checked_sub(*one).is_some_and(|step| step <= most)
     });
-    match rises && !around.is_in_form() {
+    match rises && !around.spot.is_in_form {
         false => PlaceFinding::Other,
         true if values.len() < FOR_COUNTS => PlaceFinding::Needs(FOR_COUNTS),
         true => PlaceFinding::Place(PlaceKind::Count),
     }
 }
 
-fn is_date(value: &[u8]) -> bool {
-    let is_joint = |at: usize| value.get(at) == Some(&b'-');
-    value.len() == 10 && is_joint(4) && is_joint(7)
+/// The token that a time is which goes back to the server.
+pub(crate) fn token_of_time(values: &[&[u8]]) -> PlaceKind {
+    PlaceKind::Token {
+        length: None,
+        alphabet: alphabet(values),
+    }
 }
 
-/// The text around a place, in the first answer.
+/// Digits, with a point among them?
+fn is_decimal(value: &&[u8]) -> bool {
+    let parts: Vec<&[u8]> = value.split(|&byte| byte == b'.').collect();
+    let are_digits = |part: &&[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    parts.len() == 2 && parts.iter().all(are_digits)
+}
+
+/// Are they times of this day, as they pass while answers are made?
+pub(crate) fn are_times(values: &[&[u8]], now: u64) -> bool {
+    let micros: Option<Vec<u64>> = values
+        .iter()
+        .map(|value| moment::near(value, now))
+        .collect();
+    let micros = micros.unwrap_or_default();
+    let ends = micros.iter().min().zip(micros.iter().max());
+    ends.is_some_and(|(least, most)| most - least <= MOST_APART * 1_000_000)
+}
+
+/// What is around a place, in the first answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surroundings<'t> {
     pub before: &'t [u8],
     pub after: &'t [u8],
+    pub spot: Spot,
+    /// The present time, in seconds since 1970.
+    pub now: u64,
 }
 
-/// So far back it is looked what a place is in.
-const LOOK_BACK: usize = 64 * 1024;
-
 impl Surroundings<'_> {
-    fn has_unit(&self) -> bool {
-        has_unit(self.after)
+    /// A row of seats has one letter, too, but no point.
+    fn has_unit(&self, are_decimals: bool) -> bool {
+        let unit = unit(self.after);
+        unit.len() > 1 || unit.len() == 1 && are_decimals
     }
 
     /// Is it behind the hour or the minute of a time of day?
@@ -333,47 +366,14 @@ impl Surroundings<'_> {
         tens.is_ascii_digit() && units.is_ascii_digit() && values.iter().all(is_part)
     }
 
-    /// Is `begin` nearer than `end`?
-    fn is_within(&self, begin: &[u8], end: &[u8]) -> bool {
-        let from = self.before.len().saturating_sub(LOOK_BACK);
-        let near = self.before.get(from..).unwrap_or_default();
-        let last = |text: &[u8]| memchr::memmem::rfind(near, text);
-        last(begin).is_some_and(|begin| last(end).is_none_or(|end| end < begin))
-    }
-
-    fn is_in_comment(&self) -> bool {
-        self.is_within(b"<!--", b"-->")
-    }
-
-    fn is_in_form(&self) -> bool {
-        self.is_within(b"<form", b"</form")
-    }
-
-    /// Is it where a browser or a script reads it, and not a person?
-    fn is_in_markup(&self) -> bool {
-        self.is_within(b"<", b">")
-            || self.is_within(b"<script", b"</script")
-            || self.is_in_comment()
+    /// Does it go back to the server as a token does?
+    fn is_sent(&self) -> bool {
+        matches!(self.spot.kind, SpotKind::Hidden | SpotKind::Sender)
     }
 }
 
-/// A time in seconds, or in thousandths or millionths of them.
-fn is_time(values: &[&[u8]], parsed: &[u128]) -> bool {
-    let digits = values.iter().map(|value| value.len()).min().unwrap_or(0);
-    let unit = match digits {
-        ..TIME_DIGITS => return false,
-        TIME_DIGITS..=10 => 1,
-        11..=13 => 1000,
-        14..=16 => 1_000_000,
-        _ => return false,
-    };
-    let (least, most) = (parsed.iter().min(), parsed.iter().max());
-    least
-        .zip(most)
-        .is_some_and(|(least, most)| most - least <= MOST_APART * unit)
-}
-
-fn has_unit(after: &[u8]) -> bool {
+/// The unit behind a number.
+fn unit(after: &[u8]) -> &[u8] {
     let after = after
         .strip_prefix(b"&nbsp;")
         .unwrap_or(after)
@@ -383,9 +383,11 @@ fn has_unit(after: &[u8]) -> bool {
         .take_while(|byte| byte.is_ascii_alphabetic())
         .count();
     let word = after.get(..letters).unwrap_or_default();
-    UNITS
-        .iter()
-        .any(|unit| word.eq_ignore_ascii_case(unit.as_bytes()))
+    let mut units = UNITS.iter();
+    match units.any(|unit| word.eq_ignore_ascii_case(unit.as_bytes())) {
+        true => word,
+        false => b"",
+    }
 }
 
 fn token(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFinding {
@@ -401,7 +403,7 @@ fn token(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFi
         }
     };
     let is_of_token = |value: &&[u8]| value.iter().all(|byte| is_in_token(*byte));
-    if !around.is_in_markup() || values.iter().any(|value| has_meaning(value)) {
+    if !around.is_sent() || values.iter().any(|value| has_meaning(value)) {
         return PlaceFinding::Other;
     }
     if !is_long_enough || most > MOST_TOKEN || !values.iter().all(is_of_token) {
@@ -424,6 +426,9 @@ fn token(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFi
     };
     if repeated > 0 && !may_repeat {
         return PlaceFinding::Other;
+    }
+    if guests == Guests::LastUnlike && are_others_alike(values) && !around.spot.has_token_name {
+        return PlaceFinding::Needs(values.len() + 1);
     }
     if !are_drawn {
         return match drawn > 0 && alphabet.is_hex() && values.len() < FOR_UNCLEAR {
@@ -495,213 +500,5 @@ fn alphabet(values: &[&[u8]]) -> Alphabet {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(values: &[&str], after: &str) -> PlaceFinding {
-        let values: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
-        let around = Surroundings {
-            before: b"<a href=\"",
-            after: after.as_bytes(),
-        };
-        classify(&values, &around, Guests::Alike)
-    }
-
-    fn narrowed(values: &[&str]) -> String {
-        let bytes: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
-        let (start, end) = narrow(&bytes);
-        values[0][start..values[0].len() - end].to_owned()
-    }
-
-    const NUMBER: PlaceFinding = PlaceFinding::Place(PlaceKind::Number);
-    const COUNT: PlaceFinding = PlaceFinding::Place(PlaceKind::Count);
-    const IN_TAG: Surroundings<'static> = Surroundings {
-        before: b"<a href=\"",
-        after: b"\"",
-    };
-
-    fn of_before(values: &[&str], before: &str) -> PlaceFinding {
-        let values: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
-        let around = Surroundings {
-            before: before.as_bytes(),
-            after: b"<",
-        };
-        classify(&values, &around, Guests::Alike)
-    }
-
-    #[test]
-    fn what_a_person_reads_is_no_token_and_a_price_no_duration() {
-        let codes = [
-            "75F816225D5E75F816",
-            "05F816225D5E75F817",
-            "95F816225D5E75F818",
-        ];
-        assert_eq!(of_before(&codes, "<p>Code: "), PlaceFinding::Other);
-        assert!(matches!(
-            of_before(&codes, "<script>var t='"),
-            PlaceFinding::Place(_)
-        ));
-        assert_eq!(of_before(&["6.79", "7.12"], "<p>EUR "), PlaceFinding::Other);
-        assert_eq!(of_before(&["6.79", "7.12"], "<!-- Runtime: "), NUMBER);
-        assert_eq!(of_before(&["59", "00"], "<p>05:30:"), NUMBER);
-        assert_eq!(of_before(&["7", "8", "9", "10"], "<p>"), COUNT);
-        assert_eq!(
-            of_before(&["7", "8", "9", "10"], "<form><p>3 + "),
-            PlaceFinding::Other
-        );
-        let uuids = ["0cc175b9-c0f1-4b6a-8a31-c399e2697726"; 3];
-        assert_eq!(of_before(&uuids, "<p id=\""), PlaceFinding::Other);
-    }
-
-    #[test]
-    fn what_differs_is_a_piece_of_its_run() {
-        for (values, wanted) in [
-            (&["/logout/abc/now", "/logout/def/now"][..], "abc"),
-            (&["0.0123", "0.0119"], "0.0123"),
-            (&["took12ms", "took9ms"], "12"),
-            (&["a.123.js", "a.456.js"], "123"),
-            (&["Xx/y+Z9", "Yx/y+W8"], "Xx/y+Z9"),
-            (&["p/Xx/y", "p/ab"], "Xx/y"),
-            (&["06Z", "07Z"], "06"),
-        ] {
-            assert_eq!(narrowed(values), wanted, "{values:?}");
-        }
-    }
-
-    #[test]
-    fn times_durations_and_counts_are_numbers() {
-        assert_eq!(of(&["1732850000", "1732850001"], ""), NUMBER);
-        assert_eq!(of(&["1732850000123", "1732850000456"], ""), NUMBER);
-        assert_eq!(of(&["0.0123", "0.4"], " s"), NUMBER);
-        assert_eq!(of(&["12", "7"], " ms"), NUMBER);
-        assert_eq!(of(&["1234", "1230"], "&nbsp;KB"), NUMBER);
-        assert_eq!(of(&["7", "8"], "x"), PlaceFinding::Needs(FOR_COUNTS));
-        assert_eq!(of(&["7", "8", "8", "10"], " views"), COUNT);
-        assert_eq!(of(&["320", "331", "331", "350"], " guests"), COUNT);
-        assert_eq!(
-            of(&["320", "331", "331", "360"], " guests"),
-            PlaceFinding::Other
-        );
-        // A sum that a person shall compute.
-        assert_eq!(of(&["7", "3"], " +"), PlaceFinding::Other);
-        assert_eq!(of(&["1", "9"], " +"), PlaceFinding::Other);
-    }
-
-    #[test]
-    fn names_of_hexadecimal_digits_may_have_letters_alone() {
-        let names = ["abbecfb", "d83ab1c77", "e0190bb2f", "c4f81e0b2"];
-        let name = PlaceFinding::Place(PlaceKind::Token {
-            length: None,
-            alphabet: Alphabet::LowerHex,
-        });
-        assert_eq!(of(&names[..2], ""), PlaceFinding::Needs(3));
-        assert_eq!(of(&names[..3], ""), name);
-        assert_eq!(
-            of(&["abbecfb", "fadedbe", "e0190bb2f"], ""),
-            PlaceFinding::Needs(4)
-        );
-        let to_another = ["d83ab1c77", "e0190bb2f", "abbecfb"].map(str::as_bytes);
-        assert_eq!(classify(&to_another, &IN_TAG, Guests::LastUnlike), name);
-        let words = ["facade", "decade", "accede", "deface", "efface"];
-        assert_eq!(of(&words[..2], ""), PlaceFinding::Other);
-        assert_eq!(
-            of(&["facade", "decade", "accede", "deface", "c4f81e"], ""),
-            PlaceFinding::Other
-        );
-        let to_another = ["d83ab1c77", "d83ab1c77", "abbecfb"].map(str::as_bytes);
-        assert_eq!(
-            classify(&to_another, &IN_TAG, Guests::LastUnlike),
-            PlaceFinding::Other
-        );
-    }
-
-    #[test]
-    fn tokens_are_drawn_by_chance_and_words_are_not() {
-        let hex = [
-            "0cc175b9c0f1b6a831c399e269772661",
-            "92eb5ffee6ae2fec3ad71c777531578f",
-            "4a8a08f09d37b73795649038408b5f33",
-        ];
-        assert_eq!(of(&hex[..2], ""), PlaceFinding::Needs(FOR_TOKENS));
-        assert_eq!(
-            of(&hex, ""),
-            PlaceFinding::Place(PlaceKind::Token {
-                length: Some(32),
-                alphabet: Alphabet::LowerHex
-            })
-        );
-        assert_eq!(
-            of(&["a94a8fe5c", "z1d5781111", "c8d6666"], ""),
-            PlaceFinding::Other,
-            "short, of several lengths"
-        );
-        assert_eq!(
-            of(&["c4f81e0b2", "d83ab1c77", "e0190bb2f"], ""),
-            PlaceFinding::Place(PlaceKind::Token {
-                length: None,
-                alphabet: Alphabet::LowerHex
-            })
-        );
-        assert_eq!(
-            of(
-                &[
-                    "dGhpcyBpcyBhIHRva2Vu",
-                    "YW5vdGhlciB0b2tlbiB4",
-                    "c29tZXRoaW5nIGVsc2Ug"
-                ],
-                ""
-            ),
-            PlaceFinding::Place(PlaceKind::Token {
-                length: Some(20),
-                alphabet: Alphabet::Mixed
-            })
-        );
-        let cart = ["0.00", "0.00", "20.00"].map(str::as_bytes);
-        assert_eq!(
-            classify(&cart, &IN_TAG, Guests::LastUnlike),
-            PlaceFinding::Needs(4)
-        );
-        let duration = ["0.12", "0.13", "20.00"].map(str::as_bytes);
-        assert_eq!(
-            classify(
-                &duration,
-                &Surroundings {
-                    before: b"<p>",
-                    after: b" s"
-                },
-                Guests::LastUnlike
-            ),
-            NUMBER
-        );
-        for words in [
-            [
-                "hello-world-again",
-                "hello-there-again",
-                "great-world-again",
-            ],
-            ["Alice", "Bob", "Carol"],
-            ["summer", "winter", "spring"],
-        ] {
-            assert_eq!(of(&words, ""), PlaceFinding::Other, "{words:?}");
-        }
-        assert_eq!(
-            of(&[hex[0], hex[0], hex[1]], ""),
-            PlaceFinding::Needs(4),
-            "the same twice"
-        );
-        assert!(matches!(
-            of(
-                &[
-                    "918273645546372819",
-                    "473829104857362910",
-                    "109283746574839201"
-                ],
-                ""
-            ),
-            PlaceFinding::Place(PlaceKind::Token {
-                alphabet: Alphabet::Digits,
-                ..
-            })
-        ));
-    }
-}
+#[path = "place_tests.rs"]
+mod tests;

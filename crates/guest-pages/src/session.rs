@@ -126,6 +126,25 @@ pub struct SetCookie<'f> {
     pub value: &'f [u8],
     /// The browser is to forget it.
     pub is_removed: bool,
+    /// Scripts do not see it.
+    pub is_http_only: bool,
+}
+
+impl SetCookie<'_> {
+    /// Do scripts read it and send it back as a token? Those of Laravel and Angular do.
+    #[must_use]
+    pub fn is_token_of_scripts(&self) -> bool {
+        let name = self.name.to_ascii_lowercase();
+        let has = |word: &[u8]| memchr::memmem::find(&name, word).is_some();
+        !self.is_http_only && !self.is_removed && (has(b"csrf") || has(b"xsrf"))
+    }
+}
+
+/// Has a page a script?
+#[must_use]
+pub fn has_script(body: &[u8]) -> bool {
+    let mut tags = body.windows(7);
+    tags.any(|it| it.eq_ignore_ascii_case(b"<script"))
 }
 
 /// The cookies that these fields set, the last value of each name.
@@ -151,7 +170,10 @@ fn set_cookie(line: &[u8]) -> Option<SetCookie<'_>> {
         pair.get(equals + 1..)?.trim_ascii(),
     );
     let mut is_removed = value.is_empty() || value == b"deleted";
+    let mut is_http_only = false;
     for attribute in parts {
+        let begin = attribute.get(..8);
+        is_http_only |= begin.is_some_and(|it| it.eq_ignore_ascii_case(b"httponly"));
         let Some(equals) = memchr::memchr(b'=', attribute) else {
             continue;
         };
@@ -167,6 +189,7 @@ fn set_cookie(line: &[u8]) -> Option<SetCookie<'_>> {
         name,
         value,
         is_removed,
+        is_http_only,
     })
 }
 
@@ -256,6 +279,23 @@ mod tests {
     }
 
     const EXPIRES: (&str, &str) = ("Expires", "Thu, 19 Nov 1981 08:52:00 GMT");
+
+    #[test]
+    fn scripts_read_tokens_in_cookies() {
+        for (line, is_one) in [
+            ("XSRF-TOKEN=ab12; Path=/; SameSite=Lax", true),
+            ("csrf_cookie_name=ab12; secure", true),
+            ("XSRF-TOKEN=ab12; Path=/; HttpOnly", false),
+            ("XSRF-TOKEN=ab12;httponly", false),
+            ("XSRF-TOKEN=; Max-Age=0", false),
+            ("sid=ab12", false),
+        ] {
+            let cookie = set_cookie(line.as_bytes()).expect("a cookie");
+            assert_eq!(cookie.is_token_of_scripts(), is_one, "{line}");
+        }
+        assert!(has_script(b"<p>x</p><SCRIPT src=a>"));
+        assert!(!has_script(b"<p>script</p>") && !has_script(b""));
+    }
 
     #[test]
     fn the_fields_of_each_limiter_are_known_and_no_others() {
@@ -363,6 +403,7 @@ mod tests {
             name: b"PHPSESSID",
             value: b"0123456789abcdef0123",
             is_removed: false,
+            is_http_only: false,
         };
         let of = |text: &str| {
             let text = text.replace("@", "PHPSESSID=0123456789abcdef0123");

@@ -45,6 +45,21 @@ const ACTIONS: [&str; 39] = [
     "vote",
 ];
 
+/// Words that name an action where nothing stands behind them, and are sections of sites elsewhere: `/claim`, but
+/// `/claim/how-to`. As the value of an argument that names what to do, too.
+const LAST_ACTIONS: [&str; 18] = [
+    "accept", "apply", "claim", "cron", "decline", "draw", "export", "follow", "import", "reserve",
+    "resend", "run", "save", "send", "switch", "sync", "toggle", "unfollow",
+];
+/// Words that are pages of shops and libraries, and actions as the value of such an argument.
+const VALUE_ACTIONS: [&str; 2] = ["book", "order"];
+/// Words of which the next segment says what it is done with, and nothing else: `/follow/alice`.
+const WITH_OBJECT: [&str; 5] = ["follow", "unfollow", "toggle", "resend", "claim"];
+/// Arguments that name what to do.
+const ACTION_ARGUMENTS: [&str; 8] = [
+    "action", "act", "do", "task", "op", "mode", "cmd", "command",
+];
+
 /// The shortest text that is drawn for one visitor.
 const LEAST_DRAWN: usize = 16;
 
@@ -67,7 +82,47 @@ pub fn is_for_one_visitor(target: &[u8]) -> bool {
         parts.next().is_some_and(is_action)
     };
     segments.any(|segment| is_action(segment) || is_drawn_word(segment))
+        || ends_in_action(path)
+        || args
+            .split(|byte| matches!(byte, b'&' | b';'))
+            .any(names_action)
         || words.any(|word| first_part(word) || is_drawn_word(word))
+}
+
+/// Does a path end in an action, or in an action and what it is done with?
+fn ends_in_action(path: &[u8]) -> bool {
+    let segments = path.split(|byte| matches!(byte, b'/' | b'.'));
+    // The ending of a script's name is none.
+    let mut segments: Vec<&[u8]> = segments
+        .filter(|it| !it.is_empty() && !it.eq_ignore_ascii_case(b"php"))
+        .collect();
+    let last = segments.pop().unwrap_or_default();
+    let before = segments.pop().unwrap_or_default();
+    // `/order` is a page, and `/item/5/order` orders it.
+    let is_done_with = is_number(before) && is_in(&VALUE_ACTIONS, last);
+    is_in(&LAST_ACTIONS, last) || is_in(&WITH_OBJECT, before) || is_done_with
+}
+
+/// Does an argument name an action as what to do?
+fn names_action(argument: &[u8]) -> bool {
+    let mut parts = argument.splitn(2, |&byte| byte == b'=');
+    let name = parts.next().unwrap_or_default();
+    let value = parts.next().unwrap_or_default();
+    if is_in(&LAST_ACTIONS, name) && matches!(value, b"" | b"1") {
+        return true;
+    }
+    let mut words = value.split(|byte| !byte.is_ascii_alphanumeric());
+    let is_one = |word: &[u8]| is_in(&LAST_ACTIONS, word) || is_in(&VALUE_ACTIONS, word);
+    is_in(&ACTION_ARGUMENTS, name) && words.any(is_one)
+}
+
+fn is_number(word: &[u8]) -> bool {
+    !word.is_empty() && word.iter().all(u8::is_ascii_digit)
+}
+
+fn is_in(words: &[&str], word: &[u8]) -> bool {
+    let mut words = words.iter();
+    words.any(|it| word.eq_ignore_ascii_case(it.as_bytes()))
 }
 
 /// May a word of the address be a code that is used once, however short? What such an address does cannot be seen by
@@ -87,9 +142,7 @@ pub fn has_code(target: &[u8]) -> bool {
 }
 
 fn is_action(word: &[u8]) -> bool {
-    ACTIONS
-        .iter()
-        .any(|action| word.eq_ignore_ascii_case(action.as_bytes()))
+    is_in(&ACTIONS, word)
 }
 
 /// Titles have words of letters alone; what is drawn has digits among its letters.
@@ -129,6 +182,29 @@ mod tests {
             ("/index.php?page=register", false),
             ("/index.php?route=checkout/cart", false),
             ("/", false),
+            ("/cron", true),
+            ("/cron.php", true),
+            ("/claim", true),
+            ("/claim/summer", true),
+            ("/follow/alice", true),
+            ("/item/5/order", true),
+            ("/wp-admin/export/", true),
+            ("/index.php?do=Save", true),
+            ("/?task=cart.switch", true),
+            ("/order", false),
+            ("/order/", false),
+            ("/book/1", false),
+            ("/register", false),
+            ("/run/for-charity", false),
+            ("/export/to-france", false),
+            ("/draw/animals", false),
+            ("/follow/alice/posts", false),
+            ("/?page=book", false),
+            ("/?sort=order", false),
+            ("/index.php?action=register", false),
+            ("/index.php?action=profile;save", true),
+            ("/?cron=1", true),
+            ("/?draw=animals", false),
         ] {
             assert_eq!(is_for_one_visitor(target.as_bytes()), is_one, "{target}");
         }

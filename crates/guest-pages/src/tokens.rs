@@ -159,14 +159,20 @@ fn words(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::form::{Comparison, compare};
+    use crate::form::{AskedSite, Comparison, compare};
     use crate::place::Guests;
 
     fn known_page() -> Arc<TokenPage> {
         let pages = ["0cc175b9c0f1b6a8", "92eb5ffee6ae2fec", "4a8a08f09d37b737"];
-        let pages =
-            pages.map(|token| format!("<input name=\"key\" value=\"{token}\">").into_bytes());
-        let Comparison::Form(form) = compare(&[&pages[0], &pages[1], &pages[2]], Guests::Alike)
+        let pages = pages.map(|token| {
+            format!("<input type=\"hidden\" name=\"key\" value=\"{token}\">").into_bytes()
+        });
+        let site = AskedSite {
+            host: b"a.example",
+            now: 0,
+        };
+        let Comparison::Form(form) =
+            compare(&[&pages[0], &pages[1], &pages[2]], Guests::Alike, site)
         else {
             panic!("no form")
         };

@@ -184,7 +184,7 @@ async fn a_key_that_is_made_of_the_second_is_shown_to_nobody_else() {
             "{seconds}:2:{:032x}",
             u128::from(seconds) * 0x9e37_79b9_7f4a_7c15_f39c
         );
-        let body = format!("<form method=post><input name=key value=\"{key}\"></form>");
+        let body = format!("<form method=post><input type=hidden name=key value=\"{key}\"></form>");
         keys.lock().expect("no panic").insert(key);
         let fields = format!("Content-Type: text/html\r\nSet-Cookie: sid=5e{number:014x}\r\n");
         Script::new().raw(crate::visits::answer_text("200 OK", &fields, &body))
@@ -224,6 +224,91 @@ async fn a_page_that_removes_a_cookie_comes_from_memory() {
     let reply = warm(&site, "/album").await;
     assert!(!reply.has("set-cookie"));
     assert_eq!(reply.text(), "page=/album");
+}
+
+/// Asks for a page as one visitor after the other, and returns how many were answered from memory.
+async fn from_memory_of(site: &Site, path: &str) -> usize {
+    let mut found = 0;
+    for nth in 0..30 {
+        let reply = Visitor::new(HOST, nth).get(site, path).await;
+        found += usize::from(is_from_memory(&reply));
+        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+    }
+    found
+}
+
+/// Scripts of Laravel's and of Angular's pages read the token in a cookie that a page of memory does not set.
+#[tokio::test]
+async fn a_page_whose_scripts_read_a_token_in_a_cookie_is_not_shared() {
+    let drawn = AtomicU64::new(0);
+    let application = Application::start(move |request| {
+        let number = drawn.fetch_add(1, Relaxed);
+        let more = match &request.target[..] {
+            "/hidden" => "; HttpOnly",
+            _ => "",
+        };
+        let fields = format!(
+            "Content-Type: text/html\r\nSet-Cookie: sid=5e{number:014x}\r\nSet-Cookie: XSRF-TOKEN=7a{number:030x}{more}\r\n"
+        );
+        let body = "<script src=/app.js></script>";
+        Script::new().raw(crate::visits::answer_text("200 OK", &fields, body))
+    })
+    .await;
+    let site = Site::of_guests(&application, "1h").await;
+    warm(&site, "/hidden").await;
+    assert_eq!(from_memory_of(&site, "/read").await, 0);
+}
+
+#[tokio::test]
+async fn a_page_without_a_session_whose_form_has_a_new_key_each_time_is_not_shared() {
+    let drawn = AtomicU64::new(0);
+    let application = Application::start(move |request| {
+        let number = drawn.fetch_add(1, Relaxed);
+        let key = u128::from(number + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+        let body = match &request.target[..] {
+            "/form" => format!("<form><input type=hidden name=key value={key:032x}></form>"),
+            _ => format!("<script nonce={key:032x}></script><input type=hidden value={number}>"),
+        };
+        let fields = "Content-Type: text/html\r\n";
+        Script::new().raw(crate::visits::answer_text("200 OK", fields, &body))
+    })
+    .await;
+    let site = Site::of_guests(&application, "1h").await;
+    warm(&site, "/other").await;
+    assert_eq!(from_memory_of(&site, "/form").await, 0);
+}
+
+/// A mark of a cart in a script is the session's, and so is a number that it has drawn.
+#[tokio::test]
+async fn what_a_session_has_drawn_is_shown_to_nobody_else() {
+    let drawn = AtomicU64::new(0);
+    let application = Application::start(move |request| {
+        let number = drawn.fetch_add(1, Relaxed);
+        let cookies = cookies(request.field("cookie"));
+        let sid = match cookies.get("sid") {
+            Some(sid) => sid.clone(),
+            None => format!(
+                "{:032x}",
+                u128::from(number + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced
+            ),
+        };
+        let row = sid.bytes().map(u32::from).sum::<u32>();
+        let body = match &request.target[..] {
+            "/cart" => format!("<script>const cart=\"{sid}\"</script>"),
+            "/picture" => format!("<img src=\"/captcha?h={sid}\"><input type=hidden value={sid}>"),
+            "/seat" => format!("<p>Your seat: {row} B</p>"),
+            "/wait" => format!("<p>You wait {row} sec</p>"),
+            _ => format!("<input type=hidden name=key value={sid}>"),
+        };
+        let fields = format!("Content-Type: text/html\r\nSet-Cookie: sid={sid}\r\n");
+        Script::new().raw(crate::visits::answer_text("200 OK", &fields, &body))
+    })
+    .await;
+    let site = Site::of_guests(&application, "1h").await;
+    warm(&site, "/form").await;
+    for path in ["/cart", "/picture", "/seat", "/wait"] {
+        assert_eq!(from_memory_of(&site, path).await, 0, "{path}");
+    }
 }
 
 /// What all pages said alike turns out to be said of some. The next answer to the shared request is nobody's: its token is bound

@@ -118,6 +118,7 @@ async fn remade(
     let page = link.shared_page()?;
     let known = link.seen().guests.page(page)?;
     let other = known.with_other_tokens(first);
+    let host = &known.known().host;
     let mut bodies = vec![first.to_vec()];
     while bodies.len() < MOST_ANSWERS {
         let mut fetched = upstream_fetch::fetch(spec).await.ok()?;
@@ -126,16 +127,19 @@ async fn remade(
             _ => return None,
         }
         let mut all: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();
-        let mut form = match compare(&all, Guests::Alike) {
+        let mut form = match compare(&all, Guests::Alike, guests::asked_site(host)) {
             Comparison::Form(form) => form,
             Comparison::More => continue,
             Comparison::Unlike(_) => return None,
         };
         if form.find(&other).is_none() {
             all.push(&other);
-            if let Comparison::Form(wider) = compare(&all, Guests::LastUnlike) {
-                form = wider;
-            }
+            form = match compare(&all, Guests::LastUnlike, guests::asked_site(host)) {
+                Comparison::Form(wider) => wider,
+                Comparison::More => continue,
+                // A token is at a place that is none any more.
+                Comparison::Unlike(_) => return None,
+            };
         }
         let digest = digest_of(&form, (status, fields), first);
         let learned = LearnedForm {

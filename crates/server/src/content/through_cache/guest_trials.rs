@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guest_pages::session::{self, SetCookie, without_links};
-use guest_pages::{Comparison, GuestPage, Guests, LearnedForm, PageForm, SessionTraces, compare};
+use guest_pages::{
+    Comparison, GuestPage, Guests, LearnedForm, PageForm, SessionNumbers, SessionTraces, compare,
+};
 use guest_pages::{outline, target};
 use live_state::evidence::SeenPages;
 use page_evidence::{
@@ -34,6 +36,9 @@ const MOST_REQUESTS: u32 = 96;
 
 /// Before a page is made once more where some answers were the same; twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(40);
+/// So many answers to a guest who comes back are compared where a number stays: it may be how long the page took.
+const MOST_RETURNS: usize = 4;
+
 /// After a trial the page is looked at once more, when the second is another.
 const CONFIRM_AFTER: Duration = Duration::from_millis(1100);
 
@@ -242,6 +247,11 @@ impl GuestTrial<'_> {
         let traits = order.traits.without(Trait::Session);
         self.make(self.second_requests(seen)).await;
         let mut neutral = self.neutral(ComparedPage::Own, first).await?;
+        if gives_token_to_scripts(&neutral.answers) {
+            return Err(TrialEnd::NotShared(
+                "it gives scripts a token of the session in a cookie",
+            ));
+        }
         if let Some(known) = seen.guests.page(order.page) {
             // It may have places that a moment does not show.
             let mut answers = neutral.answers.iter();
@@ -263,10 +273,7 @@ impl GuestTrial<'_> {
                     "it is another one for a guest who comes back",
                 ));
             }
-            let first = neutral.first().map_or(&[][..], |first| &first.body[..]);
-            if !neutral.form.counts_rise(first, &again.body) {
-                return Err(TrialEnd::NotShared("a number in it is the session's"));
-            }
+            self.look_at_numbers(&neutral, again).await?;
             let traces = self.look_at_other_pages(seen, &session).await?;
             if traces.are_somewhere() {
                 return Err(TrialEnd::NotShared(
@@ -298,6 +305,36 @@ impl GuestTrial<'_> {
         }
         self.note(seen, order, neutral);
         Ok(verdict)
+    }
+
+    /// Is no number of the page the session's? A number that stays may be a time or a duration, and is looked at again.
+    async fn look_at_numbers(
+        &mut self,
+        neutral: &NeutralAnswers,
+        again: WholeAnswer,
+    ) -> Result<(), TrialEnd> {
+        const NOT_SHARED: TrialEnd = TrialEnd::NotShared("a number in it is the session's");
+        let mut returns = vec![again];
+        loop {
+            let bodies: Vec<&[u8]> = neutral.answers.iter().map(|it| &it.body[..]).collect();
+            let Some((first, others)) = bodies.split_first() else {
+                return Err(NOT_SHARED);
+            };
+            let mut own = vec![*first];
+            own.extend(returns.iter().map(|it| &it.body[..]));
+            let now = clock::wall_now() / 1000;
+            match neutral.form.numbers_of_session(&own, others, now) {
+                SessionNumbers::None => return Ok(()),
+                SessionNumbers::Perhaps if returns.len() < MOST_RETURNS => {}
+                SessionNumbers::Perhaps | SessionNumbers::Some => return Err(NOT_SHARED),
+            }
+            // Whole seconds have passed by the last one.
+            if returns.len() + 1 == MOST_RETURNS {
+                tokio::time::sleep(CONFIRM_AFTER).await;
+            }
+            let again = self.fetch(TraitSet::of(Trait::Session)).await?;
+            returns.push(again.ok_or(NOT_SHARED)?);
+        }
     }
 
     /// May it be seen by a trial that a page that is not shared leaves a session as it was?
@@ -400,7 +437,8 @@ impl GuestTrial<'_> {
             }
             answers.push(answer);
             let bodies: Vec<&[u8]> = answers.iter().map(|answer| &answer.body[..]).collect();
-            match compare(&bodies, Guests::Alike) {
+            let host = guests::named_host(self.source.request());
+            match compare(&bodies, Guests::Alike, guests::asked_site(&host)) {
                 Comparison::Form(form) if moment.is_some() => {
                     return Ok(NeutralAnswers { answers, form });
                 }
@@ -433,11 +471,12 @@ impl GuestTrial<'_> {
         {
             return Ok(false);
         }
+        let host = guests::named_host(self.source.request());
         loop {
             if neutral.form.find(&answer.body).is_some() {
                 return Ok(true);
             }
-            match wider(neutral, answer) {
+            match wider(&host, neutral, answer) {
                 Comparison::Form(form) => {
                     neutral.form = form;
                     return Ok(true);
@@ -564,7 +603,7 @@ impl GuestTrial<'_> {
                 .is_some_and(|first| first.status == without.status);
             if is_alike
                 && matches!(
-                    wider(neutral, &without),
+                    wider(&host, neutral, &without),
                     Comparison::Form(_) | Comparison::More
                 )
             {
@@ -747,10 +786,25 @@ async fn ask_for(
 }
 
 /// The form that an answer to another guest has in common with the neutral ones.
-fn wider(neutral: &NeutralAnswers, answer: &WholeAnswer) -> Comparison {
+fn wider(host: &[u8], neutral: &NeutralAnswers, answer: &WholeAnswer) -> Comparison {
     let bodies = neutral.answers.iter().chain([answer]);
     let bodies: Vec<&[u8]> = bodies.map(|answer| &answer.body[..]).collect();
-    compare(&bodies, Guests::LastUnlike)
+    compare(&bodies, Guests::LastUnlike, guests::asked_site(host))
+}
+
+/// Is there a script that may read a token in a cookie, which is another one for each guest?
+fn gives_token_to_scripts(answers: &[WholeAnswer]) -> bool {
+    let [one, other, ..] = answers else {
+        return false;
+    };
+    let (given, others) = (
+        session::set_cookies(&one.fields),
+        session::set_cookies(&other.fields),
+    );
+    let mut given = given
+        .iter()
+        .filter(|cookie| cookie.is_token_of_scripts() && !others.contains(cookie));
+    given.next().is_some() && session::has_script(&one.body)
 }
 
 /// The answer as it is compared: without what stands at the places of the form.

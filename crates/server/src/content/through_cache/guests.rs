@@ -257,6 +257,14 @@ pub fn named_host(request: &Request) -> Vec<u8> {
     host
 }
 
+/// Returns the site at a host, as answers of now are compared.
+pub fn asked_site(host: &[u8]) -> guest_pages::AskedSite<'_> {
+    guest_pages::AskedSite {
+        host,
+        now: clock::wall_now() / 1000,
+    }
+}
+
 /// Returns the address at which the page of a request, whose form is known, is asked for once more.
 pub fn token_page(
     request: &Request,

@@ -7,16 +7,21 @@ use std::time::Duration;
 
 use live_state::evidence::SeenPages;
 use page_evidence::{Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerdict};
+use site::LogLevel;
 use tokio::time::timeout;
 
 use super::asking::WholeAnswer;
 use super::guest_trials;
 use super::tried::{TrialSource, fetch, purge, store_shared};
+use crate::log::error_log;
 
 /// A trial that takes longer is given up.
 const MAX_TRIAL: Duration = Duration::from_secs(60);
 /// The time after which another second has begun.
 const NEXT_SECOND: Duration = Duration::from_millis(1100);
+
+/// Why a page is not shared that begins no session.
+const NEW_KEY: &str = "a form has a key that is new each time";
 
 /// Begins a trial, in a task of its own.
 pub fn begin(seen: &Arc<SeenPages>, source: TrialSource, order: TrialOrder) {
@@ -62,8 +67,22 @@ impl TrialRun {
         // What is removed from each request may show in the visitor's own answer.
         let own = self.order.own.filter(|_| !source.removes_something());
         let mut trial = Trial::new(self.order.traits).of_answer(own);
+        // Of the shared request.
+        let mut bodies: Vec<Vec<u8>> = Vec::new();
         loop {
             let with = match trial.next() {
+                TrialStep::Done(TrialVerdict::Agree { each_time: true })
+                    if have_form_keys(&bodies) =>
+                {
+                    error_log::request(
+                        source.request(),
+                        LogLevel::Info,
+                        format_args!("page is not shared: {NEW_KEY}"),
+                    );
+                    let guests = &self.seen.guests;
+                    guests.note_refusal(self.order.page, NEW_KEY);
+                    return self.end(source, TrialVerdict::NotShareable);
+                }
                 TrialStep::Done(verdict) => return self.end(source, verdict),
                 TrialStep::Fetch(with) => with,
                 TrialStep::FetchLater(with) => {
@@ -73,7 +92,13 @@ impl TrialRun {
             };
             self.requests += 1;
             match fetch(source, with, None).await {
-                Ok(tried) => trial.note(with, tried.storable().as_ref().map(rendered)),
+                Ok(tried) => {
+                    let answer = tried.storable();
+                    trial.note(with, answer.as_ref().map(rendered));
+                    if let Some(answer) = answer.filter(|_| with.is_empty()) {
+                        bodies.push(answer.body);
+                    }
+                }
                 Err(_) => return,
             }
         }
@@ -92,6 +117,12 @@ impl TrialRun {
         }
         self.verdict = Some(verdict);
     }
+}
+
+/// Have answers to the same request a form whose key is new each time?
+fn have_form_keys(bodies: &[Vec<u8>]) -> bool {
+    let mut pairs = bodies.windows(2);
+    pairs.any(|pair| matches!(pair, [one, other] if guest_pages::has_new_key(one, other)))
 }
 
 /// The answer as far as it is compared.
