@@ -264,7 +264,7 @@ async fn a_page_without_a_session_whose_form_has_a_new_key_each_time_is_not_shar
     let drawn = AtomicU64::new(0);
     let application = Application::start(move |request| {
         let number = drawn.fetch_add(1, Relaxed);
-        let key = u128::from(number + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+        let key = u128::from(number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         let body = match &request.target[..] {
             "/form" => format!("<form><input type=hidden name=key value={key:032x}></form>"),
             _ => format!("<script nonce={key:032x}></script><input type=hidden value={number}>"),
