@@ -704,10 +704,12 @@ impl Evidence {
                 self.epoch.fetch_add(1, Ordering::Release);
             }
             Some(TrialVerdict::Unexplained) => {
-                if record.note_unexplained(order.who, seconds(now)) {
-                    counts.found.fetch_add(1, Ordering::Relaxed);
-                    self.epoch.fetch_add(1, Ordering::Release);
-                }
+                let is_second = record.note_unexplained(order.who, seconds(now));
+                counts
+                    .found
+                    .fetch_add(u64::from(is_second), Ordering::Relaxed);
+                self.epoch
+                    .fetch_add(u64::from(is_second), Ordering::Release);
             }
             Some(TrialVerdict::NotShareable) => {
                 self.refuse_record(record, now);
