@@ -4,7 +4,7 @@
 //! records whether something is missing.
 
 use crate::encoding::{Decode, ListEntry, MalformedMessage, Reader};
-use crate::entries::{FileLook, Incomplete, Input, Session, SqliteFile, Statement};
+use crate::entries::{CacheKey, FileLook, Incomplete, Input, Session, SqliteFile, Statement};
 use crate::limits::{MOST_DETAIL_BYTES, MOST_RECORD_BYTES};
 use crate::message::RecordPart;
 
@@ -14,6 +14,7 @@ pub(crate) const STATEMENT: u8 = 2;
 pub(crate) const INPUT: u8 = 3;
 pub(crate) const FILE: u8 = 4;
 pub(crate) const SQLITE_FILE: u8 = 5;
+pub(crate) const CACHE_KEY: u8 = 6;
 
 /// A record: the inputs from which the response to a request was made.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,6 +24,7 @@ pub struct Record<'a> {
     pub inputs: Vec<Input<'a>>,
     pub files: Vec<FileLook<'a>>,
     pub sqlite_files: Vec<SqliteFile<'a>>,
+    pub cache_keys: Vec<CacheKey<'a>>,
     /// With a reason, the lists are empty or hold less than what happened.
     pub incomplete: Option<Incomplete>,
 }
@@ -53,6 +55,7 @@ impl<'a> Record<'a> {
                 }
                 FILE => take_one(&mut record.files, reader)?,
                 SQLITE_FILE => take_one(&mut record.sqlite_files, reader)?,
+                CACHE_KEY => take_one(&mut record.cache_keys, reader)?,
                 _ => return Err(MalformedMessage),
             }
         }

@@ -42,6 +42,23 @@ pub struct SentWrite {
     pub is_complete: bool,
     /// From the binary log: any rows of this table, by its database and name. The text is for people.
     pub rows_of: Option<(Arc<str>, Arc<str>)>,
+    /// Of an object cache, and no statement. The text is for people.
+    pub cache: Option<CacheWrite>,
+}
+
+/// A key in one database of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CacheKey {
+    pub database: u32,
+    pub key: Arc<[u8]>,
+}
+
+/// The part of an object cache that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CacheWrite {
+    /// These keys, in any of its databases.
+    Keys(Arc<[Box<[u8]>]>),
+    Everything,
 }
 
 impl SentWrite {
@@ -57,6 +74,7 @@ impl SentWrite {
             parameters: Vec::new(),
             is_complete: false,
             rows_of: None,
+            cache: None,
         }
     }
 }
@@ -131,6 +149,8 @@ pub struct RunRecord {
     pub statements: Vec<SentStatement>,
     pub files: Vec<SeenFile>,
     pub sqlite: Vec<OpenDatabase>,
+    /// The object cache, and what was read there.
+    pub cache: Option<(ServerName, Vec<CacheKey>)>,
     /// The record of the library, if pages are written to disk.
     pub told: Option<Box<[u8]>>,
     /// The first input that cannot be learned.
@@ -153,8 +173,15 @@ impl RunRecord {
         let files = self.files.iter().map(|it| 64 + it.path.as_os_str().len());
         let databases = self.sqlite.iter();
         let databases = databases.map(|it| 64 + it.path.as_os_str().len());
+        let keys = self.cache.iter().flat_map(|(_, keys)| keys);
+        let keys = keys.map(|it| 64 + it.key.len());
         let told = self.told.iter().map(|told| told.len());
-        statements.chain(files).chain(databases).chain(told).sum()
+        statements
+            .chain(files)
+            .chain(databases)
+            .chain(keys)
+            .chain(told)
+            .sum()
     }
 }
 
@@ -187,11 +214,13 @@ pub enum Reason {
     Differs,
     DatabaseFile,
     AddressDatabase,
+    /// An object cache was asked for more than the values of keys.
+    CacheState,
 }
 
 impl Reason {
     /// In the order of the variants.
-    pub const ALL: [Reason; 24] = [
+    pub const ALL: [Reason; 25] = [
         Reason::NoRecord,
         Reason::NotModified,
         Reason::Incomplete,
@@ -216,6 +245,7 @@ impl Reason {
         Reason::Differs,
         Reason::DatabaseFile,
         Reason::AddressDatabase,
+        Reason::CacheState,
     ];
 
     pub const fn word(self) -> &'static str {
@@ -244,6 +274,7 @@ impl Reason {
             Reason::Differs => "differs",
             Reason::DatabaseFile => "database-file",
             Reason::AddressDatabase => "address-database",
+            Reason::CacheState => "cache-state",
         }
     }
 
@@ -259,7 +290,7 @@ impl Reason {
                 "PHP speaks with the database in a way that cannot be read, such as TLS or compression."
             }
             Reason::Elsewhere => {
-                "PHP connected to something that is no database: another server, Redis, memcached."
+                "PHP connected to something that is no database: another server, memcached."
             }
             Reason::Program => "PHP started a program.",
             Reason::Extension => "PHP has an extension loaded whose reads cannot be seen.",
@@ -278,7 +309,7 @@ impl Reason {
             Reason::SeveralServers => "PHP asked several database servers.",
             Reason::Statement => "A statement is not understood, or depends on more than tables.",
             Reason::OwnWrite => {
-                "The page itself writes to the database, such as a counter of views."
+                "The page itself writes to the database or the object cache, such as a counter of views; a page that filled the cache is learned when it is made again."
             }
             Reason::Transaction => "A transaction was open when PHP began the page.",
             Reason::WrittenMeanwhile => "The database was written while the page was made.",
@@ -291,6 +322,9 @@ impl Reason {
             }
             Reason::AddressDatabase => {
                 "The page depends on the visitor's address: by a database of addresses, or by a statement that looks it up."
+            }
+            Reason::CacheState => {
+                "PHP asked the object cache for more than values, such as a list of keys or a lifetime, or got an error."
             }
             Reason::Unpolled => {
                 "The writes of other programs to what it was made of cannot be seen."

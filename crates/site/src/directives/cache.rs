@@ -341,6 +341,16 @@ pub(super) const TABLE: &[Directive] = &[
             again, because the clock can alter a page too. A page is kept for a minute at first, and then for as long as it \
             was seen to stay the same, up to this time and not beyond midnight.")
         .example("cache_learn_max 1h;"),
+    Directive::new("cache_learn_object_cache", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 3, "SERVER [USER [PASSWORD]] | off").inherited()
+        .default("off")
+        .short("names the account by which an object cache is followed")
+        .long("\
+            With `cache_learn on`, pages that read a Redis or Valkey are kept while Mayfly hears from that server which keys \
+            change. A server at a loopback address without a password needs no account. Name any other one here, as PHP reaches \
+            it. Without a user it is `default`. An account of its own needs the rights `+hello +client|tracking +info +ping \
+            +select +pttl` on all keys. [Learned pages](learned.md#object-caches) has the rest.")
+        .example("cache_learn_object_cache unix:/run/redis/redis.sock default secret;"),
     Directive::new("cache_learn_replay", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("on")
