@@ -115,7 +115,7 @@ impl KeptPages {
                 let status = reply.field("cache-status");
                 let ttl = status
                     .split_once("ttl=")
-                    .and_then(|(_, ttl)| ttl.parse().ok());
+                    .and_then(|(_, ttl)| ttl.split(';').next()?.parse().ok());
                 assert!(ttl.is_none_or(|ttl: u64| ttl <= 60), "{status}");
                 assert!(ttl.is_some(), "{status}");
             }

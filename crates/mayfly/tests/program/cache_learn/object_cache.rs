@@ -233,8 +233,8 @@ async fn write_of_php_ends_pages_before_the_cache_has_it_and_no_page_is_kept_wit
     let Some(mut site) = CacheSite::start().await else {
         return;
     };
-    site.until_kept("/page.php").await;
     site.learns_nothing_of_other_commands().await;
+    site.until_kept("/page.php").await;
     // The cache does not answer, and names no key: what PHP sends to it counts all the same.
     let writes = site.target();
     site.redis.pause();
