@@ -90,6 +90,16 @@ impl Connection {
         }
     }
 
+    /// Whether nothing was sent or received yet. A server of MySQL speaks first, and a client of Redis does.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.ahead == 0 && !self.is_missed && !self.has_unread && self.conversation.is_untouched()
+    }
+
+    /// The number of the connection, and its address.
+    pub(crate) fn into_address(self) -> (u32, Vec<u8>) {
+        (self.number, self.address)
+    }
+
     /// Bytes that PHP is about to send.
     pub(crate) fn will_send(&mut self, bytes: &[u8], reporter: &mut Reporter) {
         let new = bytes.get(self.ahead..).unwrap_or(&[]);
@@ -123,7 +133,7 @@ impl Connection {
             self.note_as_input(reporter);
         }
         if std::mem::take(&mut self.has_unread) && self.is_unread_database() {
-            reporter.tell_unread_write(self.session());
+            reporter.tell_unread_write(self.session(), StatementKind::Command);
         }
         if let Some(asked) = &self.asked
             && asked.place.map(|(record, _)| record) == reporter.wanted_record()

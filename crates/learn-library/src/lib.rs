@@ -32,6 +32,7 @@
 
 #![cfg_attr(test, allow(dead_code, reason = "tests do not call the hooks"))]
 
+mod cache_connection;
 mod channel;
 mod channels;
 mod connection;

@@ -8,6 +8,7 @@ use learn_record::{
     DoubtReason, FileState, FileUse, InputKind, MOST_HASHED_SESSION_BYTES, SqliteFile,
 };
 
+use crate::cache_connection::CacheConnection;
 use crate::channel::Channel;
 use crate::channels::Channels;
 use crate::connection::Connection;
@@ -24,6 +25,7 @@ const MOST_FOLLOWED: usize = 64;
 enum Role {
     FastCgi(FastCgi),
     Connection(Box<Connection>),
+    Cache(Box<CacheConnection>),
     File(OpenFile),
     /// Opened before a fork: the bytes of its other owner are not seen.
     Inherited,
@@ -111,8 +113,10 @@ impl Library {
 
     fn follow(&mut self, fd: i32, role: Role) {
         // It was closed in a way that is not seen.
-        if let Some(Role::Connection(mut before)) = self.leave(fd) {
-            before.end_of_request(&mut self.reporter);
+        match self.leave(fd) {
+            Some(Role::Connection(mut before)) => before.end_of_request(&mut self.reporter),
+            Some(Role::Cache(mut before)) => before.close(&mut self.reporter),
+            _ => {}
         }
         let is_possible = (0..MOST_DESCRIPTOR).contains(&fd) && self.followed.len() < MOST_FOLLOWED;
         if is_possible {
@@ -157,6 +161,7 @@ impl Library {
                     file.name_session(fd, &mut self.reporter);
                 }
             }
+            Some(Role::Cache(mut connection)) => connection.close(&mut self.reporter),
             Some(Role::Inherited) | None => {}
         }
     }
@@ -251,6 +256,7 @@ impl Library {
         let mut count = 0;
         match self.role(fd) {
             (Some(Role::Connection(connection)), reporter) => connection.received(bytes, reporter),
+            (Some(Role::Cache(connection)), reporter) => connection.received(bytes, reporter),
             (Some(Role::FastCgi(connection)), _) => connection.received(bytes, |event| {
                 if let Some(place) = events.get_mut(count) {
                     *place = Some(event);
@@ -285,7 +291,16 @@ impl Library {
 
     pub(crate) fn will_send(&mut self, fd: i32, bytes: &[u8]) {
         let ends = match self.role(fd) {
-            (Some(Role::Connection(connection)), reporter) => {
+            (Some(role @ Role::Connection(_)), reporter) => {
+                role.become_cache_by(bytes);
+                match role {
+                    Role::Connection(connection) => connection.will_send(bytes, reporter),
+                    Role::Cache(connection) => connection.will_send(bytes, reporter),
+                    _ => {}
+                }
+                false
+            }
+            (Some(Role::Cache(connection)), reporter) => {
                 connection.will_send(bytes, reporter);
                 false
             }
@@ -305,6 +320,7 @@ impl Library {
         for (fd, role) in &mut self.followed {
             match role {
                 Role::Connection(connection) => connection.end_of_request(&mut self.reporter),
+                Role::Cache(connection) => connection.end_of_request(&mut self.reporter),
                 // Also one that an earlier request opened.
                 Role::File(file) => file.name(*fd, self.requests, &mut self.reporter),
                 Role::FastCgi(_) | Role::Inherited => {}
@@ -329,6 +345,7 @@ impl Library {
     pub(crate) fn has_sent(&mut self, fd: i32, bytes: &[u8], count: usize) {
         match self.role(fd) {
             (Some(Role::Connection(connection)), _) => connection.has_sent(count),
+            (Some(Role::Cache(connection)), _) => connection.has_sent(count),
             (Some(Role::FastCgi(connection)), _) => {
                 connection.sent(&bytes[..count.min(bytes.len())])
             }
@@ -340,6 +357,7 @@ impl Library {
     pub(crate) fn misses(&mut self, fd: i32) {
         match self.role(fd) {
             (Some(Role::Connection(connection)), reporter) => connection.miss(reporter),
+            (Some(Role::Cache(connection)), reporter) => connection.miss(reporter),
             (Some(Role::FastCgi(_)), _) => {
                 self.leave(fd);
                 self.request_is_over();
@@ -360,6 +378,7 @@ impl Library {
         for (fd, role) in &mut self.followed {
             match role {
                 Role::Connection(connection) => connection.miss(&mut self.reporter),
+                Role::Cache(connection) => connection.miss(&mut self.reporter),
                 Role::FastCgi(_) => entry::set_followed(*fd, false),
                 Role::File(_) | Role::Inherited => {}
             }
@@ -412,6 +431,20 @@ impl Library {
 fn is_session(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next();
     name.is_some_and(|name| name.starts_with(b"sess_"))
+}
+
+impl Role {
+    /// A connection whose client speaks first, and sends an array, is one to an object cache.
+    fn become_cache_by(&mut self, sent: &[u8]) {
+        let is_first = matches!(self, Self::Connection(it) if it.is_untouched());
+        if !is_first || sent.first() != Some(&b'*') {
+            return;
+        }
+        if let Self::Connection(connection) = std::mem::replace(self, Self::Inherited) {
+            let (number, address) = connection.into_address();
+            *self = Self::Cache(Box::new(CacheConnection::new(number, address)));
+        }
+    }
 }
 
 impl OpenFile {

@@ -6,9 +6,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::take;
 
 use learn_record::{
-    DoubtReason, FileLook, FileState, FileUse, Incomplete, Input, InputKind, MOST_DETAIL_BYTES,
-    MOST_FILES, MOST_INPUTS, MOST_SESSION_BYTES, RecordWriter, Session, SessionFile, SqliteFile,
-    Statement, StatementKind, Write, WriteOutcome,
+    CacheKey, DoubtReason, FileLook, FileState, FileUse, Incomplete, Input, InputKind,
+    MOST_CACHE_KEYS, MOST_DETAIL_BYTES, MOST_FILES, MOST_INPUTS, MOST_SESSION_BYTES, RecordWriter,
+    Session, SessionFile, SqliteFile, Statement, StatementKind, Write, WriteOutcome,
 };
 use twox_hash::XxHash3_64;
 
@@ -236,11 +236,20 @@ impl Reporter {
         });
     }
 
+    /// Notes a key of an object cache that was read.
+    pub(crate) fn add_cache_key(&mut self, key: &CacheKey<'_>) {
+        let database = key.database.to_le_bytes();
+        let name = [key.server, &[0], &database, key.key].concat();
+        if self.wanted_record().is_some() && self.is_new([3, 0], &name) {
+            self.record.cache_key(key);
+        }
+    }
+
     /// Past the limit everything is new, and the record becomes too long by it.
     fn is_new(&mut self, kind: [u8; 2], name: &[u8]) -> bool {
         let seed = self.seed ^ u64::from(u16::from_le_bytes(kind));
         let hash = XxHash3_64::oneshot_with_seed(seed, name);
-        self.noted.len() > MOST_FILES + MOST_INPUTS || self.noted.insert(hash)
+        self.noted.len() > MOST_FILES + MOST_INPUTS + MOST_CACHE_KEYS || self.noted.insert(hash)
     }
 
     /// Tells that a statement is about to be sent that may write, and waits until Mayfly knows: pages that it concerns are
@@ -258,7 +267,7 @@ impl Reporter {
 
     /// Tells that anything may have been written to a database, by a connection that is not read; and waits until Mayfly
     /// knows. A command that has one is not heard any more.
-    pub(crate) fn tell_unread_write(&mut self, session: Session<'_>) {
+    pub(crate) fn tell_unread_write(&mut self, session: Session<'_>, kind: StatementKind) {
         if self.is_of_command {
             return;
         }
@@ -266,7 +275,7 @@ impl Reporter {
             number: 0,
             fetch: 0,
             session,
-            kind: StatementKind::Command,
+            kind,
             text: b"a connection that is not read",
             is_complete: false,
             parameters: Vec::new(),

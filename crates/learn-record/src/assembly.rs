@@ -4,7 +4,9 @@
 //! records whether something is missing.
 
 use crate::encoding::{Decode, ListEntry, MalformedMessage, Reader};
-use crate::entries::{FileLook, Incomplete, Input, Session, SessionFile, SqliteFile, Statement};
+use crate::entries::{
+    CacheKey, FileLook, Incomplete, Input, Session, SessionFile, SqliteFile, Statement,
+};
 use crate::limits::{MOST_DETAIL_BYTES, MOST_RECORD_BYTES};
 use crate::message::RecordPart;
 
@@ -15,6 +17,7 @@ pub(crate) const INPUT: u8 = 3;
 pub(crate) const FILE: u8 = 4;
 pub(crate) const SQLITE_FILE: u8 = 5;
 pub(crate) const SESSION_FILE: u8 = 6;
+pub(crate) const CACHE_KEY: u8 = 7;
 
 /// A record: the inputs from which the response to a request was made.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,6 +28,7 @@ pub struct Record<'a> {
     pub files: Vec<FileLook<'a>>,
     pub sqlite_files: Vec<SqliteFile<'a>>,
     pub session_files: Vec<SessionFile<'a>>,
+    pub cache_keys: Vec<CacheKey<'a>>,
     /// With a reason, the lists are empty or hold less than what happened.
     pub incomplete: Option<Incomplete>,
 }
@@ -56,6 +60,7 @@ impl<'a> Record<'a> {
                 FILE => take_one(&mut record.files, reader)?,
                 SQLITE_FILE => take_one(&mut record.sqlite_files, reader)?,
                 SESSION_FILE => take_one(&mut record.session_files, reader)?,
+                CACHE_KEY => take_one(&mut record.cache_keys, reader)?,
                 _ => return Err(MalformedMessage),
             }
         }

@@ -2,8 +2,8 @@
 
 use crate::encoding::{Decode, Encode, ListEntry, MalformedMessage, Reader, fields, numbered};
 use crate::limits::{
-    MOST_FILES, MOST_INPUTS, MOST_SESSION_FILES, MOST_SESSIONS, MOST_SETTINGS, MOST_SQLITE_FILES,
-    MOST_STATEMENTS,
+    MOST_CACHE_KEYS, MOST_FILES, MOST_INPUTS, MOST_SESSION_FILES, MOST_SESSIONS, MOST_SETTINGS,
+    MOST_SQLITE_FILES, MOST_STATEMENTS,
 };
 
 /// A connection to a database in one state: with these settings and this default database. A
@@ -62,8 +62,11 @@ pub enum StatementKind {
     Unprepared,
     /// A command that is no statement and reads or changes data; the text is the name of its object.
     Command,
+    /// A command of an object cache; its keys are the parameters, and its database is that of the session. It stands in a
+    /// [`crate::Write`] alone.
+    Cache,
 }
-numbered!(StatementKind { Text = 1, Prepared = 2, Unprepared = 3, Command = 4 });
+numbered!(StatementKind { Text = 1, Prepared = 2, Unprepared = 3, Command = 4, Cache = 5 });
 
 /// A parameter of a prepared statement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -202,10 +205,14 @@ pub enum InputKind {
     Random,
     /// An extension was loaded whose inputs the library cannot see.
     Extension,
+    /// An object cache was asked for more than the values of keys, or did not answer; the detail is the command.
+    CacheState,
+    /// An object cache was written to; the detail is the command and its first key.
+    CacheWrite,
 }
 numbered!(InputKind {
     Connection = 1, UnreadDatabase = 2, NameLookup = 3, Program = 4, SharedCache = 5, SharedMemory = 6,
-    Random = 7, Extension = 8,
+    Random = 7, Extension = 8, CacheState = 9, CacheWrite = 10,
 });
 
 impl InputKind {
@@ -220,6 +227,8 @@ impl InputKind {
             Self::SharedMemory => "shared-memory",
             Self::Random => "random",
             Self::Extension => "extension",
+            Self::CacheState => "cache-state",
+            Self::CacheWrite => "cache-write",
         }
     }
 }
@@ -307,6 +316,21 @@ fields!(SessionFile<'a> {
     path, hash_before, hash_after, before, after, state
 });
 
+/// A key of an object cache that was read. Each is named once in a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheKey<'a> {
+    /// The server's address: `unix:PATH` or `IP:PORT`.
+    pub server: &'a [u8],
+    /// The number of the database there.
+    pub database: u32,
+    pub key: &'a [u8],
+}
+fields!(CacheKey<'a> {
+    server,
+    database,
+    key
+});
+
 /// The reason for which a record has less than what happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Incomplete {
@@ -328,6 +352,9 @@ impl ListEntry for Input<'_> {
 }
 impl ListEntry for FileLook<'_> {
     const MOST: usize = MOST_FILES;
+}
+impl ListEntry for CacheKey<'_> {
+    const MOST: usize = MOST_CACHE_KEYS;
 }
 impl ListEntry for SqliteFile<'_> {
     const MOST: usize = MOST_SQLITE_FILES;

@@ -28,8 +28,8 @@ mod writer;
 pub use assembly::{Record, RecordParts};
 pub use encoding::MalformedMessage;
 pub use entries::{
-    FileLook, FileState, FileUse, Incomplete, Input, InputKind, Outcome, Session, SessionFile,
-    SqliteFile, Statement, StatementKind, Value,
+    CacheKey, FileLook, FileState, FileUse, Incomplete, Input, InputKind, Outcome, Session,
+    SessionFile, SqliteFile, Statement, StatementKind, Value,
 };
 pub use limits::*;
 pub use made_of::{MadeOf, Script};
@@ -39,7 +39,7 @@ pub use message::{
 pub use writer::RecordWriter;
 
 /// The library's version of these messages; another one is not understood.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 
 /// Holds the path of the socket. The library removes it from the environment of the process.
 pub const CHANNEL_VARIABLE: &str = "MAYFLY_LEARN";

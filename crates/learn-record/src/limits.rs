@@ -17,6 +17,9 @@ pub const MOST_INPUTS: usize = 256;
 
 pub const MOST_FILES: usize = 2048;
 
+/// Keys of object caches that a request read.
+pub const MOST_CACHE_KEYS: usize = 2048;
+
 /// SQLite databases that a request had open.
 pub const MOST_SQLITE_FILES: usize = 16;
 

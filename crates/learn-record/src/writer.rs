@@ -1,11 +1,13 @@
 //! A record is written while the request runs, and sent in parts.
 
-use crate::assembly::{END, FILE, INPUT, SESSION, SESSION_FILE, SQLITE_FILE, STATEMENT};
+use crate::assembly::{CACHE_KEY, END, FILE, INPUT, SESSION, SESSION_FILE, SQLITE_FILE, STATEMENT};
 use crate::encoding::Encode;
-use crate::entries::{FileLook, Incomplete, Input, Session, SessionFile, SqliteFile, Statement};
+use crate::entries::{
+    CacheKey, FileLook, Incomplete, Input, Session, SessionFile, SqliteFile, Statement,
+};
 use crate::limits::{
-    MOST_DETAIL_BYTES, MOST_FILES, MOST_INPUTS, MOST_MESSAGE_BYTES, MOST_RECORD_BYTES,
-    MOST_SESSION_FILES, MOST_SESSIONS, MOST_SQLITE_FILES, MOST_STATEMENTS,
+    MOST_CACHE_KEYS, MOST_DETAIL_BYTES, MOST_FILES, MOST_INPUTS, MOST_MESSAGE_BYTES,
+    MOST_RECORD_BYTES, MOST_SESSION_FILES, MOST_SESSIONS, MOST_SQLITE_FILES, MOST_STATEMENTS,
 };
 use crate::message::Message;
 
@@ -29,6 +31,7 @@ pub struct RecordWriter {
     files: usize,
     sqlite_files: usize,
     session_files: usize,
+    cache_keys: usize,
     incomplete: Option<Incomplete>,
 }
 
@@ -39,7 +42,7 @@ impl RecordWriter {
         self.bytes.shrink_to(KEPT_BYTES);
         (self.sessions, self.statements) = (0, 0);
         (self.inputs, self.files) = (0, 0);
-        (self.sqlite_files, self.session_files) = (0, 0);
+        (self.sqlite_files, self.session_files, self.cache_keys) = (0, 0, 0);
         self.incomplete = None;
     }
 
@@ -92,6 +95,11 @@ impl RecordWriter {
         self.session_files += 1;
         let is_within_bounds = self.session_files <= MOST_SESSION_FILES;
         self.add(SESSION_FILE, file, is_within_bounds);
+    }
+
+    pub fn cache_key(&mut self, key: &CacheKey<'_>) {
+        self.cache_keys += 1;
+        self.add(CACHE_KEY, key, self.cache_keys <= MOST_CACHE_KEYS);
     }
 
     fn add(&mut self, tag: u8, entry: &impl Encode, is_within_bounds: bool) {

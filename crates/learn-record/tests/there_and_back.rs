@@ -1,11 +1,11 @@
 //! What was encoded is decoded, and no bytes do harm.
 
 use learn_record::{
-    Acknowledgement, Doubt, DoubtReason, FileLook, FileState, FileUse, Hello, Incomplete, Input,
-    InputKind, MOST_INPUTS, MOST_MADE_OF_BYTES, MOST_MESSAGE_BYTES, MOST_RECORD_BYTES,
-    MOST_STATEMENTS, MadeOf, MalformedMessage, Message, Outcome, Record, RecordPart, RecordParts,
-    RecordWriter, Script, Session, SessionFile, SqliteFile, Statement, StatementKind, Value, Write,
-    WriteOutcome, fuzz_decoding,
+    Acknowledgement, CacheKey, Doubt, DoubtReason, FileLook, FileState, FileUse, Hello, Incomplete,
+    Input, InputKind, MOST_CACHE_KEYS, MOST_INPUTS, MOST_MADE_OF_BYTES, MOST_MESSAGE_BYTES,
+    MOST_RECORD_BYTES, MOST_STATEMENTS, MadeOf, MalformedMessage, Message, Outcome, Record,
+    RecordPart, RecordParts, RecordWriter, Script, Session, SessionFile, SqliteFile, Statement,
+    StatementKind, Value, Write, WriteOutcome, fuzz_decoding,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -112,6 +112,11 @@ fn record_of_a_page_comes_back_as_it_was_written() {
         after: None,
         state,
     };
+    let key = CacheKey {
+        server: b"127.0.0.1:6379",
+        database: 2,
+        key: b"wp:posts:7",
+    };
     for _ in 0..2 {
         assert_eq!(writer.session(&session(1)), 0);
         writer.statement(&statements[0]);
@@ -121,6 +126,7 @@ fn record_of_a_page_comes_back_as_it_was_written() {
         writer.file(&file);
         writer.sqlite_file(&database);
         writer.session_file(&written);
+        writer.cache_key(&key);
         let messages = sent(&mut writer, |record| {
             let expected = Record {
                 sessions: vec![session(1), session(2)],
@@ -129,6 +135,7 @@ fn record_of_a_page_comes_back_as_it_was_written() {
                 files: vec![file],
                 sqlite_files: vec![database],
                 session_files: vec![written],
+                cache_keys: vec![key],
                 incomplete: None,
             };
             assert_eq!(record, expected);
@@ -157,12 +164,21 @@ fn long_record_is_sent_in_parts() {
 fn record_past_a_limit_says_that_it_is_too_long() {
     let long = vec![b'x'; 60_000];
     type Fill<'a> = &'a dyn Fn(&mut RecordWriter);
-    let fill: [(&str, Fill<'_>); 3] = [
+    let fill: [(&str, Fill<'_>); 4] = [
         ("bytes", &|writer| {
             (0..5).for_each(|_| writer.statement(&statement(&long, vec![])))
         }),
         ("statements", &|writer| {
             (0..=MOST_STATEMENTS).for_each(|_| writer.statement(&statement(b"SELECT 1", vec![])))
+        }),
+        ("keys", &|writer| {
+            (0..=MOST_CACHE_KEYS).for_each(|_| {
+                writer.cache_key(&CacheKey {
+                    server: b"",
+                    database: 0,
+                    key: b"",
+                })
+            })
         }),
         ("inputs", &|writer| {
             (0..=MOST_INPUTS).for_each(|_| {

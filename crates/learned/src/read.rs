@@ -626,11 +626,9 @@ impl Scope {
                 }
             }
             // Its tables are found where the visitor comes to the query.
-            TableFactor::Derived {
-                lateral: false,
-                sample: None,
-                ..
-            } => self.has_others = true,
+            TableFactor::Derived { sample: None, .. } => self.has_others = true,
+            // The visitor comes to the expression of which it makes rows.
+            TableFactor::JsonTable { .. } => self.has_others = true,
             TableFactor::NestedJoin {
                 table_with_joins, ..
             } => {

@@ -184,11 +184,13 @@ impl SchemaBuilder {
     ) -> Option<HashSet<TableNumber>> {
         let levels = levels.checked_sub(1)?;
         let mut tables = HashSet::new();
-        for relation in relations_of_view(self.views.get(name)?, &name.0)? {
+        for (relation, is_own) in relations_of_view(self.views.get(name)?, &name.0)? {
             match schema.table_number(&relation) {
+                // It may be hidden by the name that WITH gives, or not.
                 Some(number) => {
                     tables.insert(number);
                 }
+                None if is_own && !self.views.contains_key(&relation) => {}
                 None => tables.extend(self.tables_of_view(&relation, schema, levels)?),
             }
         }
@@ -299,8 +301,9 @@ fn closure(
     WrittenAlong::Tables(tables)
 }
 
-/// The names in FROM of a view, as the server writes its definition. `None`: it is not understood.
-fn relations_of_view(definition: &str, database: &str) -> Option<Vec<Name>> {
+/// The names in FROM of a view, as the server writes its definition: it names the database of each table. With each name,
+/// whether WITH gives it somewhere to a query. `None`: the view is not understood.
+fn relations_of_view(definition: &str, database: &str) -> Option<Vec<(Name, bool)>> {
     let statements = Parser::parse_sql(&MySqlDialect {}, definition).ok()?;
     let [Statement::Query(query)] = &statements[..] else {
         return None;
@@ -316,36 +319,36 @@ fn relations_of_view(definition: &str, database: &str) -> Option<Vec<Name>> {
         relations,
         ..
     } = visitor;
-    // A name that WITH gives is not a table's.
-    Some(
-        relations
-            .into_iter()
-            .filter(|(_, name)| !own_names.contains(name))
-            .collect(),
-    )
+    let relations = relations.into_iter();
+    let with_own = relations.map(|(name, is_alone)| {
+        let is_own = is_alone && own_names.contains(&name.1.to_lowercase());
+        (name, is_own)
+    });
+    Some(with_own.collect())
 }
 
 struct ViewVisitor<'a> {
     database: &'a str,
     own_names: HashSet<String>,
-    relations: Vec<Name>,
+    /// With each, whether it stands without a database.
+    relations: Vec<(Name, bool)>,
 }
 
 impl Visitor for ViewVisitor<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        if query.with.is_some() {
-            // Which of its names hide tables is not followed.
-            return ControlFlow::Break(());
-        }
+        let tables = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.own_names
+            .extend(tables.map(|table| table.alias.name.value.to_lowercase()));
         ControlFlow::Continue(())
     }
 
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+        let is_alone = name.0.len() == 1;
         match table_name(name, Some(self.database)) {
             Ok(name) => {
-                self.relations.push(name);
+                self.relations.push((name, is_alone));
                 ControlFlow::Continue(())
             }
             Err(_) => ControlFlow::Break(()),
@@ -504,9 +507,21 @@ mod tests {
     fn views_are_the_tables_that_they_read() {
         let definition = "select `s`.`a`.`id` AS `id`,_utf8mb4'x' AS `x` from (`s`.`a` join `s`.`b`) \
                           where `s`.`a`.`id` = 1 and exists(select 1 from `s`.`c`)";
+        // A name that WITH gives may hide a table.
+        let cte = "with `x` as (select `s`.`a`.`id` AS `id` from `s`.`a`), `b` as (select 1 from `s`.`c`) \
+                   select `x`.`id` AS `id` from (`x` join `b`)";
         let schema = build(&[
             (SchemaQuery::Views, &["s", "v", definition]),
             (SchemaQuery::Views, &["s", "w", "select 1 from `s`.`v`"]),
+            (SchemaQuery::Views, &["s", "cte", cte]),
+            (
+                SchemaQuery::Views,
+                &["s", "unknown", "with `d` as (select 1) select 1 from `e`"],
+            ),
+            (
+                SchemaQuery::Views,
+                &["s", "own", "with `own` as (select 1) select 1 from `own`"],
+            ),
             (
                 SchemaQuery::Views,
                 &["s", "f", "select `s`.`total`(1) from `s`.`a`"],
@@ -519,7 +534,7 @@ mod tests {
                 &["s", "endless", "select 1 from `s`.`endless`"],
             ),
         ]);
-        for name in ["v", "w"] {
+        for name in ["v", "w", "cte"] {
             let Some(Relation::View(found)) = schema.relation(&("s".to_owned(), name.to_owned()))
             else {
                 panic!("{name} is not understood");
@@ -532,7 +547,7 @@ mod tests {
                 "{name}"
             );
         }
-        for name in ["f", "g", "n", "hidden", "endless"] {
+        for name in ["f", "g", "n", "hidden", "endless", "unknown", "own"] {
             let relation = schema.relation(&("s".to_owned(), name.to_owned()));
             assert!(matches!(relation, Some(Relation::Unclear)), "{name}");
         }

@@ -3,6 +3,7 @@
 //! Pure: the time is passed in, and nothing here asks a database or a file. The indexes of `learned`
 //! hold what statements read, one for each server; a page of files alone is in none.
 
+mod caches;
 mod changes;
 mod databases;
 mod elsewhere;
@@ -18,15 +19,16 @@ use learned::{Index, NoisyStatement, PageRecord, Suspicion};
 
 use crate::StoredPage;
 use crate::announced::UnansweredWriteTable;
+use crate::caches::Caches;
 use crate::counts::{Comparison, Counts};
 use crate::differing::DifferingPages;
 use crate::doubts::Doubts;
 use crate::files::{ChangedFile, FileToCheck, Files};
 use crate::log_state::LogState;
-use crate::mark::{FetchBeginning, PageMark};
-use crate::pages::{Cause, LearnedPage, Notes, PageReport, Pages};
+use crate::mark::{FetchBeginning, PageMark, WriteCounts};
+use crate::pages::{CacheOfPage, Cause, LearnedPage, Notes, PageReport, Pages};
 use crate::poll::PolledTables;
-use crate::record::{Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot};
+use crate::record::{CacheKey, Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot};
 use crate::replay::ReplaySession;
 use crate::replay_time::ReplayTime;
 use crate::schema_reader::ReadSchema;
@@ -117,6 +119,7 @@ struct Database {
 #[derive(Default)]
 pub struct Book {
     databases: Vec<Database>,
+    pub caches: Caches,
     pages: Pages,
     notes: Notes,
     files: Files,
@@ -138,6 +141,8 @@ pub struct Book {
     replay_time: ReplayTime,
     /// Suspect pages for which visitors wait.
     awaited: BTreeSet<u32>,
+    /// Other machines show pages made of the same data.
+    pub has_nodes: bool,
     /// PHP may have read scripts that were reported to another process.
     lacks_scripts: bool,
 }
@@ -181,15 +186,25 @@ struct MadeOf {
     statements: u32,
     files: Vec<u32>,
     sqlite: Box<[SqliteSeen]>,
+    cache: Option<CacheRead>,
+}
+
+/// What was read of an object cache.
+struct CacheRead {
+    server: ServerName,
+    keys: Vec<CacheKey>,
+    /// When the first of the keys ends by itself.
+    ends_at: Option<Instant>,
 }
 
 impl Book {
-    /// How many writes each server has seen.
-    pub fn writes(&self) -> Arc<[u64]> {
+    pub fn writes(&self) -> Arc<WriteCounts> {
         let databases = self.databases.iter();
-        databases
-            .map(|database| database.index.as_ref().map_or(0, Index::writes))
-            .collect()
+        let databases = databases.map(|it| it.index.as_ref().map_or(0, Index::writes));
+        Arc::new(WriteCounts {
+            databases: databases.collect(),
+            caches: self.caches.writes(),
+        })
     }
 
     pub fn counts(&mut self) -> &mut Counts {
@@ -413,6 +428,13 @@ impl Book {
         {
             index.remove(number);
         }
+        if let Some(cache) = page
+            .cache
+            .as_ref()
+            .and_then(|it| self.caches.of(&it.server))
+        {
+            cache.remove(number);
+        }
         Some(page)
     }
 
@@ -429,9 +451,9 @@ impl Book {
         if let Some(number) = known {
             self.remove(number);
         }
-        let learned = made_of.and_then(|made_of| {
+        let learned = made_of.and_then(|mut made_of| {
             let not_kept = match end.page.keep {
-                Some(_) => self.why_not_kept(&made_of, &end.page, now)?,
+                Some(_) => self.why_not_kept(&mut made_of, &end.page, now)?,
                 None => None,
             };
             self.keep(end, (made_of, not_kept), &before, now)
@@ -489,7 +511,7 @@ impl Book {
     /// The writes of others have to be seen. `Err`: the page cannot be known at all.
     fn why_not_kept(
         &mut self,
-        made_of: &MadeOf,
+        made_of: &mut MadeOf,
         page: &StoredPage,
         now: Instant,
     ) -> Result<Option<WhyNot>, WhyNot> {
@@ -501,6 +523,11 @@ impl Book {
         }
         if self.differing.has(&page.name, now) {
             return Ok(Some(WhyNot::new(Reason::Differs, "")));
+        }
+        if let Some(cache) = &mut made_of.cache
+            && let Err(why) = self.follow_cache(cache, now)
+        {
+            return Ok(Some(WhyNot::new(Reason::Unpolled, why)));
         }
         let Some((at, _)) = &made_of.database else {
             return Ok(None);
@@ -547,6 +574,7 @@ impl Book {
 
     /// Asks the index whether a page is suspect, without waiting for the next look at all of them.
     fn ask_index(&mut self, number: u32, now: Instant) {
+        self.ask_cache(number, now);
         let Some(page) = self.pages.get(number) else {
             return;
         };
@@ -662,8 +690,8 @@ impl Book {
         let digest = end.page.digest;
         let digest = digest.ok_or_else(|| WhyNot::new(Reason::NotModified, ""))?;
         let run = run.ok_or_else(|| WhyNot::new(Reason::NoRecord, ""))?;
-        let record = &run.record;
-        self.check_run(record, now)?;
+        let ReadRun { record, read } = run;
+        self.check_run(&record, now)?;
         let files = self.see_files(&record.files, end.begun.at, now)?;
         let statements = u32::try_from(record.statements.len()).unwrap_or(u32::MAX);
         let mut made_of = MadeOf {
@@ -671,9 +699,14 @@ impl Book {
             statements,
             files,
             sqlite: databases::seen_by_page(&record.sqlite, &end.begun.sqlite)?,
+            cache: record.cache.map(|(server, keys)| CacheRead {
+                server,
+                keys,
+                ends_at: None,
+            }),
             ..MadeOf::default()
         };
-        if let Some(read) = run.read? {
+        if let Some(read) = read? {
             self.take_statements(read, &mut made_of)?;
         }
         Ok(made_of)
@@ -725,6 +758,16 @@ impl Book {
         };
         let kept_for = self.steady.made(&end.page.name, &made, end.page.most);
         let kept_for = kept_for.min(end.left_of_day);
+        let cache = made_of.cache.as_ref().map(|cache| CacheOfPage {
+            server: cache.server.clone(),
+            keys: cache.keys.len(),
+            ends_at: cache.ends_at,
+        });
+        let ends_at = cache.as_ref().and_then(|cache| cache.ends_at);
+        let kept_for = match ends_at {
+            Some(ends_at) => kept_for.min(ends_at.saturating_duration_since(now)),
+            None => kept_for,
+        };
         let tables = self.interned(made_of.tables.into_iter());
         let database = made_of.database;
         let server = database
@@ -742,6 +785,7 @@ impl Book {
             tables,
             files: made_of.files.into(),
             sqlite: made_of.sqlite,
+            cache,
             suspect: None,
             is_outdated: false,
             fetch: end.mark.fetch(),
@@ -752,10 +796,16 @@ impl Book {
             changed: before.changed,
             asked: end.mark.asked(),
         });
+        if let Some(cache) = &made_of.cache
+            && !self.insert_into_cache(number, cache, &end.begun.writes.caches)
+        {
+            self.remove(number);
+            return Err(WhyNot::new(Reason::WrittenMeanwhile, &*cache.server));
+        }
         let Some((at, record)) = database else {
             return Ok(number);
         };
-        let begun = end.begun.writes.get(at).copied().unwrap_or(0);
+        let begun = end.begun.writes.databases.get(at).copied().unwrap_or(0);
         let index = self.databases.get_mut(at).and_then(|it| it.index.as_mut());
         let inserted = match index {
             Some(index) => index.insert(number, begun, &record),
@@ -764,7 +814,7 @@ impl Book {
         match inserted {
             Ok(()) => Ok(number),
             Err(why) => {
-                self.pages.remove(number);
+                self.remove(number);
                 Err(not_learned(why, b""))
             }
         }
@@ -854,7 +904,12 @@ impl Book {
 
 fn shown_databases(page: &LearnedPage) -> Vec<String> {
     let paths = page.sqlite.iter().map(|it| it.database.path());
-    paths.map(|path| path.display().to_string()).collect()
+    let cache = page.cache.iter();
+    let cache = cache.map(|it| format!("{} keys of the object cache {}", it.keys, it.server));
+    paths
+        .map(|path| path.display().to_string())
+        .chain(cache)
+        .collect()
 }
 
 /// The text of the write, and the statement of the page that it concerns.

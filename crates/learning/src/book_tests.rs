@@ -106,6 +106,7 @@ pub fn write(text: &str) -> SentWrite {
         parameters: Vec::new(),
         is_complete: true,
         rows_of: None,
+        cache: None,
     }
 }
 

@@ -233,6 +233,7 @@ impl Worker {
         let server = told::server_of(&write.session);
         let modes = self.pool.modes(&server);
         let is_command = write.kind == StatementKind::Command;
+        let cache = (write.kind == StatementKind::Cache).then(|| told::cache_write(write));
         let sent = SentWrite {
             connection: write.session.connection,
             identifier: write.session.identifier,
@@ -243,6 +244,7 @@ impl Worker {
             parameters: write.parameters.iter().map(told::value_of).collect(),
             is_complete: write.is_complete && !is_command && !self.has_unknown_writes(write),
             rows_of: None,
+            cache,
         };
         let mut meant = vec![sent.clone()];
         if may_end_transaction(&sent.text)

@@ -16,6 +16,7 @@ mod address_databases;
 mod announced;
 mod binary_log;
 mod book;
+mod caches;
 mod channel;
 mod client;
 mod client_addresses;
@@ -52,6 +53,7 @@ mod statement_text;
 mod statements;
 mod steady;
 mod told;
+mod tracker;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -75,7 +77,7 @@ pub use digest::Digest;
 pub use files::has_untold_times;
 use join::End;
 pub use log_state::LogState;
-use mark::Marks;
+use mark::{Marks, WriteCounts};
 pub use mark::{PageMark, PageVerdict};
 use nodes_wait::NodesOfPool;
 use other_nodes::WrittenEntry;
@@ -108,6 +110,8 @@ pub struct Learning {
 pub struct PoolRules {
     /// The accounts with which the tables of its database servers are read.
     pub accounts: Vec<DatabaseAccount>,
+    /// The accounts by which its object caches are followed.
+    pub cache_accounts: Vec<DatabaseAccount>,
     /// Pages are kept by what is known of them: `cache_learn on`.
     pub keeps: bool,
     /// Statements of suspect pages are run again: `cache_learn_replay on`.
@@ -130,7 +134,7 @@ pub struct LearnedPool {
     seed: u64,
     book: Mutex<Book>,
     /// How many writes each database server has seen, as of now.
-    writes: Mutex<Arc<[u64]>>,
+    writes: Mutex<Arc<WriteCounts>>,
     last_fetch: AtomicU64,
     marks: Arc<Marks>,
     keeps: AtomicBool,
@@ -143,6 +147,8 @@ pub struct LearnedPool {
     ends: mpsc::Sender<End>,
     /// Whom to ask about tables.
     accounts: Mutex<Vec<DatabaseAccount>>,
+    /// By whom object caches are followed.
+    cache_accounts: Mutex<Vec<DatabaseAccount>>,
     /// The other pools.
     neighbours: Mutex<Vec<Weak<LearnedPool>>>,
     /// The other machines.
@@ -185,12 +191,14 @@ impl Learning {
         for pool in pools.values() {
             let PoolRules {
                 accounts,
+                cache_accounts,
                 keeps,
                 replays,
                 follows,
                 lasts,
             } = rules(pool.name());
             *pool.accounts.lock() = accounts;
+            *pool.cache_accounts.lock() = cache_accounts;
             pool.book.lock().set_replays(keeps && replays);
             pool.replays.store(keeps && replays, Ordering::Release);
             pool.keeps.store(keeps, Ordering::Release);
@@ -235,6 +243,7 @@ impl Learning {
         let nodes = nodes.filter(|_| self.pools().any(|pool| pool.keeps()));
         // Pools that keep no pages, or none any more, write what others read.
         for pool in self.pools().chain(&self.ending) {
+            pool.book.lock().has_nodes = nodes.is_some();
             pool.nodes.set(nodes.cloned());
         }
     }
@@ -274,7 +283,8 @@ fn begin_pool(
         account: facts.uid(),
         seed: learn_record::result_seed(&facts),
         book: Mutex::default(),
-        writes: Mutex::new(Arc::default()),
+        writes: Mutex::default(),
+        cache_accounts: Mutex::default(),
         last_fetch: AtomicU64::new(0),
         marks: Arc::new(Marks::new()),
         keeps: AtomicBool::new(false),
@@ -395,6 +405,13 @@ impl LearnedPool {
         accounts.into_iter().find(|it| it.is_for(server))
     }
 
+    /// The account by which the object cache is followed that PHP reached by this address.
+    fn cache_account_of(&self, server: &str) -> Option<DatabaseAccount> {
+        let accounts = self.cache_accounts.lock().clone();
+        let known = accounts.into_iter().find(|it| it.is_for(server));
+        known.or_else(|| tracker::loopback(server))
+    }
+
     /// Is the binary log of its database followed?
     fn follows(&self) -> bool {
         self.keeps() && self.follows.load(Ordering::Acquire)
@@ -407,7 +424,9 @@ impl LearnedPool {
             self.note_sessions(&end, record);
         }
         join::settle(end.visit.as_ref(), record.as_ref());
+        // What the object cache held is not written beside a page on disk.
         let mut told = record.as_mut().and_then(|record| record.told.take());
+        told = told.filter(|_| record.as_ref().is_some_and(|it| it.cache.is_none()));
         let address_database = record.as_ref().and_then(RunRecord::address_database);
         let address_database = address_database.map(str::to_owned);
         if let Some(record) = &record {
@@ -473,6 +492,9 @@ impl LearnedPool {
                 let sqlite = self.book.lock().sqlite_of(number, end.mark.fetch());
                 if let Some(sqlite) = sqlite {
                     end.mark.guard_sqlite(sqlite);
+                }
+                if showing != Showing::Ordinary && self.book.lock().has_cache(number) {
+                    end.mark.guard_cache();
                 }
                 end.mark.know(number, moves, showing);
                 let fetch = end.mark.fetch();

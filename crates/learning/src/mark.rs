@@ -60,6 +60,8 @@ pub struct Marks {
     heard_until: AtomicU64,
     /// Until then, the writes of other programs are.
     polled_until: AtomicU64,
+    /// Until then, the writes of other programs to the object cache are.
+    tracked_until: AtomicU64,
     /// Fetches that are under way.
     fetches: AtomicU64,
     /// Is there a page that may be shown by what is known of it, or a fetch? Otherwise the pool's thread sleeps.
@@ -73,6 +75,7 @@ impl Marks {
             under_way: AtomicU64::new(0),
             heard_until: AtomicU64::new(0),
             polled_until: AtomicU64::new(0),
+            tracked_until: AtomicU64::new(0),
             fetches: AtomicU64::new(0),
             is_awake: watch::Sender::new(false),
         }
@@ -125,16 +128,30 @@ impl Marks {
         self.polled_until.store(until, Release);
     }
 
+    pub fn note_tracked(&self, until: u64) {
+        self.tracked_until.store(until, Release);
+    }
+
+    fn is_tracked(&self, now: u64) -> bool {
+        now < self.tracked_until.load(Acquire)
+    }
+
     pub fn is_polled(&self, now: u64) -> bool {
         now < self.polled_until.load(Acquire)
     }
 }
 
+/// How many writes each database server and each object cache has seen.
+#[derive(Default)]
+pub struct WriteCounts {
+    pub databases: Box<[u64]>,
+    pub caches: Box<[u64]>,
+}
+
 /// The state at the moment when a fetch was sent.
 #[derive(Clone, Default)]
 pub struct FetchBeginning {
-    /// How many writes each server had seen.
-    pub writes: Arc<[u64]>,
+    pub writes: Arc<WriteCounts>,
     /// Unix nanoseconds.
     pub at: i64,
     /// The SQLite databases that the pool's pages were made of.
@@ -166,6 +183,8 @@ pub struct PageMark {
     /// The SQLite databases that the page is made of, or may be.
     sqlite: Mutex<Arc<[SqliteSeen]>>,
     has_sqlite: AtomicBool,
+    /// It is kept, and made of an object cache.
+    has_cache: AtomicBool,
     /// A visitor has asked for the page since its statements were run again last.
     asked: Arc<AtomicBool>,
 }
@@ -188,6 +207,7 @@ impl PageMark {
             number: AtomicU32::new(0),
             sqlite: Mutex::default(),
             has_sqlite: AtomicBool::new(false),
+            has_cache: AtomicBool::new(false),
             asked: Arc::new(AtomicBool::new(true)),
         };
         mark.begin();
@@ -221,6 +241,7 @@ impl PageMark {
             number: AtomicU32::new(0),
             sqlite: Mutex::default(),
             has_sqlite: AtomicBool::new(false),
+            has_cache: AtomicBool::new(false),
             asked: Arc::new(AtomicBool::new(true)),
         }
     }
@@ -250,6 +271,11 @@ impl PageMark {
     pub(crate) fn guard_sqlite(&self, sqlite: Arc<[SqliteSeen]>) {
         self.has_sqlite.store(!sqlite.is_empty(), Release);
         *self.sqlite.lock() = sqlite;
+    }
+
+    /// Shows the page from now on while the writes to the object cache are seen.
+    pub(crate) fn guard_cache(&self) {
+        self.has_cache.store(true, Release);
     }
 
     /// The state when the fetch began; asked once it is over.
@@ -348,6 +374,9 @@ impl PageMark {
         let is_seen = self.seen.load(Acquire) == self.marks.moves.load(Acquire);
         match state {
             KNOWN if !self.marks.is_polled(now) => PageVerdict::Unknown,
+            _ if self.has_cache.load(Acquire) && !self.marks.is_tracked(now) => {
+                PageVerdict::Unknown
+            }
             _ if is_seen => PageVerdict::Good,
             KNOWN | KNOWN_UNPOLLED => self.ask(),
             _ => PageVerdict::Outdated,
@@ -450,5 +479,19 @@ mod tests {
             mark.marks.set(1, 0);
             assert_ne!(mark.verdict(now), PageVerdict::Good, "moved: {case:?}");
         }
+    }
+
+    #[test]
+    fn page_of_an_object_cache_is_shown_only_while_its_writes_are_seen() {
+        let mark = PageMark::alone(1);
+        mark.marks.note_heard(1_001);
+        mark.know(1, 0, Showing::Kept);
+        assert_eq!(mark.verdict(1_000), PageVerdict::Good);
+        mark.guard_cache();
+        assert_eq!(mark.verdict(1_000), PageVerdict::Unknown);
+        mark.marks.note_tracked(1_001);
+        assert_eq!(mark.verdict(1_000), PageVerdict::Good);
+        mark.marks.note_heard(2_000);
+        assert_eq!(mark.verdict(1_001), PageVerdict::Unknown);
     }
 }

@@ -46,6 +46,8 @@ pub struct LearnedPage {
     pub files: Box<[u32]>,
     /// The states of before the page was made.
     pub sqlite: Box<[SqliteSeen]>,
+    /// The object cache that it was made of.
+    pub cache: Option<CacheOfPage>,
     pub suspect: Option<Arc<Cause>>,
     /// Suspect for good: no statement that is run again makes it fresh.
     pub is_outdated: bool,
@@ -62,6 +64,15 @@ pub struct LearnedPage {
     pub changed: u32,
     /// A visitor has asked for it since its statements were run again last.
     pub asked: Arc<AtomicBool>,
+}
+
+/// What a page was made of in an object cache.
+#[derive(Debug, Clone)]
+pub struct CacheOfPage {
+    pub server: ServerName,
+    pub keys: usize,
+    /// When the first of the keys ends by itself.
+    pub ends_at: Option<Instant>,
 }
 
 impl LearnedPage {
@@ -239,6 +250,7 @@ mod tests {
             tables: Box::default(),
             files: Box::default(),
             sqlite: Box::default(),
+            cache: None,
             suspect: None,
             is_outdated: false,
             fetch: 1,

@@ -30,6 +30,7 @@ use crate::record::ServerName;
 use crate::replay;
 use crate::schema_reader;
 use crate::sqlite::SqliteSeen;
+use crate::tracker::Trackers;
 
 /// Processes of one pool that are heard.
 const MOST_WORKERS: usize = 512;
@@ -96,6 +97,7 @@ async fn run(
     }
     let join: Arc<Mutex<Join>> = Arc::default();
     let (polls, followers) = (Polls::default(), Followers::default());
+    let trackers = Trackers::default();
     let mut workers = JoinSet::new();
     // When each server was asked for its tables. A pool has few.
     let mut readings = HashMap::new();
@@ -145,6 +147,7 @@ async fn run(
                 read_schemas(&pool, &mut readings);
                 polls.begin(&pool);
                 followers.begin(&pool);
+                trackers.begin(&pool);
                 ask_for_connections(&pool);
                 look(&pool, &join).await;
                 let has_nothing = pool.book.lock().has_nothing_to_show(Instant::now());

@@ -40,6 +40,7 @@ pub struct PageToReadBack {
     name: PageName,
     bytes: Vec<u8>,
     age: Duration,
+    left: Duration,
     mark: Arc<PageMark>,
     _awake: Awake,
 }
@@ -89,7 +90,7 @@ impl LearnedPool {
     }
 
     /// A page that was stored so long ago, and is read back by [`LearnedPool::read_back`]; what it was made of is in these bytes.
-    /// `None`: pages are not read back.
+    /// `None`: pages are not read back, or this one is not kept any longer.
     pub fn to_read_back(
         self: &Arc<Self>,
         name: Vec<u8>,
@@ -97,10 +98,12 @@ impl LearnedPool {
         age: Duration,
     ) -> Option<PageToReadBack> {
         self.lasts()?;
+        let left = on_disk::left(&MadeOf::decode(bytes, Digest::of)?, age)?;
         Some(PageToReadBack {
             name: name.into(),
             bytes: bytes.to_vec(),
             age,
+            left,
             mark: Arc::new(PageMark::of_disk(self, self.next_fetch())),
             _awake: Awake::begin(&self.marks),
         })
@@ -115,6 +118,11 @@ impl LearnedPool {
 }
 
 impl PageToReadBack {
+    /// For how much longer it may be shown, whatever else is found: it may depend on the time.
+    pub const fn left(&self) -> Duration {
+        self.left
+    }
+
     /// Says whether the page may be shown.
     pub fn mark(&self) -> &Arc<PageMark> {
         &self.mark
@@ -152,7 +160,7 @@ async fn take(
         digest: made_of.digest,
         address: String::from_utf8_lossy(made_of.address).into_owned(),
         age: page.age,
-        left: on_disk::left(&made_of, page.age)?,
+        left: page.left,
         server: made_of.server,
         began: made_of.began,
         scripts: on_disk::scripts(&made_of)?,

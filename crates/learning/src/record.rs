@@ -43,6 +43,23 @@ pub struct SentWrite {
     pub is_complete: bool,
     /// From the binary log: any rows of this table, by its database and name. The text is for people.
     pub rows_of: Option<(Arc<str>, Arc<str>)>,
+    /// Of an object cache, and no statement. The text is for people.
+    pub cache: Option<CacheWrite>,
+}
+
+/// A key in one database of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CacheKey {
+    pub database: u32,
+    pub key: Arc<[u8]>,
+}
+
+/// The part of an object cache that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CacheWrite {
+    /// These keys, in any of its databases.
+    Keys(Arc<[Box<[u8]>]>),
+    Everything,
 }
 
 impl SentWrite {
@@ -58,6 +75,7 @@ impl SentWrite {
             parameters: Vec::new(),
             is_complete: false,
             rows_of: None,
+            cache: None,
         }
     }
 }
@@ -161,6 +179,8 @@ pub struct RunRecord {
     pub sessions: Vec<SeenSession>,
     /// Sessions of which it is not known what PHP did to them, as a visitor's cookie has them.
     pub doubtful_sessions: Vec<Vec<u8>>,
+    /// The object cache, and what was read there.
+    pub cache: Option<(ServerName, Vec<CacheKey>)>,
     /// The record of the library, if pages are written to disk.
     pub told: Option<Box<[u8]>>,
     /// The first input that cannot be learned.
@@ -183,12 +203,18 @@ impl RunRecord {
         let files = self.files.iter().map(|it| 64 + it.path.as_os_str().len());
         let databases = self.sqlite.iter();
         let databases = databases.map(|it| 64 + it.path.as_os_str().len());
+        let keys = self.cache.iter().flat_map(|(_, keys)| keys);
+        let keys = keys.map(|it| 64 + it.key.len());
         let told = self.told.iter().map(|told| told.len());
         let sessions = self.sessions.iter().map(|it| {
             let contents = [&it.before, &it.after].into_iter().flatten();
             256 + contents.map(Vec::len).sum::<usize>()
         });
-        let others = files.chain(databases).chain(told).chain(sessions);
+        let others = files
+            .chain(databases)
+            .chain(keys)
+            .chain(told)
+            .chain(sessions);
         statements.chain(others).sum()
     }
 }
@@ -223,11 +249,13 @@ pub enum Reason {
     Differs,
     DatabaseFile,
     AddressDatabase,
+    /// An object cache was asked for more than the values of keys.
+    CacheState,
 }
 
 impl Reason {
     /// In the order of the variants.
-    pub const ALL: [Reason; 25] = [
+    pub const ALL: [Reason; 26] = [
         Reason::NoRecord,
         Reason::NotModified,
         Reason::Incomplete,
@@ -253,6 +281,7 @@ impl Reason {
         Reason::Differs,
         Reason::DatabaseFile,
         Reason::AddressDatabase,
+        Reason::CacheState,
     ];
 
     pub const fn word(self) -> &'static str {
@@ -282,6 +311,7 @@ impl Reason {
             Reason::Differs => "differs",
             Reason::DatabaseFile => "database-file",
             Reason::AddressDatabase => "address-database",
+            Reason::CacheState => "cache-state",
         }
     }
 
@@ -297,7 +327,7 @@ impl Reason {
                 "PHP speaks with the database in a way that cannot be read, such as TLS or compression."
             }
             Reason::Elsewhere => {
-                "PHP connected to something that is no database: another server, Redis, memcached."
+                "PHP connected to something that is no database: another server, memcached."
             }
             Reason::Program => "PHP started a program.",
             Reason::Extension => "PHP has an extension loaded whose reads cannot be seen.",
@@ -319,7 +349,7 @@ impl Reason {
             Reason::SeveralServers => "PHP asked several database servers.",
             Reason::Statement => "A statement is not understood, or depends on more than tables.",
             Reason::OwnWrite => {
-                "The page itself writes to the database, such as a counter of views."
+                "The page itself writes to the database or the object cache, such as a counter of views; a page that filled the cache is learned when it is made again."
             }
             Reason::Transaction => "A transaction was open when PHP began the page.",
             Reason::WrittenMeanwhile => "The database was written while the page was made.",
@@ -332,6 +362,9 @@ impl Reason {
             }
             Reason::AddressDatabase => {
                 "The page depends on the visitor's address: by a database of addresses, or by a statement that looks it up."
+            }
+            Reason::CacheState => {
+                "PHP asked the object cache for more than values, such as a list of keys or a lifetime, or got an error."
             }
             Reason::Unpolled => {
                 "The writes of other programs to what it was made of cannot be seen."

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use learn_record::{
     FileLook, FileState as ToldFileState, FileUse, Incomplete, InputKind, Outcome, Record,
     Session as ToldSession, SessionFile, SqliteFile, Statement, StatementKind, Value as ToldValue,
+    Write,
 };
 use learned::{Session, Value};
 
@@ -15,8 +16,8 @@ use crate::address_databases::is_address_database;
 use crate::files::SeenPath;
 use crate::own_files::OwnFiles;
 use crate::record::{
-    FileState, OpenDatabase, Reason, RunRecord, SeenFile, SeenSession, SentStatement, ServerName,
-    WhyNot,
+    CacheKey, CacheWrite, FileState, OpenDatabase, Reason, RunRecord, SeenFile, SeenSession,
+    SentStatement, ServerName, WhyNot,
 };
 use crate::replay::ReplaySession;
 use crate::sqlite;
@@ -94,7 +95,12 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         if is_first && statement.status_before & WITHIN_TRANSACTION != 0 {
             note(Some(Reason::Transaction), statement.text);
         }
-        if !statement.is_complete || statement.kind == StatementKind::Command {
+        if !statement.is_complete
+            || matches!(
+                statement.kind,
+                StatementKind::Command | StatementKind::Cache
+            )
+        {
             note(Some(Reason::Statement), statement.text);
         }
         Some(SentStatement {
@@ -113,6 +119,13 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         })
     });
     let statements = statements.collect();
+    let cache = match cache_of(record) {
+        Ok(cache) => cache,
+        Err(detail) => {
+            note(Some(Reason::SeveralServers), &detail);
+            None
+        }
+    };
     if let Some(path) = address_database(record) {
         // This reason replaces others: it means more than that the page is not learned.
         obstacle = Some(WhyNot::new(Reason::AddressDatabase, shown(path)));
@@ -123,6 +136,7 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         sqlite,
         sessions: record.session_files.iter().filter_map(session).collect(),
         doubtful_sessions,
+        cache,
         told: None,
         obstacle,
     }
@@ -149,6 +163,37 @@ fn session(told: &SessionFile<'_>) -> Option<SeenSession> {
 fn session_id(path: &[u8]) -> Option<&[u8]> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
     name.strip_prefix(b"sess_")
+}
+
+/// The object cache that was read. `Err`: two of them, for people.
+fn cache_of(record: &Record<'_>) -> Result<Option<(ServerName, Vec<CacheKey>)>, Vec<u8>> {
+    let Some(first) = record.cache_keys.first() else {
+        return Ok(None);
+    };
+    if let Some(other) = record
+        .cache_keys
+        .iter()
+        .find(|it| it.server != first.server)
+    {
+        return Err([first.server, b" and ", other.server].concat());
+    }
+    let keys = record.cache_keys.iter().map(|it| CacheKey {
+        database: it.database,
+        key: it.key.into(),
+    });
+    Ok(Some((Arc::from(shown(first.server)), keys.collect())))
+}
+
+/// The part of an object cache that an announced command writes.
+pub fn cache_write(write: &Write<'_>) -> CacheWrite {
+    let keys = write.parameters.iter().map(|key| match key {
+        ToldValue::Bytes(key) => Some((*key).into()),
+        _ => None,
+    });
+    match keys.collect::<Option<Arc<[_]>>>() {
+        Some(keys) if write.is_complete && !keys.is_empty() => CacheWrite::Keys(keys),
+        _ => CacheWrite::Everything,
+    }
 }
 
 const fn is_change(by: FileUse) -> bool {
@@ -181,7 +226,7 @@ fn can_be_sent(statement: &Statement<'_>) -> bool {
     match statement.kind {
         StatementKind::Text => true,
         StatementKind::Prepared => statement.parameters.iter().all(is_known),
-        StatementKind::Unprepared | StatementKind::Command => false,
+        StatementKind::Unprepared | StatementKind::Command | StatementKind::Cache => false,
     }
 }
 
@@ -247,6 +292,8 @@ fn reason_of(kind: InputKind) -> Option<Reason> {
         InputKind::Program => Some(Reason::Program),
         InputKind::SharedCache | InputKind::SharedMemory => Some(Reason::SharedMemory),
         InputKind::Extension => Some(Reason::Extension),
+        InputKind::CacheState => Some(Reason::CacheState),
+        InputKind::CacheWrite => Some(Reason::OwnWrite),
         // Random bytes never make a page old.
         InputKind::Random => None,
     }

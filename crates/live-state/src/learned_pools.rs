@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use learning::{DatabaseAccount, LearnedPool, Learning, PoolRules};
-use site::{GroupId, LearnRules, Site, UpstreamEndpoint, UpstreamGroup};
+use site::{GroupId, LearnDatabase, LearnRules, Site, UpstreamEndpoint, UpstreamGroup};
 
 use crate::build_error::BuildError;
 use crate::php_identity;
@@ -32,7 +32,8 @@ impl LearnedPools {
         }
         let previous = previous.map(|previous| &*previous.learning);
         let rules = |pool: &str| PoolRules {
-            accounts: accounts(site, pool),
+            accounts: accounts(site, pool, |rules| &rules.database),
+            cache_accounts: accounts(site, pool, |rules| &rules.object_cache),
             keeps: wanted(site).any(|(name, rules)| name == pool && rules.keeps),
             replays: wanted(site).any(|(name, rules)| name == pool && rules.replays),
             follows: wanted(site).any(|(name, rules)| name == pool && rules.follows),
@@ -84,10 +85,15 @@ fn lasts(site: &Site, pool: &str) -> Option<u64> {
     php_identity::of(model.filter(|_| replays)?)
 }
 
-fn accounts(site: &Site, pool: &str) -> Vec<DatabaseAccount> {
+/// The accounts that the locations of a pool name for this purpose.
+fn accounts(
+    site: &Site,
+    pool: &str,
+    of: impl Fn(&LearnRules) -> &Option<LearnDatabase>,
+) -> Vec<DatabaseAccount> {
     let mut accounts = Vec::new();
     for (_, rules) in wanted(site).filter(|(name, _)| *name == pool) {
-        let Some(database) = &rules.database else {
+        let Some(database) = of(rules) else {
             continue;
         };
         let account = DatabaseAccount {

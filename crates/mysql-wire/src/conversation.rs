@@ -207,6 +207,11 @@ impl Conversation {
         }
     }
 
+    /// Whether no byte of it was read yet.
+    pub fn is_untouched(&self) -> bool {
+        matches!(self.phase, Phase::Greeting) && !self.server.is_within_a_packet()
+    }
+
     /// Whether the connection was opened and has no answer outstanding.
     pub fn is_ready(&self) -> bool {
         matches!(self.phase, Phase::Ready) && !self.client.is_within_a_packet()

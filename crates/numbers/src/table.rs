@@ -81,6 +81,7 @@ pub const NOT_LEARNED: &[&str] = &[
     "differs",
     "database-file",
     "address-database",
+    "cache-state",
 ];
 /// The values of `result` of comparisons: the state of the page, and whether it was the same.
 pub const COMPARISONS: &[&str] = &[

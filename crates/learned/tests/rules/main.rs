@@ -248,6 +248,26 @@ fn changes_matter_unless_a_condition_rules_them_out() {
             "DELETE FROM posts WHERE author = 2",
             false,
         ),
+        (
+            "SELECT m.name FROM posts p, LATERAL (SELECT name FROM meta WHERE post = p.id AND name = 'a') m",
+            "DELETE FROM meta WHERE name = 'a'",
+            true,
+        ),
+        (
+            "SELECT m.name FROM posts p, LATERAL (SELECT name FROM meta WHERE post = p.id AND name = 'a') m",
+            "DELETE FROM meta WHERE name = 'b'",
+            false,
+        ),
+        (
+            "SELECT j.x FROM posts p, JSON_TABLE(p.title, '$[*]' COLUMNS (x INT PATH '$')) j WHERE p.id = 1",
+            "UPDATE posts SET title = '[2]' WHERE id = 1",
+            true,
+        ),
+        (
+            "SELECT j.x FROM posts p, JSON_TABLE(p.title, '$[*]' COLUMNS (x INT PATH '$')) j WHERE p.id = 1",
+            "UPDATE posts SET title = '[2]' WHERE id = 2",
+            false,
+        ),
         // Other tables, everything, nothing.
         ("SELECT title FROM posts", "DELETE FROM meta", false),
         ("SELECT title FROM posts", "TRUNCATE TABLE posts", true),

@@ -85,6 +85,10 @@ fn statements_are_learned_or_say_why_not() {
         ("EXECUTE a", Some(NotLearned::Syntax)),
         ("WITH a AS (SELECT id FROM posts) SELECT * FROM a", None),
         (
+            "SELECT x FROM JSON_TABLE(RAND(), '$[*]' COLUMNS (x INT PATH '$')) j",
+            Some(NotLearned::Chance),
+        ),
+        (
             "WITH posts AS (SELECT 1) SELECT * FROM posts",
             Some(NotLearned::Syntax),
         ),

@@ -11,7 +11,7 @@ use crate::announced::{SEEN_WITHIN, WriteNumber};
 use crate::doubts::AskedServer;
 use crate::log_state::LogState;
 use crate::poll::{PollAnswer, PollResult};
-use crate::record::{SentWrite, ServerName};
+use crate::record::{CacheWrite, SentWrite, ServerName};
 use crate::told;
 
 /// Lines that wait to be written into the error log.
@@ -50,19 +50,23 @@ impl Book {
     /// Returns the writes of a command that are counted. A server that no page was made from may be one of those that pages
     /// were made from, by another address: there, anything may be written.
     pub fn of_known_servers(&self, writes: &[SentWrite]) -> Arc<[SentWrite]> {
-        let is_known =
-            |write: &SentWrite| self.databases.iter().any(|it| it.server == write.server);
-        let meant = writes.iter().flat_map(|write| match is_known(write) {
-            true => vec![write.clone()],
-            false => {
-                let servers = self.databases.iter().map(|it| it.server.clone());
-                let as_of = |server| SentWrite {
-                    server,
-                    is_complete: false,
-                    ..write.clone()
-                };
-                servers.map(as_of).collect()
+        let databases = self.databases.iter().map(|it| it.server.clone());
+        let (databases, caches): (Vec<_>, _) = (databases.collect(), self.caches.servers());
+        let meant = writes.iter().flat_map(|write| {
+            let servers = match write.cache {
+                Some(_) => &caches,
+                None => &databases,
+            };
+            if servers.contains(&write.server) {
+                return vec![write.clone()];
             }
+            let as_of = |server: &ServerName| SentWrite {
+                server: server.clone(),
+                is_complete: false,
+                cache: write.cache.as_ref().map(|_| CacheWrite::Everything),
+                ..write.clone()
+            };
+            servers.iter().map(as_of).collect()
         });
         meant.collect()
     }
@@ -105,7 +109,9 @@ impl Book {
     pub fn left_in_doubt(&mut self, process: u64, writes: Vec<SentWrite>, now: Instant) {
         self.announced.remove_all_of(process);
         writes.iter().for_each(|write| self.written(write));
-        self.doubts.add(writes, now);
+        // Who follows an object cache hears of what it does later.
+        let statements = writes.into_iter().filter(|it| it.cache.is_none());
+        self.doubts.add(statements.collect(), now);
     }
 
     /// The servers that have to be asked which connections they have.
@@ -141,6 +147,10 @@ impl Book {
 
     /// Whether it writes anything.
     fn count(&mut self, write: &SentWrite) -> bool {
+        if let Some(cache) = &write.cache {
+            self.count_cache(&write.server, cache, told::shown(&write.text));
+            return true;
+        }
         let Some(at) = self.database(&write.server) else {
             return true;
         };

@@ -16,7 +16,8 @@ impl Book {
     /// Makes the entry that reports these writes to other nodes. `None`: they alter nothing.
     pub fn entry_of(&mut self, writes: &[SentWrite], now: Instant) -> Option<WrittenEntry> {
         let mut told: Option<WrittenEntry> = None;
-        for write in writes {
+        // Pages made of an object cache are not kept where there are other nodes.
+        for write in writes.iter().filter(|write| write.cache.is_none()) {
             let mut databases = self.databases.iter_mut();
             let database = databases.find(|it| it.server == write.server);
             let (part, identity) = match database {

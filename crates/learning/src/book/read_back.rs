@@ -242,6 +242,7 @@ impl Book {
             tables,
             files: made_of.files.into(),
             sqlite: Box::default(),
+            cache: None,
             suspect: cause.map(Arc::new),
             is_outdated: false,
             fetch: page.fetch,

@@ -67,7 +67,9 @@ impl Book {
     /// Is a page still good?
     pub fn confirm(&mut self, number: u32, fetch: u64, now: Instant) -> Confirmation {
         let is_it = |page: &LearnedPage| page.fetch == fetch;
-        if self.databases.len() > 1 || !self.pages.get(number).is_some_and(is_it) {
+        let is_of_caches = self.caches.count() > 1 && self.has_cache(number);
+        let is_unfollowed = self.databases.len() > 1 || is_of_caches;
+        if is_unfollowed || !self.pages.get(number).is_some_and(is_it) {
             return Confirmation::Outdated;
         }
         self.ask_index(number, now);
@@ -173,6 +175,7 @@ impl Book {
     /// The effects of writes that others may see at any moment.
     fn effects_under_way(&mut self) -> Vec<Effect> {
         let writes = self.doubts.writes().chain(self.announced.writes());
+        let writes = writes.filter(|write| write.cache.is_none());
         let Some(database) = self.databases.first_mut() else {
             return Vec::new();
         };

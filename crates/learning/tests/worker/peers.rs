@@ -101,6 +101,7 @@ fn listen(folder: &Path, account: u32) -> OwnedFd {
 pub fn rules() -> PoolRules {
     PoolRules {
         accounts: Vec::new(),
+        cache_accounts: Vec::new(),
         keeps: true,
         replays: false,
         follows: false,

@@ -239,6 +239,12 @@ table! {
         After this time, a page that `cache_learn` knows is not kept any more and counts as unknown until it is made \
         again, because the clock can alter a page too. A page is kept for a minute at first, and then for as long as \
         it was seen to stay the same, up to this time and not beyond midnight.");
+    _ = lines("cache_learn_object_cache", LEVELS, (1, 3), "SERVER [USER [PASSWORD]] | off").default("off").inherited().text(
+        "names the account by which an object cache is followed", "cache_learn_object_cache unix:/run/redis/redis.sock default secret;", "\
+        With `cache_learn on`, pages that read a Redis or Valkey are kept while Mayfly hears from that server which keys \
+        change. A server at a loopback address without a password needs no account. Name any other one here, as PHP reaches \
+        it. Without a user it is `default`. An account of its own needs the rights `+hello +client|tracking +info +ping \
+        +select +pttl` on all keys. [Learned pages](learned.md#object-caches) has the rest.");
     CACHE_LEARN_REPLAY: Flag = flag("cache_learn_replay", LEVELS, "on").text(
         "looks whether a write has really altered what a learned page read", "cache_learn_replay off;", "\
         With `cache_learn on`, a page is in question when something that it was made of may have changed. Mayfly \

@@ -433,6 +433,8 @@ impl Lowering<'_> {
         let most = self.value(level, CACHE_LEARN_MAX);
         let keeps = self.value(level, CACHE_LEARN);
         let database = self.learn_database(level);
+        let object_cache = level.find("cache_learn_object_cache");
+        let object_cache = object_cache.and_then(|node| self.learned_server(node, "object cache"));
         let flags = [
             (CACHE_LEARN_REPLAY, database.is_some()),
             (CACHE_LEARN_BINARY_LOG, false),
@@ -457,28 +459,41 @@ impl Lowering<'_> {
             replays,
             follows,
             database,
+            object_cache,
         })
     }
 
     fn learn_database(&mut self, level: &Level<'_>) -> Option<LearnDatabase> {
         let node = level.find("cache_learn_database")?;
-        let (server, [_, user, rest @ ..]) = (node.arg(0), node.args()) else {
-            if node.arg(0).text != "off" {
-                let expected = "expected SERVER USER [PASSWORD], or off";
-                self.invalid(node.arg(0), "database", expected);
-            }
+        if node.args().len() == 1 && node.arg(0).text != "off" {
+            let expected = "expected SERVER USER [PASSWORD], or off";
+            self.invalid(node.arg(0), "database", expected);
             return None;
-        };
+        }
+        self.learned_server(node, "database server")
+    }
+
+    /// A server with an account: SERVER [USER [PASSWORD]], or off.
+    fn learned_server(&mut self, node: &Node<'_>, kind: &str) -> Option<LearnDatabase> {
+        let server = node.arg(0);
+        if server.text == "off" {
+            return None;
+        }
         let is_path = server.strip_prefix("unix:/").is_some();
         if !is_path && server.parse::<std::net::SocketAddr>().is_err() {
             let expected = "expected unix:/PATH, or an IP address with a port";
-            self.invalid(server, "database server", expected);
+            self.invalid(server, kind, expected);
             return None;
         }
+        let argument = |at: usize| {
+            node.args()
+                .get(at)
+                .map_or_else(String::new, |it| it.text.clone())
+        };
         Some(LearnDatabase {
             server: server.text.clone(),
-            user: user.text.clone(),
-            password: rest.first().map_or_else(String::new, |it| it.text.clone()),
+            user: argument(1),
+            password: argument(2),
         })
     }
 

@@ -129,9 +129,10 @@ pub struct LearnRules {
     /// `cache_learn_binary_log`
     pub follows: bool,
     pub database: Option<LearnDatabase>,
+    pub object_cache: Option<LearnDatabase>,
 }
 
-/// `cache_learn_database`
+/// `cache_learn_database`, `cache_learn_object_cache`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnDatabase {
     /// `unix:PATH` or `IP:PORT`

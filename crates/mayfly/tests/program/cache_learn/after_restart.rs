@@ -109,7 +109,16 @@ impl KeptPages {
                 "{}",
                 reply.text()
             );
-            count += usize::from(reply.x_cache() == "HIT");
+            if reply.x_cache() == "HIT" {
+                count += 1;
+                // It was the same for a minute at most: for no longer may it be shown, whatever `cache_learn_max` is.
+                let status = reply.field("cache-status");
+                let ttl = status
+                    .split_once("ttl=")
+                    .and_then(|(_, ttl)| ttl.split(';').next()?.parse().ok());
+                assert!(ttl.is_none_or(|ttl: u64| ttl <= 60), "{status}");
+                assert!(ttl.is_some(), "{status}");
+            }
         }
         count
     }

@@ -7,6 +7,7 @@ mod command;
 pub mod database_site;
 mod fails_closed;
 mod nodes;
+mod object_cache;
 mod own_copies;
 mod replay;
 mod sqlite;

@@ -260,6 +260,7 @@ pub fn store_again(request: &Request, plan: &Plan<'_>, page: &TierPage, body: By
     };
     let response = page.record.with_body(body, page.stamp);
     let until = head.stored_at.plus(rules.most);
+    let until = until.min(now.plus(to_read_back.left()));
     let terms = (
         &page.record.names(),
         Box::new(guard) as Box<dyn Guard>,
