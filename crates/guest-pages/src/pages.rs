@@ -346,10 +346,15 @@ impl GuestPages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Comparison, Guests, compare};
+    use crate::{AskedSite, Comparison, Guests, compare};
 
     fn note(pages: &GuestPages, target: &str, is_page: bool) {
-        let Comparison::Form(form) = compare(&[b"<p>a</p>", b"<p>a</p>"], Guests::Alike) else {
+        let site = AskedSite {
+            host: b"shop",
+            now: 1_700_000_000,
+        };
+        let answers: [&[u8]; 2] = [b"<p>a</p>"; 2];
+        let Comparison::Form(form) = compare(&answers, Guests::Alike, site) else {
             panic!("two pages that are the same");
         };
         let page = TokenPage {

@@ -94,7 +94,7 @@ echo fgets($stream);
 "#;
 
 struct CacheSite {
-    site: DatabaseSite,
+    _site: DatabaseSite,
     redis: RedisServer,
     server: RunningServer,
 }
@@ -116,7 +116,7 @@ impl CacheSite {
         let http = http.replace("cache_learn on;", &learn);
         let server = RunningServer::start(program(), &main, &http).await;
         Some(CacheSite {
-            site,
+            _site: site,
             redis,
             server,
         })
