@@ -65,6 +65,40 @@ struct Attribute {
     value: Range<usize>,
 }
 
+/// A tag with its attributes, as they stand there.
+pub(crate) struct PageTag<'t> {
+    pub name: &'t [u8],
+    attributes: Vec<(&'t [u8], &'t [u8])>,
+}
+
+impl<'t> PageTag<'t> {
+    pub(crate) fn attribute(&self, name: &str) -> Option<&'t [u8]> {
+        let mut attributes = self.attributes.iter();
+        let found = attributes.find(|(it, _)| it.eq_ignore_ascii_case(name.as_bytes()))?;
+        Some(found.1)
+    }
+}
+
+/// The tags of a page, in their order.
+pub(crate) fn tags(text: &[u8]) -> impl Iterator<Item = PageTag<'_>> {
+    let mut markup = Markup::new(text, b"");
+    std::iter::from_fn(move || {
+        while markup.piece.end < markup.text.len() {
+            markup.read_piece();
+            if markup.kind == PieceKind::Tag {
+                let attributes = markup.tag.attributes.iter();
+                let attributes =
+                    attributes.map(|it| (markup.of(it.name.clone()), markup.of(it.value.clone())));
+                return Some(PageTag {
+                    name: markup.of(markup.tag.name.clone()),
+                    attributes: attributes.collect(),
+                });
+            }
+        }
+        None
+    })
+}
+
 /// A page, read up to a place.
 pub(crate) struct Markup<'t> {
     text: &'t [u8],
@@ -388,7 +422,7 @@ fn read_tag(text: &[u8], at: usize) -> Tag {
 }
 
 /// The name that a text of a script, of JSON or of a link's arguments has: before a `=` or a `:`.
-fn key_before(before: &[u8]) -> Option<&[u8]> {
+pub(crate) fn key_before(before: &[u8]) -> Option<&[u8]> {
     let before = without_quotes(before);
     let (last, before) = before.split_last()?;
     if !matches!(last, b'=' | b':') {
@@ -419,7 +453,7 @@ fn without_quotes(text: &[u8]) -> &[u8] {
 }
 
 /// Has a name a word that names of tokens have?
-fn is_token_name(name: &[u8]) -> bool {
+pub(crate) fn is_token_name(name: &[u8]) -> bool {
     let mut words: Vec<Vec<u8>> = vec![Vec::new()];
     let mut was_lower = false;
     for byte in name {

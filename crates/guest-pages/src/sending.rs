@@ -5,35 +5,12 @@
 use std::ops::Range;
 
 use crate::exchange::Writing;
+use crate::markup::{is_token_name, key_before, tags};
 
 /// Tags of a page that are read.
 const MOST_TAGS: usize = 20_000;
-/// Attributes of one tag that are read.
-const MOST_ATTRIBUTES: usize = 32;
 /// Places of one value in a page that are looked at.
 const MOST_PLACES: usize = 64;
-
-/// Words of a name that say that its value is a token.
-const TOKEN_WORDS: [&str; 16] = [
-    "auth",
-    "authenticity",
-    "csrf",
-    "formkey",
-    "hash",
-    "key",
-    "nonce",
-    "security",
-    "sesc",
-    "sess",
-    "sesskey",
-    "session",
-    "sid",
-    "token",
-    "verify",
-    "xsrf",
-];
-/// Ends of such words that are written as one with others.
-const TOKEN_ENDS: [&str; 4] = ["token", "nonce", "csrf", "xsrf"];
 
 /// An argument of a request, as the application reads it; without its value, where its name is looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,7 +179,7 @@ impl<'p> SendingPage<'p> {
         };
         let mut form = None;
         for tag in tags(body).take(MOST_TAGS) {
-            let attribute = |name: &str| tag.attribute(name);
+            let attribute = |name: &str| tag.attribute(name).map(unescaped);
             let is = |name: &str| tag.name.eq_ignore_ascii_case(name.as_bytes());
             page.links
                 .extend(attribute("href").or_else(|| attribute("formaction")));
@@ -358,53 +335,17 @@ fn path_of(target: &[u8]) -> &[u8] {
 
 /// Is this the name of what stands behind the text: `?name=` in a link, `"name": "` or `name = '` in a script?
 fn names(before: &[u8], name: &[u8]) -> bool {
-    let is_between = |byte: &u8| matches!(byte, b'"' | b'\'' | b'=' | b':' | b' ' | b'\\');
-    let length = before
-        .iter()
-        .rev()
-        .take_while(|byte| is_between(byte))
-        .count();
-    let Some(rest) = before.get(..before.len() - length) else {
+    if key_before(before) != Some(name) || name.is_empty() {
         return false;
-    };
-    let joints = before.get(rest.len()..).unwrap_or_default();
-    let Some(outer) = rest.strip_suffix(name).filter(|_| !name.is_empty()) else {
-        return false;
-    };
+    }
     let last = |byte: u8| before.iter().rposition(|it| *it == byte);
     let is_in_tag = last(b'<').is_some_and(|begin| last(b'>').is_none_or(|end| end < begin));
-    match is_in_tag {
-        // An attribute is no argument.
-        true => joints == b"=" && matches!(outer.last(), Some(b'?' | b'&' | b';')),
-        false => {
-            let is_whole = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b'_';
-            let is_joined = joints.iter().any(|byte| matches!(byte, b'=' | b':'));
-            is_joined && outer.last().is_none_or(is_whole)
-        }
-    }
-}
-
-/// Says the name that its value is a token?
-fn is_token_name(name: &[u8]) -> bool {
-    let mut words: Vec<Vec<u8>> = vec![Vec::new()];
-    for (at, byte) in name.iter().enumerate() {
-        let is_hump = byte.is_ascii_uppercase()
-            && name
-                .get(at.wrapping_sub(1))
-                .is_some_and(u8::is_ascii_lowercase);
-        if is_hump || !byte.is_ascii_alphabetic() {
-            words.push(Vec::new());
-        }
-        if byte.is_ascii_alphabetic()
-            && let Some(word) = words.last_mut()
-        {
-            word.push(byte.to_ascii_lowercase());
-        }
-    }
-    words.iter().any(|word| {
-        TOKEN_WORDS.iter().any(|it| word == it.as_bytes())
-            || TOKEN_ENDS.iter().any(|end| word.ends_with(end.as_bytes()))
-    })
+    // An attribute is no argument.
+    let outer = before
+        .strip_suffix(b"=")
+        .and_then(|before| before.strip_suffix(name));
+    let is_argument = outer.is_some_and(|it| matches!(it.last(), Some(b'?' | b'&' | b';')));
+    !is_in_tag || is_argument
 }
 
 /// The ways in which a page may write a value.
@@ -517,95 +458,6 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
         };
     }
     out
-}
-
-/// Names and values, as they stand in a page.
-type Attributes<'p> = Vec<(&'p [u8], &'p [u8])>;
-
-/// A tag that begins an element.
-struct Tag<'p> {
-    name: &'p [u8],
-    attributes: Attributes<'p>,
-}
-
-impl Tag<'_> {
-    fn attribute(&self, name: &str) -> Option<Vec<u8>> {
-        let mut attributes = self.attributes.iter();
-        let found = attributes.find(|(it, _)| it.eq_ignore_ascii_case(name.as_bytes()))?;
-        Some(unescaped(found.1))
-    }
-}
-
-fn tags(body: &[u8]) -> impl Iterator<Item = Tag<'_>> {
-    let mut rest = body;
-    std::iter::from_fn(move || {
-        loop {
-            let at = memchr::memchr(b'<', rest)?;
-            rest = rest.get(at + 1..)?;
-            let length = rest
-                .iter()
-                .take_while(|byte| byte.is_ascii_alphanumeric())
-                .count();
-            if length > 0 {
-                let (name, after) = rest.split_at(length);
-                let (attributes, after) = attributes(after);
-                rest = after;
-                return Some(Tag { name, attributes });
-            }
-        }
-    })
-}
-
-/// The attributes of a tag, and the text behind it.
-fn attributes(text: &[u8]) -> (Attributes<'_>, &[u8]) {
-    let mut found = Vec::new();
-    let mut rest = text;
-    loop {
-        let is_between = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'/';
-        let begin = rest.iter().take_while(|byte| is_between(byte)).count();
-        rest = rest.get(begin..).unwrap_or_default();
-        match rest.first() {
-            None | Some(b'<') => return (found, rest),
-            Some(b'>') => return (found, rest.get(1..).unwrap_or_default()),
-            Some(_) => {}
-        }
-        let is_name =
-            |byte: &u8| !byte.is_ascii_whitespace() && !matches!(byte, b'=' | b'>' | b'/' | b'<');
-        let (name, after) = rest.split_at(
-            rest.iter()
-                .take_while(|byte| is_name(byte))
-                .count()
-                .max(1)
-                .min(rest.len()),
-        );
-        let (value, after) = match after.trim_ascii_start().strip_prefix(b"=") {
-            Some(after) => value(after.trim_ascii_start()),
-            None => (&b""[..], after),
-        };
-        if found.len() < MOST_ATTRIBUTES {
-            found.push((name, value));
-        }
-        rest = after;
-    }
-}
-
-fn value(text: &[u8]) -> (&[u8], &[u8]) {
-    let (quote, inner) = match text.split_first() {
-        Some((quote @ (b'"' | b'\''), inner)) => (Some(*quote), inner),
-        _ => (None, text),
-    };
-    let ends = |byte: &u8| match quote {
-        Some(quote) => *byte == quote,
-        None => byte.is_ascii_whitespace() || *byte == b'>',
-    };
-    let end = inner.iter().position(ends).unwrap_or(inner.len());
-    let (value, after) = inner.split_at(end);
-    (
-        value,
-        after
-            .get(usize::from(quote.is_some())..)
-            .unwrap_or_default(),
-    )
 }
 
 #[cfg(test)]
