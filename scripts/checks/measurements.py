@@ -151,7 +151,7 @@ def configurations_load(binary):
     values = {
         "PORT": subject.free_port(), "USER": "", "PAGE": "/page.php", "SOCKET": "/php.sock",
         "EXECUTIONS": "/dev/null", "WORK_ROUNDS": 0, "LIFETIME": "1s", "MEMORY": "64m",
-        "SMALL": 1, "LARGE": 2, "RESPONDER": 4, "ORIGIN": 3, "WORKERS": 2, "CONCURRENCY": "auto", "BODY": "x" * 40,
+        "SMALL": 1, "LARGE": 2, "RESPONDER": 4, "ORIGIN": 3, "WORKERS": 2, "CONCURRENCY": "auto", "DATABASE": "", "BODY": "x" * 40,
         "FILES": "/var/www", "PAGES": "/var/www", "ONE_LINE": "/one.php", "ACCESS_LOG": "off", "GZIP": "on", "SENDFILE": "on", "KEPT": "memory=64m",
         "PLAIN": subject.free_port(), "RSA": subject.free_port(), "TLS": subject.free_port(),
     }

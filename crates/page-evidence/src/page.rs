@@ -68,9 +68,11 @@ const DIFFERING_SECONDS: u32 = 1800;
 /// How long it is remembered that a page that is not shared leaves a session as it was, in seconds.
 const LEFT_SECONDS: u32 = 1800;
 /// How long after a comparison the answer of a visitor of another network is compared, in seconds. It
-/// doubles each time. After a quarter more that of any visitor is: an hour at most.
+/// doubles each time.
 const FIRST_AUDIT_SECONDS: u32 = 10;
 const MOST_AUDIT_SECONDS: u32 = 2880;
+/// So much later that of any visitor is: an hour at most after the last one.
+const FOR_ANY_SECONDS: u32 = 720;
 /// Two answers to one visitor that no trait explains count like those to two if they are so many seconds apart.
 const UNEXPLAINED_APART: u32 = 10;
 
@@ -396,7 +398,7 @@ impl PageRecord {
             Trait::Network => !self.networks.has(place),
             _ => !self.agreed.has(named(it, left_out.value(it))),
         };
-        let for_any = self.audit_from.saturating_add(self.audit_after / 4);
+        let for_any = self.audit_from.saturating_add(FOR_ANY_SECONDS);
         let is_due =
             now >= for_any || now >= self.audit_from && left_out.traits().iter().any(is_foreign);
         if is_due {

@@ -219,12 +219,7 @@ async fn what_is_refused_to_one_origin_is_kept_for_others() {
     let evil = target.get_with("/", "Origin: https://evil.test\r\n").await;
     assert_eq!(evil.status, 403);
     let good = "Origin: https://good.test\r\n";
-    for wanted in ["MISS", "HIT"] {
-        let reply = target.get_with("/", good).await;
-        assert_eq!(
-            (reply.x_cache(), &*reply.text()),
-            (wanted, "https://good.test")
-        );
-    }
+    let reply = target.visit_until_hit("/", good).await;
+    assert_eq!(&*reply.text(), "https://good.test");
     assert_eq!(target.get("/").await.x_cache(), "HIT");
 }

@@ -172,7 +172,7 @@ const CASES: [Case; 38] = [
 ];
 
 /// The reasons with tests of their own.
-const OTHERS: [Reason; 9] = [
+const OTHERS: [Reason; 10] = [
     Reason::Depends,
     Reason::NoLease,
     Reason::LostLease,
@@ -182,6 +182,7 @@ const OTHERS: [Reason; 9] = [
     Reason::Truncated,
     Reason::AddressDatabase,
     Reason::Purged,
+    Reason::OwnCopy,
 ];
 
 #[test]

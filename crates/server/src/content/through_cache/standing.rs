@@ -86,7 +86,7 @@ fn look_closely(
 }
 
 /// Returns the fields that responses for the key, or else other pages of the site, have named in `Vary`.
-fn varies_on(request: &Request, zone: &Zone, key: &[u8]) -> Option<Arc<VarySpec>> {
+pub fn varies_on(request: &Request, zone: &Zone, key: &[u8]) -> Option<Arc<VarySpec>> {
     let spec = zone.vary_spec(&KeyRef::new(key));
     spec.or_else(|| site_variance::known(zone, request))
 }

@@ -65,7 +65,8 @@ impl TrialRun {
             return;
         }
         // What is removed from each request may show in the visitor's own answer.
-        let own = self.order.own.filter(|_| !source.removes_something());
+        let own = self.order.own;
+        let own = own.filter(|_| !source.removes_something() && !source.varies());
         let mut trial = Trial::new(self.order.traits).of_answer(own);
         // Of the shared request.
         let mut bodies: Vec<Vec<u8>> = Vec::new();

@@ -95,6 +95,18 @@ impl TrialSource {
             || pairs.any(|(name, _)| cookies::is_named(name, &rules.removed_cookies))
     }
 
+    /// Do responses for the page name fields of the request (`Vary`)? Those are in the key, in one spelling for all who mean the
+    /// same.
+    pub fn varies(&mut self) -> bool {
+        let configuration = self.request.configuration.clone();
+        let CachePlan::Use(plan) = policy::plan(&mut self.request, &configuration, &self.pass)
+        else {
+            return true;
+        };
+        let spec = standing::varies_on(&self.request, plan.zone, plan.key.as_ref().bytes());
+        spec.is_some_and(|spec| spec.names().iter().any(|name| name != "accept-encoding"))
+    }
+
     pub fn shared_rules(&self) -> Option<&SharedRules> {
         self.pass.cache.as_ref()?.shared.as_deref()
     }
