@@ -69,7 +69,9 @@ class Browser:
             cookies = cookies_of_browser(chance)
             self.is_logged_in = chance.random() < LOGGED_IN_SHARE
         self.is_remembered = any(name.startswith("comment_author_") for name in cookies)
-        self.client = Client(subject.address, subject.port, cookies, fields)
+        # Visitors are of many networks.
+        source = f"127.{chance.randint(10, 200)}.{chance.randint(0, 255)}.9"
+        self.client = Client(subject.address, subject.port, cookies, fields, source)
 
     @property
     def is_anonymous(self):

@@ -139,6 +139,18 @@ impl Trial {
         }
     }
 
+    /// Do all traits give what the shared request gives, and was the visitor's answer another one so far? What is stored is
+    /// older then.
+    #[must_use]
+    pub fn is_unexplained_yet(&self) -> bool {
+        let (shared, all) = (self.answers(TraitSet::NONE), self.answers(self.traits));
+        let (Some(first), Some(own)) = (self.answers.first(), self.own) else {
+            return false;
+        };
+        let mut answers = shared.iter().chain(&all);
+        !all.is_empty() && first.1.digest != own && answers.all(|it| it.digest == first.1.digest)
+    }
+
     /// All traits give what the shared request gives: was it the visitor's own answer?
     fn agreed(&self, shared: &[Rendering]) -> TrialStep {
         let mut answers = self.answers.iter();

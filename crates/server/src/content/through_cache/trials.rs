@@ -70,7 +70,13 @@ impl TrialRun {
         let mut trial = Trial::new(self.order.traits).of_answer(own);
         // Of the shared request.
         let mut bodies: Vec<Vec<u8>> = Vec::new();
+        let mut is_purged = false;
         loop {
+            if !is_purged && trial.is_unexplained_yet() {
+                // Nobody is shown an older page while more is asked for.
+                purge(source);
+                is_purged = true;
+            }
             let with = match trial.next() {
                 TrialStep::Done(TrialVerdict::Agree { each_time: true })
                     if have_form_keys(&bodies) =>
