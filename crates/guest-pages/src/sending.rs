@@ -4,11 +4,15 @@
 
 use std::ops::Range;
 
+use shared_request::php;
+
 use crate::exchange::Writing;
 use crate::markup::{is_token_name, key_before, tags};
 
 /// Tags of a page that are read.
 const MOST_TAGS: usize = 20_000;
+/// Bytes before a token, and behind it, in which its argument is looked for. A token has a thousand at most.
+const MOST_ARGUMENT_BYTES: usize = 8 * 1024;
 /// Places of one value in a page that are looked at.
 const MOST_PLACES: usize = 64;
 
@@ -19,42 +23,64 @@ pub struct SentArgument {
     pub value: Vec<u8>,
 }
 
-/// Returns the argument of `text` that has these bytes; `None`: they stand in none.
+/// Returns the argument of `text` that has these bytes; `None`: they stand in none, or in a long one.
 #[must_use]
 pub fn argument_at(text: &[u8], at: &Range<usize>, writing: Writing) -> Option<SentArgument> {
+    // No more is read for each token of a body.
+    let begin = at.start.saturating_sub(MOST_ARGUMENT_BYTES);
+    let end = at.end.saturating_add(MOST_ARGUMENT_BYTES).min(text.len());
+    let near = text.get(begin..end)?;
+    let at = at.start - begin..at.end - begin;
+    let edges = Edges {
+        is_begin: begin == 0,
+        is_end: end == text.len(),
+    };
     match writing {
-        Writing::Percent => of_query(text, at),
-        Writing::Json => of_json(text, at),
-        Writing::Plain => of_part(text, at),
+        Writing::Percent => of_query(near, &at, edges),
+        Writing::Json => of_json(near, &at),
+        Writing::Plain => of_part(near, &at, edges),
     }
 }
 
-fn of_query(text: &[u8], at: &Range<usize>) -> Option<SentArgument> {
+/// Whether a text begins and ends where the whole one does.
+#[derive(Clone, Copy)]
+struct Edges {
+    is_begin: bool,
+    is_end: bool,
+}
+
+impl Edges {
+    /// The place of a joint before an argument, or the begin of the text.
+    fn begin(self, joint: Option<usize>, length: usize) -> Option<usize> {
+        let behind = joint.map(|at| at + length);
+        behind.or_else(|| self.is_begin.then_some(0))
+    }
+
+    /// The place of a joint behind an argument, or the end of the text.
+    fn end(self, joint: Option<usize>, text: &[u8]) -> Option<usize> {
+        joint.or_else(|| self.is_end.then_some(text.len()))
+    }
+}
+
+fn of_query(text: &[u8], at: &Range<usize>, edges: Edges) -> Option<SentArgument> {
     let (before, after) = (text.get(..at.start)?, text.get(at.end..)?);
     let is_joint = |byte: &u8| matches!(byte, b'&' | b';' | b'?');
-    let begin = before.iter().rposition(is_joint).map_or(0, |at| at + 1);
+    let begin = edges.begin(before.iter().rposition(is_joint), 1)?;
     let end = after
         .iter()
         .position(|byte| is_joint(byte) || *byte == b'#');
-    let argument = text.get(begin..end.map_or(text.len(), |length| at.end + length))?;
-    let is_name = |length: &usize| begin + length >= at.end;
+    let end = edges.end(end.map(|length| at.end + length), text)?;
+    let argument = text.get(begin..end)?;
     let joint = argument.iter().position(|byte| *byte == b'=');
+    let is_value = joint.is_some_and(|length| begin + length < at.end);
     let (name, value) = argument.split_at(joint.unwrap_or(argument.len()));
     Some(SentArgument {
-        name: of_form(name),
-        value: match joint.is_none() || joint.is_some_and(|length| is_name(&length)) {
-            true => Vec::new(),
-            false => of_form(value.get(1..)?),
+        name: php::decode(name, true),
+        value: match is_value {
+            true => php::decode(value.get(1..)?, true),
+            false => Vec::new(),
         },
     })
-}
-
-/// A name or value of `application/x-www-form-urlencoded`.
-fn of_form(text: &[u8]) -> Vec<u8> {
-    let spaced = text
-        .iter()
-        .map(|byte| if *byte == b'+' { b' ' } else { *byte });
-    percent_decoded(&spaced.collect::<Vec<u8>>())
 }
 
 fn of_json(text: &[u8], at: &Range<usize>) -> Option<SentArgument> {
@@ -103,12 +129,13 @@ fn json_string<'t>(text: &'t [u8], at: &Range<usize>) -> Option<(Vec<u8>, &'t [u
 }
 
 /// An argument of `multipart/form-data`.
-fn of_part(text: &[u8], at: &Range<usize>) -> Option<SentArgument> {
+fn of_part(text: &[u8], at: &Range<usize>, edges: Edges) -> Option<SentArgument> {
     let (before, after) = (text.get(..at.start)?, text.get(at.end..)?);
     let part = memchr::memmem::rfind(before, b"--").map(|at| at + 2)?;
     // A token with hyphens before it is in the part before.
-    let part = memchr::memmem::rfind(text.get(..part)?, b"\r\n--").map_or(0, |at| at + 4);
-    let end = memchr::memmem::find(after, b"\r\n--").map_or(text.len(), |length| at.end + length);
+    let part = edges.begin(memchr::memmem::rfind(text.get(..part)?, b"\r\n--"), 4)?;
+    let end = memchr::memmem::find(after, b"\r\n--").map(|length| at.end + length);
+    let end = edges.end(end, text)?;
     let part = text.get(part..end)?;
     let (head, value) = part.split_at(memchr::memmem::find(part, b"\r\n\r\n")?);
     let name = head.get(memchr::memmem::find(head, b" name=\"")? + 7..)?;
@@ -134,10 +161,15 @@ impl SentArgument {
     }
 }
 
-/// A target, decoded, with the application's token in the place of the server's.
+/// A target, decoded, with the application's tokens in the place of the server's, which stand before them in `pairs`.
 #[must_use]
-pub fn target_with(target: &[u8], server: &[u8], own: &[u8]) -> Vec<u8> {
-    replaced(&percent_decoded(target), server, own)
+pub fn target_with<'t>(
+    target: &[u8],
+    pairs: impl Iterator<Item = (&'t [u8], &'t [u8])>,
+) -> Vec<u8> {
+    pairs.fold(php::decode(target, false), |text, (server, own)| {
+        replaced(&text, server, own)
+    })
 }
 
 fn replaced(text: &[u8], server: &[u8], own: &[u8]) -> Vec<u8> {
@@ -385,23 +417,7 @@ fn percent_encoded(value: &[u8]) -> Vec<u8> {
 
 /// A text of a page without the escapes of scripts and links.
 fn plain(text: &[u8]) -> Vec<u8> {
-    percent_decoded(&without_backslashes(&unescaped(text)))
-}
-
-fn percent_decoded(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        let digits = text
-            .get(at + 1..at + 3)
-            .and_then(|it| str::from_utf8(it).ok());
-        let decoded = digits
-            .filter(|_| byte == b'%')
-            .and_then(|it| u8::from_str_radix(it, 16).ok());
-        out.push(decoded.unwrap_or(byte));
-        at += if decoded.is_some() { 3 } else { 1 };
-    }
-    out
+    php::decode(&without_backslashes(&unescaped(text)), false)
 }
 
 fn without_backslashes(text: &[u8]) -> Vec<u8> {
@@ -518,6 +534,28 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    /// A body may have many tokens, and be large: no more is read for each.
+    #[test]
+    fn a_long_argument_is_none() {
+        let long = "x".repeat(MOST_ARGUMENT_BYTES + 1);
+        for (text, writing) in [
+            (format!("key={long}TOKEN"), Writing::Percent),
+            (format!("key=TOKEN{long}&a=1"), Writing::Percent),
+            (format!("{{\"key\":\"{long}TOKEN\"}}"), Writing::Json),
+            (
+                format!("--x\r\nA: name=\"k\"\r\n\r\nTOKEN{long}\r\n--x--"),
+                Writing::Plain,
+            ),
+        ] {
+            let at = text.find("TOKEN").unwrap();
+            assert_eq!(argument_at(text.as_bytes(), &(at..at + 5), writing), None);
+        }
+        let text = format!("{long}&key=TOKEN&{long}");
+        let at = text.find("TOKEN").unwrap();
+        let found = argument_at(text.as_bytes(), &(at..at + 5), Writing::Percent);
+        assert_eq!(found, Some(argument("key", "TOKEN")));
     }
 
     #[test]

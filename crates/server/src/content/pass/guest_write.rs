@@ -26,6 +26,9 @@ use crate::exchange::request::Request;
 /// A larger body goes as it came: its tokens are not looked for.
 const MAX_BODY_BYTES: u64 = 8 << 20;
 
+/// More tokens of one text are not exchanged.
+const MOST_TOKENS: usize = 64;
+
 /// How long a write waits whose token has the time in it at which it was made.
 const AFTER_TIMED_TOKEN: Duration = Duration::from_millis(3200);
 /// A time in a token is of now if it is no further from it than this, in seconds.
@@ -169,6 +172,16 @@ impl OwnTokens<'_> {
         let token = self.tokens.get(found.place.token)?.as_deref();
         token.filter(|_| is_of_page)
     }
+
+    /// The server's tokens in a text, each with the application's, where there is one.
+    fn pairs<'a>(
+        &'a self,
+        text: &'a [u8],
+        all: &'a [FoundToken],
+    ) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        all.iter()
+            .filter_map(move |it| Some((text.get(it.range.clone())?, self.of(it)?)))
+    }
 }
 
 /// The body, where it can be looked through.
@@ -203,17 +216,23 @@ impl FoundTokens {
         if tokens.is_empty() {
             return FoundTokens::default();
         }
+        let find = |text: &[u8]| {
+            let mut found = tokens.find(text);
+            // Each is looked for in the page with all others.
+            found.truncate(MOST_TOKENS);
+            found
+        };
         let is_sent = |name: &[u8]| {
             !name.eq_ignore_ascii_case(b"referer") && !name.eq_ignore_ascii_case(b"cookie")
         };
         let fields = head.fields().enumerate();
         let fields = fields.filter(|(_, (name, _))| is_sent(name));
         FoundTokens {
-            target: tokens.find(head.target()),
-            args: tokens.find(&request.route.args),
-            body: tokens.find(body),
+            target: find(head.target()),
+            args: find(&request.route.args),
+            body: find(body),
             fields: fields
-                .map(|(at, (_, value))| (at, tokens.find(value)))
+                .map(|(at, (_, value))| (at, find(value)))
                 .filter(|(_, found)| !found.is_empty())
                 .collect(),
         }
@@ -242,23 +261,16 @@ impl FoundTokens {
         let argument = |text: &[u8], found: &FoundToken, all: &[FoundToken], writing| {
             own.of(found)?;
             let sent = argument_at(text, &found.range, writing)?;
-            let pairs = all
-                .iter()
-                .filter_map(|it| Some((text.get(it.range.clone())?, own.of(it)?)));
-            Some(pairs.fold(sent, |sent, (server, own)| sent.with(server, own)))
+            Some(
+                own.pairs(text, all)
+                    .fold(sent, |sent, (server, own)| sent.with(server, own)),
+            )
         };
         let sends = |text: &[u8], found: &FoundToken, all: &[FoundToken], writing| {
             argument(text, found, all, writing).is_some_and(|it| own.sending.sends(&it))
         };
         let target = received.target();
-        let with_own = |target: Vec<u8>, found: &FoundToken| {
-            let server = received.target().get(found.range.clone());
-            let own = server.zip(own.of(found));
-            own.map_or(target.clone(), |(server, own)| {
-                target_with(&target, server, own)
-            })
-        };
-        let led_to = self.target.iter().fold(target.to_vec(), with_own);
+        let led_to = target_with(target, own.pairs(target, &self.target));
         let arguments: Option<Vec<_>> = self
             .target
             .iter()
@@ -290,13 +302,9 @@ impl FoundTokens {
         let values: Vec<&[u8]> = received.fields().map(|(_, value)| value).collect();
         for (at, found) in &mut self.fields {
             let value = values.get(*at).copied().unwrap_or_default();
-            found.retain(|found| {
-                let sent = value.get(found.range.clone()).zip(own.of(found));
-                sent.is_some_and(|(server, own_token)| {
-                    own.sending
-                        .has_value(&target_with(value, server, own_token))
-                })
-            });
+            let sent = target_with(value, own.pairs(value, found));
+            let is_sent = own.sending.has_value(&sent);
+            found.retain(|found| is_sent && own.of(found).is_some());
         }
         self.fields.retain(|(_, found)| !found.is_empty());
     }
