@@ -1,6 +1,7 @@
 //! Random requests, many alike in the parts of the key and each with values of its own in
 //! everything else. The application shows all that it is sent; no visitor may find another
-//! visitor's values in a page.
+//! visitor's values in a page. Pages end by purges, counted, and not with time: how many visits are
+//! answered from memory does not depend on the machine.
 //!
 //! `MAYFLY_PAIRS=200000` asks for as many pairs; `MAYFLY_SEED` repeats a run.
 
@@ -15,6 +16,8 @@ use crate::start;
 
 /// Pairs without `MAYFLY_PAIRS`.
 const PAIRS: u64 = 2_000;
+/// Visits between two purges of everything.
+const VISITS_OF_A_PAGE: u64 = 1_000;
 
 fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
@@ -207,6 +210,10 @@ async fn run(server: &RunningServer, pairs: u64) -> PairResults {
         faults: Vec::new(),
     };
     for number in 0..pairs * 2 {
+        if (number + 1).is_multiple_of(VISITS_OF_A_PAGE) {
+            let reply = server.target().ask("PURGE", "/", "", "").await;
+            assert_eq!(reply.status, 200);
+        }
         let visit = visit(number, &mut random);
         let connection = match &mut client {
             Some(client) => client,
@@ -244,7 +251,7 @@ async fn random_visitors_of_an_http_upstream_never_share_what_differs() {
     .await;
     let server = start(&format!(
             "proxy_cache_path %%/pages keys_zone=pages:1m memory=64m;\n\
-             server {{ listen unix:%%/http; {RULES} proxy_cache pages; proxy_cache_valid 1s;\n\
+             server {{ listen unix:%%/http; server_name site.test other.test; {RULES} proxy_cache pages; proxy_cache_valid 1h; proxy_cache_purge PURGE purge_all from unix:;\n\
              proxy_http_version 1.1; proxy_set_header Connection '';\n\
              proxy_set_header Host $host; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;\n\
              proxy_set_header X-Everything \"$request $http_referer $http_x_forwarded_host $args $cookie__ga $http_user_agent\";\n\
@@ -256,7 +263,7 @@ async fn random_visitors_of_an_http_upstream_never_share_what_differs() {
     let pairs = from_environment("MAYFLY_PAIRS", PAIRS);
     let found = run(&server, pairs).await;
     assert_eq!(found.faults, []);
-    assert!(found.hits > pairs / 2, "too few hits to say anything");
+    assert!(found.hits > pairs / 4, "too few hits to say anything");
 }
 
 #[tokio::test]
@@ -272,7 +279,7 @@ async fn random_visitors_of_php_never_share_what_differs() {
     .await;
     let server = start(&format!(
         "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=64m;\n\
-             server {{ listen unix:%%/http; {RULES} fastcgi_cache pages; fastcgi_cache_valid 1s;\n\
+             server {{ listen unix:%%/http; server_name site.test other.test; {RULES} fastcgi_cache pages; fastcgi_cache_valid 1h; fastcgi_cache_purge PURGE purge_all from unix:;\n\
              set $referring \"<$http_referer>\";\n\
              fastcgi_param REQUEST_URI $request_uri; fastcgi_param QUERY_STRING $args;\n\
              fastcgi_param REMOTE_USER $remote_user; fastcgi_param REQUEST $request;\n\
