@@ -33,7 +33,7 @@ sys.path.insert(0, os.path.join(ROOT, "bench"))
 import encrypted  # noqa: E402
 from lib import peers, process, report, subject, upstream  # noqa: E402
 
-DOCUMENT = os.path.join(ROOT, "docs/security.md")
+DOCUMENT = os.path.join(ROOT, "docs/design/2026-11-23-floods.md")
 BEGIN, END = "<!-- begin: scripts/floods/run.py -->", "<!-- end: scripts/floods/run.py -->"
 PAGE_BYTES = 21 << 10
 MOST_MEMORY_MB = 256
@@ -205,7 +205,7 @@ def options():
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[flood.name for flood in FLOODS],
                         help=", ".join(flood.name for flood in FLOODS))
     parser.add_argument("--json", default=os.path.join(target, "floods.json"), help="where all figures go")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/security.md")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/design/2026-11-23-floods.md")
     parser.add_argument("--client-core", type=int, default=0)
     parser.add_argument("--server-core", type=int, default=1)
     return parser.parse_args()
