@@ -51,8 +51,10 @@ An entry with several names, such as `fastcgi_cache` and `proxy_cache`, holds fo
 text uses the names that begin with `fastcgi_`.
 ";
 
+/// The name that viewers of Markdown give the heading.
 fn anchor(title: &str) -> String {
-    title.to_lowercase().replace(' ', "-")
+    let words = title.to_lowercase().replace(' ', "-");
+    words.replace(|c: char| !c.is_alphanumeric() && c != '-', "")
 }
 
 fn entry(page: &mut String, directive: &Directive) {
