@@ -31,6 +31,10 @@ read_files() {
     scripts/deny.sh || status=1
     scripts/checks/run.py documents imports words structs manifests || status=1
     "$cargo" fmt --all --check || status=1
+    # Where Debian's package apparmor is installed, its parser reads the profile of the services.
+    if command -v apparmor_parser >/dev/null; then
+        apparmor_parser --quiet --skip-kernel-load --skip-cache packaging/debian/mayfly.apparmor || status=1
+    fi
     return $status
 }
 
