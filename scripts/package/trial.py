@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Installs the package in fresh roots of Debian, runs the service there by its unit's own command lines and restrictions
-(service.py says which), reloads, upgrades under load, removes and purges it.
+(service.py says which), reloads, upgrades and downgrades under load with learned pages and pages on the disk, removes and purges it.
 
     trial.py [--packages FOLDER] [--next FOLDER] [--upgrades N] [--visitors PROGRAM] [--seconds N] [--architecture NAME] [SUITE...]
 
@@ -13,6 +13,7 @@ what `scripts/setup.sh trial` installs.
 
 import argparse
 import collections
+import glob
 import http.client
 import json
 import os
@@ -22,6 +23,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import php_trial  # noqa: E402
 import roots  # noqa: E402
 import service  # noqa: E402
 from roots import WORK, wait_until  # noqa: E402
@@ -41,6 +43,9 @@ TLS = """listen 443 ssl;
     ssl_certificate /var/lib/mayfly/site.pem;
     ssl_certificate_key /var/lib/mayfly/site.key;
     listen [::]:80;"""
+# Pages that are learned, and pages that stay on the disk for an hour; PHP makes both from a file that it writes when it is posted to.
+KEPT = "fastcgi_cache_path /var/cache/mayfly keys_zone=kept:8m disk_timeout=10s;\n"
+KEPT_LOCATIONS = php_trial.LOCATION.format(name="www").replace("fastcgi_cache pages", "fastcgi_cache kept")
 POOL = "php_pool www {\n    user www-data;\n    workers 2;\n}\n"
 
 
@@ -81,8 +86,17 @@ class Root(roots.Root):
         return found | set(self.read("/etc/passwd").splitlines()) | set(self.read("/etc/group").splitlines())
 
     def install(self, folder):
-        shutil.copy(roots.package_in(folder, self.architecture()), self.path + "/tmp/mayfly.deb")
-        return self.run("dpkg", "--install", "/tmp/mayfly.deb")
+        """Also the tools, where they are a package of their own: before 0.2.0 they were not."""
+        files = []
+        for name in ("mayfly", "mayfly-tools"):
+            if glob.glob(os.path.join(folder, f"{name}_*.deb")):
+                files.append(f"/tmp/{name}.deb")
+                shutil.copy(roots.package_in(folder, self.architecture(), name), self.path + files[-1])
+            else:
+                self.run("dpkg", "--remove", name)
+        said = self.run("dpkg", "--install", *files)
+        self.run("mayfly", "bench", "--help")
+        return said
 
     def architecture(self):
         return self.run("dpkg", "--print-architecture").strip()
@@ -102,11 +116,14 @@ def trial(path, args):
     step("a start lets go of the pipes that it was started with", lambda: lets_go_of_pipes(root))
     running = step("starts by its unit, read-only but for its own folders", lambda: starts(root))
     step("serves PHP as one account, as another", lambda: serves(root))
+    step("learns a page, and keeps one on the disk", lambda: learns(root))
     step("writes nothing to /etc", lambda: etc_is_unwritten(root))
     step("reloads; a mistake is said, and the former configuration serves", lambda: reloads(root, running))
     step("rotates its logs", lambda: rotates(root))
     if args.next:
         step(f"is upgraded {args.upgrades} times under {CONNECTIONS} connections of each HTTP", lambda: upgrades(running, root, args))
+        for name, folder in (("an earlier", args.packages), ("a later", args.next), ("an earlier", args.packages)):
+            running = step(f"starts {name} version with the pages on the disk", lambda folder=folder: starts_another(running, root, folder))
         step("keeps the old program where the new one refuses", lambda: refuses(running, root, args))
     step("starts workers of a PHP that a package has upgraded", lambda: php_is_upgraded(root, args))
     step("serves another site as mayfly@shop, whose PHP has an account of its own", lambda: instance(root))
@@ -126,7 +143,8 @@ class Steps:
             self.failed += 1
             print(f"  FAIL  {name}\n        {error}", flush=True)
             raise SystemExit(1) from error
-        print(f"  ok    {name}" + (f" ({result})" if isinstance(result, str) else ""), flush=True)
+        said = result if isinstance(result, str) else getattr(result, "pages", "")
+        print(f"  ok    {name}" + (f" ({said})" if said else ""), flush=True)
         return result
 
 
@@ -228,9 +246,12 @@ def answers():
 def starts(root):
     root.write("/var/www/site/index.php", PAGE)
     root.run("chown", "-R", "www-data:www-data", "/var/www/site")
-    text = root.read("/etc/mayfly/mayfly.conf").replace("http {", POOL + "http {", 1)
+    text = root.read("/etc/mayfly/mayfly.conf").replace("http {", POOL + "http {\n" + KEPT, 1).replace("error.log warn", "error.log info")
     root.write("/etc/mayfly/mayfly.conf", text)
-    site = root.read("/etc/mayfly/sites/example").replace("/var/www/example.org", "/var/www/site").replace("listen [::]:80;", TLS)
+    root.write("/srv/site/index.php", php_trial.FILE_PAGE)
+    os.makedirs(root.path + "/srv/site/data")
+    root.run("chown", "-R", "www-data:www-data", "/srv/site")
+    site = root.read("/etc/mayfly/sites/example").replace("/var/www/example.org", "/var/www/site").replace("listen [::]:80;", TLS + KEPT_LOCATIONS)
     place = root.path + "/var/lib/mayfly/site"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj", "/CN=example.org",
                "-keyout", place + ".key", "-out", place + ".pem"]
@@ -260,6 +281,35 @@ def serves(root):
     accounts = {line.split()[0] for line in root.run("ps", "-eo", "uid,comm").splitlines() if "mayfly" in line}
     assert accounts == {"0", server}, accounts
     return f"PHP as {account}, the server as {server}"
+
+
+def learns(root):
+    status, _, body = ask("/www/page", "POST")
+    assert status == 200, (status, body)
+    wait_until(lambda: time.sleep(0.3) or ask("/www/page")[1]["X-Cache"] == "HIT", f"not learned: {ask('/www/page')}", 30)
+    wait_until(lambda: ask("/kept-www/page")[1]["X-Cache"] == "HIT", f"not kept: {ask('/kept-www/page')}", 30)
+
+
+def pages_of_another_version(root):
+    """What a version has of the pages of the one before it: a write is seen at once, and what is kept for an hour is the same."""
+    kept = ask("/kept-www/page")
+    assert kept[0] == 200 and " version 1" in kept[2], kept
+    learned = ask("/www/page")
+    written = ask("/www/page", "POST")[2].rsplit(" ", 1)[1]
+    shown = ask("/www/page")[2]
+    assert shown.endswith(f" version {written}"), f"version {written} was written, and {shown} is shown"
+    learns(root)
+    return f"kept page {kept[1]['X-Cache']}, learned page {learned[1]['X-Cache']}"
+
+
+def starts_another(running, root, folder):
+    """By a start, not by an upgrade: the folder on the disk is all that it has of the former one."""
+    running.stop()
+    root.install(folder)
+    again = service.Service(root.path, "mayfly.service")
+    wait_until(lambda: "were loaded" in root.read("/var/log/mayfly/error.log").rsplit("stopping", 1)[-1], "the folder was not read")
+    again.pages = pages_of_another_version(root)
+    return again
 
 
 def etc_is_unwritten(root):
@@ -335,16 +385,17 @@ def sum_of(results):
 
 
 def upgrades(running, root, args):
-    results = []
+    results, kinds = [], []
     for number in range(args.upgrades):
         old, load = running.main, Load(args)
         said = root.install(args.packages if number % 2 else args.next)
         assert "serves, version" in said, said
         running.wait_for("MAINPID=")
         assert running.main != old, said
+        kinds.append(pages_of_another_version(root))
         results.append(load.end())
         wait_until(lambda old=old: is_gone(root, old), f"process {old}, whose place was taken, has not ended")
-    return sum_of(results)
+    return "; ".join([*kinds, sum_of(results)])
 
 
 def php_is_upgraded(root, args):
@@ -399,15 +450,16 @@ def refuses(running, root, args):
 
 
 def removes(root, running):
-    root.run("dpkg", "--remove", "mayfly")
+    root.run("dpkg", "--remove", "mayfly", "mayfly-tools")
     running.ended()
     assert os.path.exists(root.path + "/etc/mayfly/sites/site.conf"), "the configuration is gone"
     assert not os.path.exists(root.path + "/usr/bin/mayfly")
 
 
 def purges(root, before):
-    root.run("dpkg", "--purge", "mayfly")
-    shutil.rmtree(root.path + "/var/www/site")
+    root.run("dpkg", "--purge", "mayfly", "mayfly-tools")
+    for site in ("/var/www/site", "/srv/site"):
+        shutil.rmtree(root.path + site)
     left = root.files() - before - {"var/www/site", "var/www"}
     assert not left, sorted(left)
 
