@@ -2,6 +2,7 @@
 # Makes the packages of this version, from the sources alone: the same sources give the same bytes.
 #
 #   scripts/package/build.sh [debian] [tarball]     both, where none is named
+#   scripts/package/build.sh tree                   the files of the Debian packages, for debian/rules (source.sh)
 #
 # What comes out, in target/package/out (or below CARGO_TARGET_DIR):
 #   mayfly_VERSION_ARCH.deb, mayfly-tools_VERSION_ARCH.deb   the programs for Debian and Ubuntu; *-dbgsym_* are their symbols
@@ -38,6 +39,8 @@ if [ "$platform" != "$host" ]; then
         export "CARGO_TARGET_${variable//-/_}_LINKER=${binary_tools}gcc"
     done
 fi
+# The newest version of glibc that the programs need.
+newest=
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 # A suffix makes a later package of the same sources, for trials of upgrades.
 package_version=$version${MAYFLY_PACKAGE_SUFFIX:-}
@@ -127,38 +130,52 @@ squeeze() { # squeeze PACKAGE
     mv "$folder/package" "$1"
 }
 
-debian() {
-    local program=${MAYFLY_BINARY:-} newest source bytes package
+# The files of the Debian packages in the places from which packaging/debian/*.install takes them.
+lay_out_debian() { # lay_out_debian FOLDER
+    local folder=$1 program=${MAYFLY_BINARY:-}
     if [ -z "$program" ]; then
         have_library "$platform"
         build shared "$platform"
         program=$work/shared/$platform/release/mayfly
     fi
     newest=$({ newest_glibc "$program" || true; newest_glibc "$program-tools" || true; } | sort -V | tail -1)
-    if [ "$(printf '%s\n' "$newest" "$NEWEST_GLIBC" | sort -V | tail -1)" != "$NEWEST_GLIBC" ]; then
+    if [ "$(printf '%s\n' "${newest:=2.34}" "$NEWEST_GLIBC" | sort -V | tail -1)" != "$NEWEST_GLIBC" ]; then
         echo "The program needs glibc $newest, newer than $NEWEST_GLIBC of Ubuntu 22.04. These symbols do:" >&2
         "${binary_tools}objdump" -T "$program" "$program-tools" | grep "GLIBC_$newest" >&2
         echo "Build on Debian 12 or Ubuntu 22.04." >&2
         return 1
     fi
-    source=$work/mayfly-$version
-    lay_out "$source" "$program"
-    cp "$program" "$source/mayfly"
-    cp "$program-tools" "$source/mayfly-tools"
-    cp -r packaging/debian "$source/debian"
-    mkdir -p "$source"/{default,apparmor,completions/bash,needrestart,sysusers,tmpfiles,tools}
-    mv "$source"/manual/mayfly-{advise,bench,tools}.1 "$source/tools/"
-    cp packaging/conf/default "$source/default/mayfly"
-    mv "$source/debian/mayfly.apparmor" "$source/apparmor/usr.bin.mayfly"
-    mv "$source/debian/mayfly.needrestart" "$source/needrestart/mayfly.conf"
-    mv "$source/debian/mayfly.sysusers" "$source/sysusers/mayfly.conf"
-    mv "$source/debian/mayfly.tmpfiles" "$source/tmpfiles/mayfly.conf"
-    cp "$source/manual/mayfly.bash" "$source/completions/bash/mayfly"
-    cp "$source/manual/mayfly.zsh" "$source/completions/_mayfly"
-    # The same for each architecture: the libraries of a cross compiler are in packages of another name.
-    printf '%s\n' "libc 6 libc6 (>= ${newest:=2.34})" "libm 6 libc6 (>= $newest)" "libgcc_s 1 libgcc-s1" >"$source/debian/shlibs.local"
-    scripts/package/changelog.py >"$source/debian/changelog"
-    cp CHANGELOG.md "$source/CHANGELOG.md"
+    lay_out "$folder" "$program"
+    cp "$program" "$folder/mayfly"
+    cp "$program-tools" "$folder/mayfly-tools"
+    mkdir -p "$folder"/{default,apparmor,completions/bash,needrestart,sysusers,tmpfiles,tools}
+    mv "$folder"/manual/mayfly-{advise,bench,tools}.1 "$folder/tools/"
+    cp packaging/conf/default "$folder/default/mayfly"
+    cp packaging/debian/mayfly.apparmor "$folder/apparmor/usr.bin.mayfly"
+    cp packaging/debian/mayfly.needrestart "$folder/needrestart/mayfly.conf"
+    cp packaging/debian/mayfly.sysusers "$folder/sysusers/mayfly.conf"
+    cp packaging/debian/mayfly.tmpfiles "$folder/tmpfiles/mayfly.conf"
+    cp "$folder/manual/mayfly.bash" "$folder/completions/bash/mayfly"
+    cp "$folder/manual/mayfly.zsh" "$folder/completions/_mayfly"
+    cp CHANGELOG.md "$folder/CHANGELOG.md"
+}
+
+# The same for each architecture: the libraries of a cross compiler are in packages of another name.
+name_libraries() { # name_libraries FOLDER
+    printf '%s\n' "libc 6 libc6 (>= $newest)" "libm 6 libc6 (>= $newest)" "libgcc_s 1 libgcc-s1" >"$1/shlibs.local"
+}
+
+# For debian/rules in a tree of the sources and their crates (scripts/package/source.sh).
+tree() {
+    lay_out_debian "$work/tree"
+    name_libraries debian
+}
+
+debian() {
+    local source=$work/mayfly-$version bytes package
+    lay_out_debian "$source"
+    scripts/package/control.sh "$source/debian"
+    name_libraries "$source/debian"
     find "$source" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
     rm -f "$work"/mayfly*_"$package_version"_*
     (cd "$source" && dpkg-buildpackage --build=binary --host-arch="$arch" --no-sign --no-check-builddeps >"$work/dpkg-buildpackage.log" 2>&1) ||
@@ -228,7 +245,7 @@ fetch
 bill_of_materials
 for kind in $wanted; do
     case $kind in
-        debian|tarball) "$kind" ;;
-        *) echo "usage: scripts/package/build.sh [debian] [tarball]" >&2; exit 2 ;;
+        debian|tarball|tree) "$kind" ;;
+        *) echo "usage: scripts/package/build.sh [debian] [tarball] | tree" >&2; exit 2 ;;
     esac
 done

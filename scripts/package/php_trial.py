@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Tries each PHP of Debian's releases with the packages, and prints what became of it as a table: whether the package
-installs, whether Mayfly serves PHP, learns a page, shows it after a restart, forgets it after a write, and leaves nothing
-when it is purged.
+installs, whether Mayfly serves PHP, learns a page, shows it after a restart, forgets it after a write, is upgraded while it
+serves (to the package in --next), and leaves nothing when it is purged.
 
-    php_trial.py [--packages FOLDER] [--architecture NAME] [--archive] [SUITE...]      bullseye, bookworm, trixie and sid
+    php_trial.py [--packages FOLDER] [--next FOLDER] [--architecture NAME] [--archive] [SUITE...]      bullseye, bookworm, trixie and sid
 
 Where the package does not install because glibc is older, or with `--archive`, the static program of the archive is tried
 in its place. Each version of PHP-FPM in a root has a pool. Roots of another architecture run by qemu. Needs root and what
@@ -11,11 +11,13 @@ in its place. Each version of PHP-FPM in a root has a pool. Roots of another arc
 """
 
 import argparse
+import contextlib
 import glob
 import http.client
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -25,7 +27,8 @@ import roots  # noqa: E402
 
 SUITES = ["bullseye", "bookworm", "trixie", "sid"]
 PORT = 8080
-COLUMNS = ("PHP", "installs", "serves", "learns", "restarts warm", "purges clean")
+COLUMNS = ("PHP", "installs", "serves", "learns", "restarts warm", "upgrades", "purges clean")
+PID = "/run/mayfly/mayfly.pid"
 # A page of a row in a database, which PHP changes when it is posted to.
 PAGE = """<?php
 $database = new PDO('sqlite:' . __DIR__ . '/data/site.db');
@@ -47,6 +50,7 @@ echo PHP_VERSION, ' version ', file_get_contents($file);
 """
 CONFIGURATION = """
 daemon off;
+pid {pid};
 error_log /var/log/mayfly/error.log info;
 {pools}
 events {{}}
@@ -85,6 +89,7 @@ LOCATION = """
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--packages", default=os.path.join(roots.WORK, "out"))
+    parser.add_argument("--next", help="a folder with the package of a later version")
     parser.add_argument("--architecture", default=roots.own_architecture())
     parser.add_argument("--archive", action="store_true", help="tries the static program everywhere")
     parser.add_argument("--inside")
@@ -97,7 +102,8 @@ def main():
     for suite in args.suites:
         root = roots.fresh(suite, os.path.join(roots.WORK, "roots", f"php-{suite}-{args.architecture}"), ["php-sqlite3"], args.architecture)
         command = ["unshare", "--net", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", sys.executable, os.path.abspath(__file__),
-                   "--inside", root, "--packages", args.packages, "--architecture", args.architecture, suite, *(["--archive"] if args.archive else [])]
+                   "--inside", root, "--packages", args.packages, "--architecture", args.architecture, suite, *(["--archive"] if args.archive else []),
+                   *(["--next", args.next] if args.next else [])]
         failed += subprocess.run(command, check=False).returncode != 0
         shutil.rmtree(root)
     print(f"{len(args.suites) - failed} passed, {failed} failed")
@@ -112,20 +118,24 @@ def trial(args):
     pools = {f"php{number}": program for number, program in enumerate(programs(root))}
     prepare(root, pools, PAGE if args.architecture == roots.own_architecture() else FILE_PAGE)
     rows = {name: Row(root, name, program) for name, program in pools.items()}
-    server = start(root)
+    start(root)
     for row in rows.values():
         row.serves()
         row.learns()
         row.keeps()
-    stop(server)
-    server = start(root)
+    stop(root)
+    start(root)
     for row in rows.values():
         row.is_warm()
         row.forgets()
-    stop(server)
+    if args.next and installed == "package":
+        upgrade(root, args)
+        for row in rows.values():
+            row.is_upgraded()
+    stop(root)
     clean = purge(root, installed)
     for row in rows.values():
-        print(f"| {args.suites[0]}, {args.architecture} | {row.version} | {installed} | {row.served} | {row.learned} | {row.warm} | {clean} |", flush=True)
+        print(f"| {args.suites[0]}, {args.architecture} | {row.version} | {installed} | {row.served} | {row.learned} | {row.warm} | {row.upgraded} | {clean} |", flush=True)
     # A release with a glibc of the package must learn; another one must say why it does not.
     return any(row.problems for row in rows.values())
 
@@ -137,6 +147,7 @@ class Row:
         self.root, self.name, self.problems = root, name, []
         self.version = re.search(r"PHP ([\d.]+)", root.run(program, "-v"))[1]
         self.served = self.learned = self.warm = "no"
+        self.upgraded = "not tried"
 
     def check(self, holds, problem):
         if not holds:
@@ -178,7 +189,12 @@ class Row:
     def forgets(self):
         written = re.match(r"\S+ version (\d+)", self.ask("POST")[2])[1]
         shown = self.ask()[2]
-        self.check(shown.endswith(f" version {written}"), f"version {written} was written, and {shown} is shown")
+        return self.check(shown.endswith(f" version {written}"), f"version {written} was written, and {shown} is shown")
+
+    def is_upgraded(self):
+        status, word, body = self.ask(kind="kept-")
+        is_same = self.check(status == 200 and word == "HIT" and body.startswith(self.version), f"{status} {word} {body[:200]}")
+        self.upgraded = "yes" if self.forgets() and is_same else "no"
 
     def again(self):
         time.sleep(0.3)
@@ -218,7 +234,7 @@ def prepare(root, pools, page):
     binary = {name: f" binary {program};" if len(pools) > 1 else "" for name, program in pools.items()}
     lines = "".join(f"php_pool {name} {{ user www-data; workers 2;{binary[name]} }}\n" for name in pools)
     locations = "".join(LOCATION.format(name=name) for name in pools)
-    root.write("/etc/mayfly/php.conf", CONFIGURATION.format(pools=lines, port=PORT, locations=locations))
+    root.write("/etc/mayfly/php.conf", CONFIGURATION.format(pid=PID, pools=lines, port=PORT, locations=locations))
     root.write("/srv/site/index.php", page)
     os.makedirs(root.path + "/srv/site/data")
     root.run("chown", "-R", "www-data:www-data", "/srv/site")
@@ -229,12 +245,33 @@ def start(root):
     server = subprocess.Popen(root.line("mayfly", "-c", "/etc/mayfly/php.conf"))
     roots.wait_until(lambda: server.poll() is not None or answers(), "it does not answer")
     assert server.poll() is None, f"it has ended: {root.read('/var/log/mayfly/error.log')[-2000:]}"
-    return server
 
 
-def stop(server):
-    server.terminate()
-    assert server.wait(roots.SECONDS) == 0, "it did not end well"
+def upgrade(root, args):
+    """Installs the later package while the server runs: the new process takes the place of the former one."""
+    former = running(root)
+    shutil.copy(roots.package_in(args.next, args.architecture), root.path + "/root/mayfly.deb")
+    said = root.run("dpkg", "--install", "/root/mayfly.deb")
+    assert running(root) != former, f"process {former} serves on: {said}"
+    roots.wait_until(lambda: has_ended(root, former), f"process {former}, whose place was taken, has not ended")
+
+
+def stop(root):
+    server = running(root)
+    os.kill(server, signal.SIGTERM)
+    roots.wait_until(lambda: has_ended(root, server), "it has not ended")
+
+
+def running(root):
+    return int(root.read(PID))
+
+
+def has_ended(root, process):
+    """This program is the first process in its namespace, and waits for whatever ends."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    return not os.path.exists(f"{root.path}/proc/{process}")
 
 
 def purge(root, installed):
