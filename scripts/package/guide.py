@@ -355,7 +355,7 @@ def follow_all(inside, args):
     print(f"  {'ok  ' if is_quick else 'FAIL'}  from the package to a WordPress seen as HIT: {seconds:.0f} s for the commands, and "
           f"{words} words of both pages, {minutes:.1f} minutes together", flush=True)
     for name in ("guide.md", "guide/package.md", "guide/from-nginx.md", "guide/from-apache.md", "guide/operations.md",
-                 "guide/several-sites.md", "guide/trouble.md", "guide/service.md", "guide/container.md"):
+                 "guide/several-sites.md", "guide/trouble.md", "guide/service.md", "guide/container.md", "guide/platforms.md"):
         reader.follow(name)
     leaves_ports(reader)
     for page in reader.pages.values():

@@ -19,6 +19,7 @@ PLACES = {
     "Cargo.toml": r'^(version = ")({})(")$',
     "README.md": r"(mayfly_)({})(_amd64\.deb)",
     "docs/guide/package.md": r"(mayfly[_ ])({})(_amd64\.deb|$)",
+    "docs/guide/platforms.md": r"(mayfly-)({})(-vendored|$)",
     "docs/guide/container.md": r"(mayfly-static[-:])({})(-x86_64)",
     "scripts/package/guide.py": r"(mayfly_)({})(_amd64\.deb)",
     "php/wordpress/mayfly/mayfly.php": r"^( \* Version: +)({})()$",

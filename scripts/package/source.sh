@@ -18,9 +18,8 @@ rm -rf "$work/source"
 mkdir -p "$work/source" "$work/out"
 git archive --prefix="$name/" HEAD | tar --extract --directory "$work/source"
 cd "$work/source/$name"
-"$cargo" vendor --quiet --locked --versioned-dirs vendor >vendor.toml
-{ echo; cat vendor.toml; } >>.cargo/config.toml
-rm vendor.toml
+"$cargo" vendor --quiet --locked --versioned-dirs vendor >/dev/null
+printf '%s\n' '' '[source.crates-io]' 'replace-with = "vendored"' '[source.vendored]' 'directory = "vendor"' >>.cargo/config.toml
 scripts/package/control.sh "$PWD/debian"
 cd "$work/source"
 tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w --create "$name" |
