@@ -10,7 +10,9 @@ use crate::virtual_host::Server;
 pub const ANY_SCRIPT: &str = r"\.(?i:ph(?:p\d?|ar|tml|t))(?:/|$)";
 
 /// The FastCGI params of each request: Debian's fastcgi.conf, with the folder's real path so that a link to the current
-/// release may change, and without a field that scripts take for the environment variable.
+/// release may change, and without a field that scripts take for the environment variable. The software is named as one
+/// that obeys `.htaccess`: applications ask for the word before they write such a file or addresses without
+/// `index.php`. Drupal's installer wants a version behind it.
 pub const PARAMS: [(&str, &str); 20] = [
     ("SCRIPT_FILENAME", "$realpath_root$fastcgi_script_name"),
     ("SCRIPT_NAME", "$fastcgi_script_name"),
@@ -26,7 +28,7 @@ pub const PARAMS: [(&str, &str); 20] = [
     ("REQUEST_SCHEME", "$scheme"),
     ("HTTPS", "$https if_not_empty"),
     ("GATEWAY_INTERFACE", "CGI/1.1"),
-    ("SERVER_SOFTWARE", "mayfly"),
+    ("SERVER_SOFTWARE", "'mayfly (Apache/2.4 compatible)'"),
     ("REMOTE_ADDR", "$remote_addr"),
     ("REMOTE_PORT", "$remote_port"),
     ("SERVER_ADDR", "$server_addr"),

@@ -15,6 +15,7 @@ final class ServerTest extends TestCase
     public function params(): iterable
     {
         yield 'mayfly serve' => [['SERVER_SOFTWARE' => 'mayfly'], true, null, false];
+        yield 'with rules of Apache' => [['SERVER_SOFTWARE' => 'mayfly (Apache/2.4 compatible)'], true, null, false];
         yield 'with a version' => [['SERVER_SOFTWARE' => 'Mayfly/0.1'], true, null, false];
         yield 'another server' => [['SERVER_SOFTWARE' => 'nginx/1.27'], false, null, false];
         yield 'another name' => [['SERVER_SOFTWARE' => 'mayflyer'], false, null, false];

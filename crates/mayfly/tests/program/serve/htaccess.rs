@@ -86,6 +86,29 @@ async fn a_site_that_its_htaccess_closes_is_closed() {
 const SAYS: &str = "<?php echo basename($_SERVER['SCRIPT_FILENAME']), '|', $_SERVER['QUERY_STRING'], '|', \
     $_SERVER['HTTP_MOD_REWRITE'] ?? '';";
 
+/// Applications write addresses without `index.php`, and `.htaccess` files, where the software is named Apache: LiteCart
+/// and WordPress ask for the word, YOURLS with a capital letter, Drupal and Concrete for a version behind it.
+#[tokio::test]
+async fn scripts_learn_that_rules_of_apache_are_obeyed() {
+    if !has_php_fpm() {
+        return;
+    }
+    let says = "<?php echo preg_match('!^mayfly .*\\bApache/(\\d+)\\.(\\d+)!', $_SERVER['SERVER_SOFTWARE'], $found) ? \"$found[1].$found[2]\" : \
+        $_SERVER['SERVER_SOFTWARE'], '|', getenv('MOD_REWRITE') ?: getenv('REDIRECT_MOD_REWRITE');";
+    let files = [
+        (
+            ".htaccess",
+            "<IfModule mod_rewrite.c>\n<IfModule mod_env.c>\nSetEnv MOD_REWRITE On\n</IfModule>\nRewriteEngine on\n\
+            RewriteRule ^page$ index.php [L]\n</IfModule>\n",
+        ),
+        ("index.php", says),
+    ];
+    let server = FolderServer::start_site(program(), &files, &[]).await;
+    for path in ["/", "/page"] {
+        assert_eq!(server.target().get(path).await.text(), "2.4|On", "{path}");
+    }
+}
+
 /// Folders, and how often each of these files of them is refused: a file, a script, and the index.
 #[tokio::test]
 async fn what_a_folder_closes_is_closed_scripts_and_index_included() {
