@@ -138,7 +138,7 @@ pub(super) fn refused_files() -> Vec<Refusal> {
         if_a_file(row(
             "A file in a folder that is named for private things.",
             &format!(
-                r"^/(?:te?mp|cache|config|conf|settings|databases?|migrations|bin|cli|cron|tests?|includes?|install(?:ation|er)?|storage/(?:framework|logs|app/private))/(?!.*\.(?:{browser})$)|/(?:backups?|logs?|sessions?|private|secrets?|sql|dumps?)/(?!.*\.(?:css|m?js|map|png|gif|svg|ico|woff2?)$)"
+                r"^/(?:te?mp|cache|config|conf|settings|databases?|migrations|bin|cli|cron|storage/(?:framework|logs|app/private))/(?!.*\.(?:{browser})$)|/(?:backups?|logs?|sessions?|private|secrets?|sql|dumps?)/(?!.*\.(?:css|m?js|map|png|gif|svg|ico|woff2?)$)"
             ),
             "the .htaccess files of Joomla, Roundcube, Grav, PrestaShop and Nextcloud",
         )),

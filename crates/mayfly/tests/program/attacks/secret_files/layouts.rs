@@ -397,10 +397,17 @@ pub const LAYOUTS: &[Layout] = &[
             "/site.zip",
             "/data.db-journal",
             "/dump",
+            "/install/site.sql",
+            "/install/config.ini",
+            "/cache/page.html",
         ],
         public: &[
             "/style.css",
             "/page.html",
+            // Installers and their tests fetch what they have brought.
+            "/install/test/index.html",
+            "/tests/page.html",
+            "/includes/help.html",
             "/downloads/program-1.2.zip",
             "/data/points.json",
             "/feed.xml",
