@@ -552,3 +552,36 @@ fn converted_virtual_hosts_are_answered_as_by_apache() {
         assert!(said.contains("30 virtual hosts converted"), "{said}");
     }
 }
+
+/// FreshRSS has such a line, for the address of a proxy in front.
+#[tokio::test]
+async fn a_variable_with_the_address_of_a_visitor_makes_no_page_personal_that_does_not_show_it() {
+    if !has_php_fpm() {
+        return;
+    }
+    let files = [
+        (
+            ".htaccess",
+            "RewriteEngine on\nRewriteRule .* - [E=CONN_REMOTE_ADDR:%{CONN_REMOTE_ADDR}]\nSetEnv PLACE 198.51.100.7\n",
+        ),
+        ("index.php", "<?php echo uniqid();"),
+        (
+            "own.php",
+            "<?php echo $_SERVER['CONN_REMOTE_ADDR'], $_SERVER['PLACE'];",
+        ),
+    ];
+    let arguments = ["--behind", "unix:", "--ttl", "1h"];
+    let server = FolderServer::start_site(program(), &files, &arguments).await;
+    let get = async |path: &str, visitor: u8| {
+        let fields = format!("X-Forwarded-For: 10.{visitor}.0.1\r\n");
+        server.target().get_with(path, &fields).await
+    };
+    for visitor in 1..=200 {
+        let own = get("/own.php", visitor).await.text();
+        assert_eq!(own, format!("10.{visitor}.0.1198.51.100.7"));
+        if get("/", visitor).await.x_cache() == "HIT" && visitor > 9 {
+            return;
+        }
+    }
+    panic!("each visitor has a page of their own");
+}

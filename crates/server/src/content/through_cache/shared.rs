@@ -145,6 +145,8 @@ const WHOLE_REQUEST: usize = u32::MAX as usize - 3;
 const VISITOR: usize = u32::MAX as usize - 1;
 /// Stands before variables that `.htaccess` files set for scripts.
 const SCRIPT_VARIABLE: usize = u32::MAX as usize - 2;
+/// Stands in the place of such a variable's value if that is the client's address.
+const CLIENT_ADDRESS: usize = u32::MAX as usize - 4;
 
 /// Appends the traces of the way through the configuration, which may have been chosen by anything of the
 /// request: the location, where the URL alone does not lead to it, and the values of `set` and of captures.
@@ -157,10 +159,22 @@ fn put_way(request: &Request, key: &mut Vec<u8>) {
     if !request.extras.values.slots.is_empty() || !request.extras.values.captures.is_empty() {
         put_values(&request.extras, key);
     }
+    let address = client_address(request);
     for (name, value) in &request.extras.values.of_script {
         put_numbered(SCRIPT_VARIABLE, name.as_bytes(), key);
-        put_numbered(SCRIPT_VARIABLE, value, key);
+        match address.as_deref() == Some(value) {
+            true => put_numbered(CLIENT_ADDRESS, b"", key),
+            false => put_numbered(SCRIPT_VARIABLE, value, key),
+        }
     }
+}
+
+/// The client's address, as variables of `.htaccess` files have it. A variable with nothing else in it is to the script
+/// what `REMOTE_ADDR` is: it is in no key, and the shared request has its own address there.
+fn client_address(request: &Request) -> Option<Vec<u8>> {
+    let values = &request.extras.values.of_script;
+    let ip = (!values.is_empty()).then(|| request.received.client_ip())??;
+    Some(ip.to_canonical().to_string().into_bytes())
 }
 
 fn put_values(extras: &Extras, key: &mut Vec<u8>) {
@@ -217,6 +231,13 @@ pub fn request_for(
     let client = connection.peer;
     let mut made = made_for_cache(request, connection, head)?;
     made.received.set_client(client);
+    if let (Some(own), Some(shared)) = (client_address(request), client_address(&made))
+        && let Some(extra) = made.extras.given()
+    {
+        let values = extra.values.of_script.iter_mut();
+        let of_client = values.filter(|(_, value)| *value == own);
+        of_client.for_each(|(_, value)| value.clone_from(&shared));
+    }
     made.route.args.clear();
     let removed = &rules.request.removed_arguments;
     let clean = request
