@@ -5,6 +5,7 @@ use std::process::Command;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::Signal;
 use testkit::running::RunningServer;
+use testkit::wait::until;
 
 use crate::start;
 
@@ -149,4 +150,24 @@ async fn wrong_use_and_no_server_are_told_apart() {
     server.ended().await;
     let (code, text) = typed(&server, &["http://site.test/"]).await;
     assert_eq!(code, 2, "{text}");
+}
+
+/// `explain` asks each server of the machine whether it serves a URL.
+#[tokio::test]
+async fn an_explanation_writes_no_line_about_a_visit_that_nobody_made() {
+    let php = FakePhp::tcp(|_| Script::page("", "page")).await;
+    let site = php.cached_site("location /closed { deny all; }");
+    let server = start(&site).await;
+    let (exit, text) = typed(&server, &["http://site.test/closed"]).await;
+    assert_eq!(exit, 0, "{text}");
+    has(&text, &["403"]);
+    assert_eq!(server.target().get("/closed").await.status, 403);
+    let lines = || {
+        server
+            .error_log()
+            .matches("access forbidden by rule")
+            .count()
+    };
+    until("the visit is logged", || lines() > 0).await;
+    assert_eq!(lines(), 1, "{}", server.error_log());
 }
