@@ -1,7 +1,7 @@
 //! Fields on caching that an application sends with every page alike, which mean no page in particular.
 //!
 //! Some write `no-cache, private` into each answer, of the front page as of a letter: MyBB does, and all that is built on
-//! Symfony. If the pages of a site that guests have seen have the same fields, these are a default, as PHP's own are; the
+//! Symfony. Chyrp sends `Vary: *` with all of its pages. If the pages of a site that guests have seen have the same fields, these are a default, as PHP's own are; the
 //! answers then show what a page depends on. If more than one page of nine has other fields, they count again. `private`
 //! and `no-store` without `no-cache` always count.
 
@@ -102,9 +102,11 @@ fn directives(fields: &[Field]) -> impl Iterator<Item = Vec<u8>> {
     directives.map(|it| it.trim_ascii().to_ascii_lowercase())
 }
 
-fn is_of_caching((name, _): &Field) -> bool {
+/// `Vary: *` names nothing that a page depends on.
+fn is_of_caching((name, value): &Field) -> bool {
     let names: [&[u8]; 3] = [b"cache-control", b"expires", b"pragma"];
     names.iter().any(|it| name.eq_ignore_ascii_case(it))
+        || name.eq_ignore_ascii_case(b"vary") && value.trim_ascii() == b"*"
 }
 
 /// The fields without those that say something of caching.
@@ -151,6 +153,13 @@ mod tests {
             let found = policies.is_said_of_all(expires.as_bytes(), &all, 0);
             assert_eq!(found, is_default, "{expires}");
         }
+        // `Vary: *` of each page; fields that a page varies on stay.
+        let varies = |value| vec![(Bytes::from_static(b"Vary"), Bytes::from_static(value))];
+        (0..20).for_each(|page| policies.note(b"blog", page, &varies(b"*"), 0));
+        assert!(policies.is_said_of_all(b"blog", &varies(b"*"), 0));
+        assert!(!policies.is_said_of_all(b"blog", &varies(b"Cookie"), 1 + REMEMBERED_MILLIS));
+        assert!(without_caching(&varies(b" * ")).is_empty());
+        assert_eq!(without_caching(&varies(b"Cookie")).len(), 1);
         assert!(!policies.is_said_of_all(b"other", &private, 0));
         assert!(!policies.is_said_of_all(b"forum", &control("no-cache"), 0));
     }

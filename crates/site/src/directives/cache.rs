@@ -156,7 +156,7 @@ table! {
         `session_cache_limiter` sends, and `Set-Cookie`, then no longer say that a page is private. What the \
         application writes itself still counts: `private` or `no-store` in another `Cache-Control`.\n\n\
         With `uniform`, what a site says with every page alike no longer counts either, if `no-cache` or `max-age=0` \
-        is in it: some applications write `no-cache, private` into each response. It takes four pages that were \
+        is in it, or `Vary: *`: some applications write `no-cache, private` into each response. It takes four pages that were \
         shown to visitors without a session. For each page that says something else it takes eight that say this.\n\n\
         When two visitors were given a session by a page, the server asks for the page a few times in the \
         background, as several guests would. These responses may differ in times, counts and tokens alone. The page \

@@ -25,10 +25,12 @@ pub enum Limiter {
     OwnNoStore,
     /// Written into each page, as frameworks do.
     OwnDefault,
+    /// `Vary: *` in each page, as Chyrp does.
+    VaryStar,
 }
 
 impl Limiter {
-    pub const ALL: [Limiter; 7] = [
+    pub const ALL: [Limiter; 8] = [
         Limiter::NoCache,
         Limiter::Private,
         Limiter::PrivateNoExpire,
@@ -36,6 +38,7 @@ impl Limiter {
         Limiter::OwnPrivate,
         Limiter::OwnNoStore,
         Limiter::OwnDefault,
+        Limiter::VaryStar,
     ];
 
     /// Does the application say that its pages are for one visitor each?
@@ -61,6 +64,7 @@ impl Limiter {
             Limiter::OwnPrivate => "Cache-Control: private\r\n",
             Limiter::OwnNoStore => "Cache-Control: no-store\r\n",
             Limiter::OwnDefault => "Cache-Control: no-cache, private\r\n",
+            Limiter::VaryStar => "Vary: *\r\n",
         }
     }
 }

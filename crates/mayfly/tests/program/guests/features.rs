@@ -87,11 +87,12 @@ async fn what_the_application_itself_calls_private_stays_personal() {
         Limiter::OwnDefault,
     ] {
         let guests = match limiter {
-            Limiter::OwnDefault => GuestSite::strict(rules_of(limiter)).await,
+            Limiter::OwnDefault | Limiter::VaryStar => GuestSite::strict(rules_of(limiter)).await,
             _ => GuestSite::start(rules_of(limiter)).await,
         };
         assert_eq!(crawls(&guests).await, 0, "{limiter:?}");
         let before = guests.sessions.count();
+        Limiter::VaryStar,
         guests.tries(FORM).await;
         let begun = guests.sessions.count() - before;
         assert_eq!(begun, 8, "{limiter:?}: one session for each guest");
@@ -110,17 +111,19 @@ async fn what_the_application_itself_calls_private_stays_personal() {
 
 #[tokio::test]
 async fn what_the_application_says_of_all_pages_alike_says_nothing_of_one() {
-    let rules = Rules {
-        limiter: Limiter::OwnDefault,
-        ..Rules::default()
-    };
-    let guests = GuestSite::start(rules).await;
-    assert_eq!(guests.tries(FORM).await, 0, "of one page");
-    crawls(&guests).await;
-    let (mut visitor, _) = guests.arrive(0, FORM).await;
-    assert!(visitor.jar.is_empty());
-    let reply = visitor.write(&guests.site, &rules, ("cart", "rose")).await;
-    assert_eq!(reply.status, 303, "{}", reply.text());
+    for limiter in [Limiter::OwnDefault, Limiter::VaryStar] {
+        let rules = Rules {
+            limiter,
+            ..Rules::default()
+        };
+        let guests = GuestSite::start(rules).await;
+        assert_eq!(guests.tries(FORM).await, 0, "of one page");
+        crawls(&guests).await;
+        let (mut visitor, _) = guests.arrive(0, FORM).await;
+        assert!(visitor.jar.is_empty());
+        let reply = visitor.write(&guests.site, &rules, ("cart", "rose")).await;
+        assert_eq!(reply.status, 303, "{}", reply.text());
+    }
 }
 
 #[tokio::test]
