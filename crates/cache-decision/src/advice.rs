@@ -25,6 +25,7 @@ pub fn directives(why: Reason) -> &'static [&'static str] {
         | Reason::Override
         | Reason::Fragment
         | Reason::TooLong
+        | Reason::NotShareable
         | Reason::Unproven => &["cache_shared"],
         Reason::Purge => &["_cache_purge"],
         Reason::NoLease => &["cache_nodes"],
@@ -148,6 +149,10 @@ pub fn on(why: Reason) -> &'static str {
         Reason::Unproven => {
             "The answer to this request is compared with the shared one. Where both are the same, the next visitor who says \
              the same is shown the shared one."
+        }
+        Reason::NotShareable => {
+            "explain says why, and explain --try in which parts the page differs. A page is shared if its address names no \
+             action, and if guests get the same, but for tokens, times and counts. The trial is made again after a pause."
         }
         Reason::Override => {
             "The request is served without the field that names a method or a path."

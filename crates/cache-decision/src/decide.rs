@@ -21,6 +21,7 @@ use http_cache::{
 };
 use http_semantics::Method;
 use page_evidence::Standing;
+use shared_request::Trait;
 use site::CacheRules;
 
 use crate::audience::Audience;
@@ -115,11 +116,21 @@ fn of_evidence(
             };
             (action, Forward::Bypass, Reason::NoLease)
         }
+        // A page before this one may have written into it.
+        Standing::Depends(Trait::Session) => (Action::Direct, Forward::Bypass, Reason::Cookie),
         Standing::Depends(_) | Standing::Unexplained => {
             (Action::Direct, Forward::Bypass, Reason::Depends)
         }
-        Standing::Unproven if is_forbidden => (Action::Direct, Forward::Bypass, Reason::Unproven),
-        Standing::Unproven => (Action::Prove, Forward::Miss, Reason::Unproven),
+        Standing::Unproven | Standing::NotShareable => {
+            let why = match standing {
+                Standing::NotShareable => Reason::NotShareable,
+                _ => Reason::Unproven,
+            };
+            match is_forbidden {
+                true => (Action::Direct, Forward::Bypass, why),
+                false => (Action::Prove, Forward::Miss, why),
+            }
+        }
     };
     let past = Decision::forwarded(action, forward, Some(why));
     (audience, Some(past))

@@ -91,7 +91,9 @@ pub fn foresee_refusal(
     if let Some(past) = &plan.past {
         // The refusal of other visitors' own requests is the reason why nothing is shared.
         let last = match past.reason {
-            Some(Reason::Unproven) => plan.zone.last_refusal(&plan.key.as_ref()),
+            Some(Reason::Unproven | Reason::NotShareable) => {
+                plan.zone.last_refusal(&plan.key.as_ref())
+            }
             _ => None,
         };
         let by_request = past.reason.map(ForeseenReason::ByRequest);

@@ -112,6 +112,9 @@ pub struct EvidencePart {
     /// The page differs each time it is made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub differs_each_time: bool,
+    /// Why a page that begins no session is not shareable.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub refusal: String,
     /// The answers of two visitors differed by something that is not compared: the page is not shared for now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unexplained: bool,
@@ -142,6 +145,8 @@ pub enum Standing {
     Shared,
     /// There is no evidence yet: the visitor's own request is made, and its answer compared.
     Unproven,
+    /// No: a trial has found no answer that visitors can share.
+    NotShareable,
     /// No: something that is left out matters.
     Depends,
 }

@@ -71,6 +71,7 @@ reasons! {
     NoLease, Moment, "no-lease", "The server cannot tell what other nodes have purged (`cache_nodes`), so it uses no stored response.";
     LostLease, Moment, "lost-lease", "The server has lost its lease a moment ago and uses what is stored all the same (`cache_nodes_lost`): a purge on another node may be missing.";
     Unproven, Moment, "unproven", "It was not seen yet that what this visitor's request says does not matter for the page.";
+    NotShareable, Moment, "not-shareable", "A trial has found no answer that visitors can share: each of them has one of their own.";
     MinUses, Moment, "min-uses", "The key was not asked for often enough yet.";
     LockTimeout, Moment, "lock-timeout", "Another request fetches the response and takes too long.";
     TooManyVariants, Moment, "too-many-variants", "The key has more variants than are kept.";

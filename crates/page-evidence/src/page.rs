@@ -11,6 +11,8 @@ pub enum Standing {
     Shared,
     /// It has not been seen yet whether it matters: the visitor's own request is made.
     Unproven,
+    /// A trial has found no answer that visitors can share. It is made again later: visitors' own requests are compared.
+    NotShareable,
     /// It matters: the visitor's own request is made, and compared with nothing.
     Depends(Trait),
     /// The same: something matters that is no trait.
@@ -83,7 +85,7 @@ pub(crate) struct PageRecord {
     /// The start of the evidence, in seconds; 0: nothing is known.
     since: u32,
     /// A visitor's own answer and the shared one were the same, or the shared request was the visitor's own.
-    is_agreed: bool,
+    pub(crate) is_agreed: bool,
     /// The last answer of a visitor's own could not have been stored.
     pub(crate) is_refused: bool,
     pub(crate) session: SessionStanding,

@@ -299,7 +299,7 @@ impl Evidence {
                     shared: false,
                 };
             }
-            Standing::Unproven => {}
+            Standing::Unproven | Standing::NotShareable => {}
         }
         if active.len() >= MAX_ACTIVE {
             active.retain(|_, active| !active.is_idle(now));
@@ -566,6 +566,14 @@ impl Evidence {
         let shard = self.shard(page).lock();
         let record = shard.records.get(page.page);
         record.is_some_and(|record| record.is_refused)
+    }
+
+    /// Is the page shared with anybody, as far as was seen?
+    #[must_use]
+    pub fn is_shared(&self, page: PageName) -> bool {
+        let shard = self.shard(page).lock();
+        let record = shard.records.get(page.page);
+        record.is_some_and(|record| record.is_agreed)
     }
 
     /// Returns the evidence about the session that the page begins.

@@ -382,6 +382,13 @@ fn evidence_lines(part: &EvidencePart) -> Vec<Line> {
         Standing::Shared => {
             "nothing that this request says beyond the shared one matters, as far as was seen"
         }
+        Standing::Unproven | Standing::NotShareable if part.is_refused => {
+            "the last answer could not have been stored: each visitor has one of their own"
+        }
+        Standing::NotShareable => {
+            "a trial has found no answer that visitors can share: each has one of their own, until a later trial finds \
+             one"
+        }
         Standing::Unproven => {
             "it was not seen yet whether what this request says beyond the shared one matters: the visitor's own \
              request is made, and compared"
@@ -407,9 +414,8 @@ fn evidence_lines(part: &EvidencePart) -> Vec<Line> {
             ));
         }
     }
-    if part.is_refused {
-        let text = "the last answer could not have been stored: each visitor has one of their own";
-        all.push(("seen", text.to_owned()));
+    if !part.refusal.is_empty() {
+        all.push(("seen", format!("not shared: {}", part.refusal)));
     }
     if part.is_unexplained {
         let text = "answers to two visitors differed by something that is not compared (a field that a proxy in \

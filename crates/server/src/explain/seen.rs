@@ -20,6 +20,7 @@ pub fn part(request: &Request, lookup: &Lookup) -> Option<EvidencePart> {
         standing: match standing {
             Standing::Shared => ToldStanding::Shared,
             Standing::Unproven => ToldStanding::Unproven,
+            Standing::NotShareable => ToldStanding::NotShareable,
             Standing::Depends(_) | Standing::Unexplained => ToldStanding::Depends,
         },
         left_out: words(page.left_out.traits()),
@@ -30,6 +31,13 @@ pub fn part(request: &Request, lookup: &Lookup) -> Option<EvidencePart> {
         depends_on: words(depends),
         in_key: words(page.keyed),
         is_refused: found.is_some_and(|found| found.is_refused),
+        refusal: match found.map(|found| found.session) {
+            Some(SessionStanding::None) if standing == Standing::NotShareable => {
+                let guests = &request.configuration.live.alive_zones.seen_pages.guests;
+                guests.refusal(page.name).unwrap_or_default().to_owned()
+            }
+            _ => String::new(),
+        },
         is_unexplained: found.is_some_and(|found| found.is_unexplained),
         differs_each_time: found.is_some_and(|found| found.differs_each_time),
         session: found.and_then(|found| session(request, page.name, &found)),

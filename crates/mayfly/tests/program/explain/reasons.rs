@@ -172,7 +172,7 @@ const CASES: [Case; 38] = [
 ];
 
 /// The reasons with tests of their own.
-const OTHERS: [Reason; 10] = [
+const OTHERS: [Reason; 11] = [
     Reason::Depends,
     Reason::NoLease,
     Reason::LostLease,
@@ -183,6 +183,7 @@ const OTHERS: [Reason; 10] = [
     Reason::AddressDatabase,
     Reason::Purged,
     Reason::OwnCopy,
+    Reason::NotShareable,
 ];
 
 #[test]

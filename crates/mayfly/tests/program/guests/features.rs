@@ -64,6 +64,13 @@ async fn explain_says_what_is_known_of_a_session() {
         matches!(told, None | Some(SessionPart::Refused { .. })),
         "{told:?}"
     );
+    // It may have written into the session: the page depends on nothing else that is said.
+    let mut visitor = Visitor::new(HOST, 1);
+    visitor.get(&guests.site, "/vote?page=1").await;
+    assert!(!visitor.jar.is_empty());
+    let reply = visitor.get(&guests.site, FORM).await;
+    let status = reply.field("cache-status");
+    assert!(status.ends_with("detail=cookie"), "{status}");
 }
 
 /// Guests ask for five pages again and again: how often they come from memory.
@@ -85,6 +92,7 @@ async fn what_the_application_itself_calls_private_stays_personal() {
         Limiter::OwnPrivate,
         Limiter::OwnNoStore,
         Limiter::OwnDefault,
+        Limiter::VaryStar,
     ] {
         let guests = match limiter {
             Limiter::OwnDefault | Limiter::VaryStar => GuestSite::strict(rules_of(limiter)).await,
@@ -92,7 +100,6 @@ async fn what_the_application_itself_calls_private_stays_personal() {
         };
         assert_eq!(crawls(&guests).await, 0, "{limiter:?}");
         let before = guests.sessions.count();
-        Limiter::VaryStar,
         guests.tries(FORM).await;
         let begun = guests.sessions.count() - before;
         assert_eq!(begun, 8, "{limiter:?}: one session for each guest");

@@ -113,3 +113,36 @@ async fn explain_try_names_what_a_page_depends_on() {
     assert_eq!((&*german.was, &*german.became), ("<h1>Hello", "<h1>Hallo"));
     assert!(told.trial.len() > 15, "{}", told.trial.len());
 }
+
+/// A page whose form has another key each time is compared once more, and then known not to be the same for all.
+#[tokio::test]
+async fn a_page_that_no_two_visitors_share_is_not_called_unproven() {
+    let application = Application::start(|request| {
+        let key = format!(
+            "{:032x}",
+            (request.number as u128 + 1) * 0x9e37_79b9_7f4a_7c15_f39c_0123_4567
+        );
+        let form = format!("<form method=post><input type=hidden name=key value={key}></form>");
+        Script::page(HTML, form)
+    })
+    .await;
+    let site = Site::before(&application, "1h").await;
+    let mut reasons = Vec::new();
+    for from in 1..60 {
+        let fields = BROWSERS[0].fields(Mark::next(), "site.test");
+        let reply = site.get(from, "/page", &fields).await;
+        reasons.push(reply.field("cache-status").to_owned());
+        let told = explain(&site, "/page", &fields, false).await;
+        let evidence = told.evidence.expect("evidence");
+        if evidence.standing != Standing::NotShareable {
+            continue;
+        }
+        assert!(evidence.refusal.contains("key that is new"), "{evidence:?}");
+        assert_eq!(told.reason.expect("a reason").word, "not-shareable");
+        let reply = site.get(from + 1, "/page", &fields).await;
+        let status = reply.field("cache-status");
+        assert!(status.ends_with("detail=not-shareable"), "{status}");
+        return;
+    }
+    panic!("{reasons:?}");
+}

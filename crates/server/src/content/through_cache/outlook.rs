@@ -84,6 +84,8 @@ fn of_plan(request: &mut Request, pass: &Pass, mut plan: Plan<'_>) -> Outlook {
     let reason = foresee_refusal(&plan, &decision, &mut facts);
     let standing = match plan.past.as_ref().and_then(|past| past.reason) {
         Some(Reason::Unproven) => Standing::Unproven,
+        Some(Reason::NotShareable) => Standing::NotShareable,
+        Some(Reason::Cookie) => Standing::Depends(Trait::Session),
         Some(Reason::Depends) => Standing::Depends(Trait::Hints),
         _ => Standing::Shared,
     };

@@ -51,7 +51,7 @@ pub async fn prove(
                 guests::note_asked(request);
                 own(plan, run)
             }
-            false if !guests::is_settled(request) => Step::Direct,
+            false if !guests::is_settled(request) => past_with_session(request),
             false => share(request, pass, plan),
         };
     }
@@ -69,8 +69,7 @@ pub async fn prove(
             .evidence
             .begin(page.name, &page.left_out, (visitor, has_copy), request.now);
         let begins_shared = match part {
-            // The visitor has asked for pages whose effect on a session is not known.
-            Part::Shared if !guests::is_settled(request) => return Step::Direct,
+            Part::Shared if !guests::is_settled(request) => return past_with_session(request),
             Part::Shared => {
                 let step = share(request, pass, plan);
                 note_wait(&mut request.cache, began_shared);
@@ -105,6 +104,12 @@ pub async fn prove(
             None => return Step::Answer(StageEnd::ClientGone),
         }
     }
+}
+
+/// Goes past the cache: the visitor has asked for pages whose effect on a session is not known.
+fn past_with_session(request: &mut Request) -> Step {
+    note_not_stored(&mut request.cache, Reason::Cookie);
+    Step::Direct
 }
 
 /// Can the answer be compared with the shared one? A part of a page cannot, nor an answer that depends on the

@@ -76,6 +76,13 @@ fn look_closely(
         audit: None,
     };
     let mut standing = evidence.standing(page.name, &left_out, request.now);
+    let guests = &request.configuration.live.alive_zones.seen_pages.guests;
+    if standing == Standing::Unproven
+        && !evidence.is_shared(page.name)
+        && guests.refusal(page.name).is_some()
+    {
+        standing = Standing::NotShareable;
+    }
     if standing == Standing::Shared && !request.is_own_visit() {
         page.audit = evidence.takes_audit(page.name, &left_out, request.now);
         if page.audit.is_some() {
