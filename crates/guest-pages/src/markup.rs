@@ -301,7 +301,11 @@ impl<'t> Markup<'t> {
         }
         match before.trim_ascii().is_empty() {
             true => is_token_name(own),
-            false => key_before(before).is_some_and(is_token_name),
+            false => key_before(before).is_some_and(|key| match key {
+                // `session: { id: "..." }`, as LiteCart writes it.
+                b"id" | b"value" => key_of_object(before).is_some_and(is_token_name),
+                key => is_token_name(key),
+            }),
         }
     }
 
@@ -440,6 +444,13 @@ pub(crate) fn key_before(before: &[u8]) -> Option<&[u8]> {
     before.get(before.len() - length..)
 }
 
+/// The name that the object has whose values a place is among, if no other object stands before it there.
+fn key_of_object(before: &[u8]) -> Option<&[u8]> {
+    let at = memchr::memrchr2(b'{', b'}', before)?;
+    let is_opened = before.get(at) == Some(&b'{');
+    is_opened.then(|| key_before(before.get(..at)?))?
+}
+
 /// The text without quotes at its end, in each writing.
 fn without_quotes(text: &[u8]) -> &[u8] {
     let quotes: [&[u8]; 9] = [
@@ -546,6 +557,29 @@ mod tests {
             ("<script>x({\"csrf.token\":\"DRAWN\"})</script>", Sender),
             ("<script>h['X-XSRF-Token'] = 'DRAWN'</script>", Sender),
             ("<script>u = '/x?sid=DRAWN'</script>", Sender),
+            (
+                "<script>e = {\"session\":{\"id\":\"DRAWN\"</script>",
+                Sender,
+            ),
+            (
+                "<script>csrf = {name: 'a', value: 'DRAWN'}</script>",
+                Sender,
+            ),
+            (
+                "<div data-e='{&quot;session&quot;:{&quot;id&quot;:&quot;DRAWN'>",
+                Sender,
+            ),
+            ("<script>e = {\"cart\":{\"id\":\"DRAWN\"</script>", Markup),
+            (
+                "<script>e = {\"session\":{\"cart\":{\"id\":\"DRAWN\"</script>",
+                Markup,
+            ),
+            (
+                "<script>e = {session: {cart: {}, id: 'DRAWN'</script>",
+                Markup,
+            ),
+            ("<script>session = {cart: 'DRAWN'}</script>", Markup),
+            ("<script>session(); id = 'DRAWN'</script>", Markup),
             (
                 "<script>u = 'https:\\/\\/api.test\\/x?sid=DRAWN'</script>",
                 Markup,
