@@ -21,6 +21,8 @@ const MAX_PLACES: usize = 400;
 const MAX_TOKENS: usize = 64;
 /// So much of the text around a token is kept to find it in another answer.
 const CONTEXT_BEFORE: usize = 64;
+/// And so much before that: forms of one page may have fields of one name, each behind others.
+const CONTEXT_FARTHER: usize = 160;
 
 /// Text that stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,8 @@ pub struct Token {
     /// Its length in the first answer.
     pub length: usize,
     before: Vec<u8>,
+    /// The text before that, up to the place before it.
+    farther: Vec<u8>,
     /// The byte behind it.
     after: Option<u8>,
 }
@@ -475,8 +479,8 @@ impl PageForm {
             .collect()
     }
 
-    /// A token in an answer of another form. Those with the same text before them stand in their order; `None` where there
-    /// are more or fewer of these than the form has.
+    /// A token in an answer of another form. Those with the same text before them stand in their order. Where there are more
+    /// or fewer of these than the form has, it is the one that alone has the same text farther before it, if there is one.
     fn find_token(&self, number: usize, answer: &[u8]) -> Option<Vec<u8>> {
         let token = self.tokens.get(number)?;
         let found = token.find_all(answer);
@@ -484,10 +488,16 @@ impl PageForm {
             .tokens
             .iter()
             .filter(|it| it.context() == token.context());
-        let is_whole = found.len() == alike.count();
+        if found.len() != alike.clone().count() {
+            let mut alike = alike.filter(|it| it.farther == token.farther);
+            let is_one = alike.next().is_some() && alike.next().is_none();
+            return match token.find_all_behind(&token.farther, answer)[..] {
+                [found] if is_one => Some(found.to_vec()),
+                _ => None,
+            };
+        }
         found
             .get(self.nth_of_context(number))
-            .filter(|_| is_whole)
             .map(|found| found.to_vec())
     }
 
@@ -543,21 +553,32 @@ impl Token {
         let before = first.get(begin..range.start).unwrap_or_default();
         // The text of the same tag, where it is in one.
         let tag = before.iter().rposition(|&byte| byte == b'<').unwrap_or(0);
+        let tag_at = begin + tag;
+        let farther = tag_at.saturating_sub(CONTEXT_FARTHER).max(from);
         Token {
             kind: kind.clone(),
             length: range.len(),
             before: before.get(tag..).unwrap_or_default().to_vec(),
+            farther: first.get(farther..tag_at).unwrap_or_default().to_vec(),
             after: first.get(range.end).copied(),
         }
     }
 
     /// The texts of an answer that stand where this token might, each once, in their order.
     fn find_all<'a>(&self, answer: &'a [u8]) -> Vec<&'a [u8]> {
+        self.find_all_behind(b"", answer)
+    }
+
+    /// Those of them that stand behind a text.
+    fn find_all_behind<'a>(&self, farther: &[u8], answer: &'a [u8]) -> Vec<&'a [u8]> {
         let mut found: Vec<&[u8]> = Vec::new();
         if self.before.len() < 4 {
             return found;
         }
         for at in memchr::memmem::find_iter(answer, &self.before) {
+            if !answer.get(..at).is_some_and(|it| it.ends_with(farther)) {
+                continue;
+            }
             let rest = answer.get(at + self.before.len()..).unwrap_or_default();
             let next = self.after;
             let is_in = |byte: &u8| is_in_token(*byte) && Some(*byte) != next;

@@ -116,6 +116,40 @@ fn tokens_with_the_same_text_before_them_are_known_by_their_order() {
     assert_eq!(form.tokens_of(more.as_bytes()), [None, None]);
 }
 
+/// Question2Answer: each answer to a question has a form to vote, and below all is the form for an answer.
+#[test]
+fn a_token_among_more_of_its_name_is_known_by_the_fields_before_it() {
+    let vote = |token: &str| {
+        format!("<form><input name=\"code\" type=\"hidden\" value=\"{token}\"></form>")
+    };
+    let answer = |token: &str| {
+        format!(
+            "<form><input name=\"add\" type=\"hidden\" value=\"1\"><input name=\"code\" type=\"hidden\" value=\"{token}\"></form>"
+        )
+    };
+    let pages = [
+        ("0cc175b9c0f1b6a8", "1111111111aa1111"),
+        ("92eb5ffee6ae2fec", "22222222bb222222"),
+        ("4a8a08f09d37b737", "3333cc3333333333"),
+    ];
+    let pages = pages.map(|(one, two)| (vote(one) + &answer(two)).into_bytes());
+    let Comparison::Form(form) = compared(&pages) else {
+        panic!("no form")
+    };
+    let votes = vote("ffffffffffffff01") + &vote("ffffffffffffff02");
+    let longer = votes.clone() + &answer("ffffffffffffff03");
+    let found = form.tokens_of(longer.as_bytes());
+    assert_eq!(found, [None, Some(b"ffffffffffffff03".to_vec())]);
+    // The form is there twice, or not at all.
+    let others = [
+        longer + &answer("ffffffffffffff04"),
+        votes + &vote("ffffffffffffff04"),
+    ];
+    for other in others {
+        assert_eq!(form.tokens_of(other.as_bytes())[1], None, "{other}");
+    }
+}
+
 #[test]
 fn a_token_with_its_time_is_one() {
     let text = |time: &str, mac: &str| {
