@@ -135,6 +135,8 @@ pub struct TrialOrder {
     pub traits: TraitSet,
     /// The page begins a session.
     pub of_session: bool,
+    /// Visitors wait for the result.
+    pub is_awaited: bool,
     /// Stands for the visitor.
     who: u32,
     /// The digest of the visitor's own answer, where it may be compared with those of the trial.
@@ -584,6 +586,20 @@ impl Evidence {
         record.map_or(SessionStanding::None, |record| record.session)
     }
 
+    /// Do visitors wait for a trial of the page that begins a session, or for the answer that such a trial follows?
+    #[must_use]
+    pub fn awaits_session_trial(&self, page: PageName) -> bool {
+        let shard = self.shard(page).lock();
+        let begins = shard.records.get(page.page);
+        let begins = begins.is_some_and(|record| record.session == SessionStanding::Begun);
+        let under_way = shard.active.get(&page.page);
+        let may_end = |it: &Active| match it.trial {
+            Some(_) => begins,
+            None => it.is_awaited && !it.own.is_empty(),
+        };
+        under_way.is_some_and(may_end)
+    }
+
     /// A page that did not depend on its session may do so now: answers have another form.
     pub fn doubt_session(&self, page: PageName, now: u64) {
         let mut shard = self.shard(page).lock();
@@ -626,13 +642,14 @@ impl Evidence {
             return None;
         }
         under_way.trial = Some((now, left_out));
-        under_way.is_awaited = false;
+        let is_awaited = std::mem::take(&mut under_way.is_awaited);
         self.counts.trials.fetch_add(1, Ordering::Relaxed);
         Some(TrialOrder {
             page,
             left_out,
             traits,
             of_session,
+            is_awaited,
             who,
             own,
         })

@@ -289,6 +289,26 @@ fn trials_of_sessions_make_no_more_requests_than_a_bucket_and_the_visitors() {
 }
 
 #[test]
+fn the_shared_answer_waits_for_a_trial_of_the_session_that_visitors_wait_for() {
+    let evidence = Evidence::default();
+    let (name, guest, second) = (page("/a"), from(ONE, &[]), from(OTHER, &[]));
+    let run = own(evidence.begin(name, &guest, (1, false), 0));
+    assert!(!evidence.awaits_session_trial(name), "alone");
+    evidence.begin(name, &second, (2, false), 0);
+    assert!(evidence.awaits_session_trial(name), "the first answer");
+    let order = evidence.own_ended(&run, OwnEnd::OfSession(1), None, 1);
+    let order = order.unwrap();
+    assert!(order.is_awaited && evidence.awaits_session_trial(name));
+    evidence.trial_ended(&order, Some(TrialVerdict::NotShareable), 5, 2);
+    assert!(!evidence.awaits_session_trial(name), "after it");
+    // Of a page without a session no trial follows.
+    let run = own(evidence.begin(page("/b"), &guest, (1, false), 0));
+    evidence.begin(page("/b"), &second, (2, false), 0);
+    evidence.own_ended(&run, OwnEnd::Storable(1), None, 1);
+    assert!(!evidence.awaits_session_trial(page("/b")));
+}
+
+#[test]
 fn a_second_answer_that_nothing_explains_ends_sharing() {
     let evidence = Evidence::default();
     let visitor = from(ONE, &[(Trait::Language, 3)]);

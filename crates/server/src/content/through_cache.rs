@@ -45,6 +45,7 @@ mod store_plan;
 mod stored_charset;
 mod storing;
 pub mod tags;
+mod trial_requests;
 mod trials;
 mod tried;
 mod variables;

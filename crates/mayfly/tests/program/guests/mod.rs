@@ -3,6 +3,7 @@
 
 mod application;
 mod corners;
+mod crowd;
 mod features;
 mod forged;
 mod property;

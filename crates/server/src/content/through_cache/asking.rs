@@ -7,6 +7,7 @@ use guest_pages::MAX_BODY_BYTES;
 use http_semantics::Target;
 use http1::{HeadLimits, parse_head};
 use transport::facts::ConnectionFacts;
+use upstream::Class;
 
 use crate::exchange::extras::Extras;
 use crate::exchange::own_visit::{OwnVisit, Purpose};
@@ -35,23 +36,23 @@ impl WholeAnswer {
 pub async fn ask_as_client(request: &Request, head: Vec<u8>) -> Option<WholeAnswer> {
     let head = parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?;
     let made = request.internal_with(request.received.connection().clone(), head);
-    ask(request, made).await
+    ask(request, made, Class::Visitor).await
 }
 
-/// Asks with another head as a client who comes by `connection`.
+/// Asks with another head as a client who comes by `connection`, in the line of this class.
 pub async fn ask_by(
     request: &Request,
-    connection: Arc<ConnectionFacts>,
+    (connection, class): (Arc<ConnectionFacts>, Class),
     head: Vec<u8>,
 ) -> Option<WholeAnswer> {
     let head = parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?;
     let client = connection.peer;
     let mut made = request.internal_with(connection, head);
     made.received.set_client(client);
-    ask(request, made).await
+    ask(request, made, class).await
 }
 
-async fn ask(request: &Request, mut made: Box<Request>) -> Option<WholeAnswer> {
+async fn ask(request: &Request, mut made: Box<Request>, class: Class) -> Option<WholeAnswer> {
     let merges = request.server().merge_slashes;
     let (path, args) = {
         let target = Target::parse(made.received.head().target(), merges).ok()?;
@@ -65,6 +66,7 @@ async fn ask(request: &Request, mut made: Box<Request>) -> Option<WholeAnswer> {
     made.route.method = Method::Get;
     made.route.method_override = None;
     made.extras = Extras::default();
+    made.extras.turn.class = class;
     made.extras.own_visit = Some(Box::new(OwnVisit::new(Purpose::Try)));
     made.enter_server(request.route.server());
     whole_answer(&mut made, MAX_BODY_BYTES).await

@@ -2,15 +2,18 @@
 //! application's. Its form is known; where it has changed (somebody has written something), the page is made once or twice
 //! more, and compared.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use guest_pages::session::without_links;
 use guest_pages::{
     Comparison, GuestPage, Guests, LearnedForm, MAX_BODY_BYTES, PageForm, compare, outline, session,
 };
-use http_cache::Millis;
-use page_evidence::Renderer;
+use http_cache::{Millis, Storable};
+use page_evidence::{Renderer, SessionStanding};
+use tokio::time::{Instant, timeout_at};
 use upstream_fetch::{FetchSpec, FetchedResponse, TruncatedBody};
 
 use super::evidence::EvidenceLink;
@@ -40,8 +43,12 @@ pub fn is_shown_to_guests(link: &EvidenceLink) -> bool {
     page.is_some_and(|page| link.seen().guests.page(page).is_some())
 }
 
-/// Would the answer to the shared request be stored but for the session that it begins?
-pub fn begins_session(store: &mut StorePlan, fetched: &FetchedResponse, now: Millis) -> bool {
+/// The answer to the shared request, where it would be stored but for the session that it begins.
+pub fn begins_session(
+    store: &mut StorePlan,
+    fetched: &FetchedResponse,
+    now: Millis,
+) -> Option<Storable> {
     let rules = &store.rules.shared;
     let is_asked = store.sent.is_shared
         && store.privacy == ResponsePrivacy::AsSaid
@@ -49,10 +56,43 @@ pub fn begins_session(store: &mut StorePlan, fetched: &FetchedResponse, now: Mil
             .as_ref()
             .is_some_and(|rules| rules.guest_sessions.are_shared());
     if !is_asked {
-        return false;
+        return None;
     }
     store.privacy = ResponsePrivacy::OfGuests { is_uniform: false };
-    storability::decide(store, fetched, now).is_ok()
+    storability::decide(store, fetched, now).ok()
+}
+
+/// Waits for the end of the trial for which visitors wait, so that they are shown this answer, which was made for the
+/// shared request as any other. False if guests do not share the page.
+pub async fn is_shared_after_trial(
+    fetched: &mut FetchedResponse,
+    link: Option<&EvidenceLink>,
+    at_most: Duration,
+) -> bool {
+    let Some((link, page)) = link.and_then(|link| link.shared_page().map(|page| (link, page)))
+    else {
+        return false;
+    };
+    let seen = link.seen();
+    if !seen.evidence.awaits_session_trial(page) {
+        return false;
+    }
+    // PHP is done with it.
+    let Ok(Some(body)) = fetched.body.whole(MAX_BODY_BYTES).await else {
+        return false;
+    };
+    fetched.body.put_back(body.into());
+    let end = Instant::now() + at_most;
+    loop {
+        let mut change = pin!(seen.change(page));
+        change.as_mut().enable();
+        if seen.evidence.session(page) == SessionStanding::Indifferent {
+            return is_shown_to_guests(link);
+        }
+        if !seen.evidence.awaits_session_trial(page) || timeout_at(end, change).await.is_err() {
+            return false;
+        }
+    }
 }
 
 /// Puts what guests are shown into the place of the answer, whose head is there.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use guest_pages::session::{self, SetCookie, without_links};
+use guest_pages::session::{self, SetCookie};
 use guest_pages::{
     Comparison, GuestPage, Guests, LearnedForm, PageForm, SessionNumbers, SessionTraces, compare,
 };
@@ -17,11 +17,12 @@ use page_evidence::{
 };
 use shared_request::{Trait, TraitSet};
 use site::LogLevel;
-use tokio::task::JoinSet;
 
-use super::asking::{self, WholeAnswer};
+use super::asking::WholeAnswer;
 use super::guests;
-use super::tried::{BrokenOff, TrialSource, TriedAnswer, fetch, purge, store_shared, stored_body};
+use super::trial_requests::{TrialRequest, TrialRequests};
+use super::tried::{BrokenOff, TrialSource, TriedAnswer, purge, store_shared, stored_body};
+use crate::exchange::request::Request;
 use crate::log::error_log;
 
 /// So many answers of guests who differ in nothing are compared at most.
@@ -31,9 +32,6 @@ const MOST_NEUTRAL: usize = 9;
 /// So many kinds of pages of the site, beside its first one, are asked for with a session; one where pages whose addresses
 /// look alike were shared before.
 const MOST_WITNESSES: usize = guest_pages::MOST_WITNESSES;
-/// A trial makes no more requests.
-const MOST_REQUESTS: u32 = 96;
-
 /// Before a page is made once more where some answers were the same; twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(40);
 /// So many answers to a guest who comes back are compared where a number stays: it may be how long the page took.
@@ -49,13 +47,7 @@ pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &Tr
     // The address of the trial may be blocked by now.
     source.moves();
     let mut requests = 0;
-    let mut trial = GuestTrial {
-        source,
-        requests: &mut requests,
-        session: None,
-        traces: None,
-        made: Vec::new(),
-    };
+    let mut trial = GuestTrial::new(source, &mut requests);
     let Some(known) = seen.guests.page(order.page) else {
         return;
     };
@@ -70,7 +62,7 @@ pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &Tr
         return seen.evidence.doubt_session(order.page, clock::now());
     };
     // Guests are shown an answer of a moment ago, with other tokens.
-    if let Some(stored) = stored_body(trial.source) {
+    if let Some(stored) = stored_body(trial.requests.source) {
         let stored = WholeAnswer {
             status: neutral.first().map_or(0, |first| first.status),
             fields: Vec::new(),
@@ -82,8 +74,8 @@ pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &Tr
         }
     }
     trial.note(seen, order, neutral);
-    purge(trial.source);
-    store_shared(trial.source);
+    purge(trial.requests.source);
+    store_shared(trial.requests.source);
 }
 
 /// Carries out a trial. `requests` counts those that are made.
@@ -93,19 +85,13 @@ pub async fn carry_out(
     order: &TrialOrder,
     requests: &mut u32,
 ) -> Result<TrialVerdict, BrokenOff> {
-    let mut trial = GuestTrial {
-        source,
-        requests,
-        session: None,
-        traces: None,
-        made: Vec::new(),
-    };
+    let mut trial = GuestTrial::new(source, requests);
     match trial.try_page(seen, order).await {
         Ok(verdict) => Ok(verdict),
         Err(TrialEnd::BrokenOff(why)) => Err(why),
         Err(TrialEnd::NotShared(why)) => {
             seen.guests.note_refusal(order.page, why);
-            let request = trial.source.request();
+            let request = trial.request();
             error_log::request(
                 request,
                 LogLevel::Info,
@@ -172,26 +158,35 @@ impl NeutralAnswers {
 
 /// A trial under way.
 struct GuestTrial<'t> {
-    source: &'t mut TrialSource,
-    requests: &'t mut u32,
+    requests: TrialRequests<'t>,
     /// The cookies of the first answer, as a browser sends them back.
     session: Option<Arc<[u8]>>,
     /// On which other pages the session shows, once they were compared.
     traces: Option<SessionTraces>,
-    /// Answers to requests that were made ahead.
-    made: Vec<(TrialRequest, TrialResult)>,
+    /// The site's first page was begun ahead.
+    is_front_begun: bool,
 }
 
-/// `None`: the answer is too long.
-type TrialResult = Result<Option<TriedAnswer>, BrokenOff>;
+impl<'t> GuestTrial<'t> {
+    fn new(source: &'t mut TrialSource, made: &'t mut u32) -> GuestTrial<'t> {
+        GuestTrial {
+            requests: TrialRequests::new(source, made),
+            session: None,
+            traces: None,
+            is_front_begun: false,
+        }
+    }
 
-impl GuestTrial<'_> {
+    fn request(&self) -> &Request {
+        self.requests.source.request()
+    }
+
     async fn try_page(
         &mut self,
         seen: &Arc<SeenPages>,
         order: &TrialOrder,
     ) -> Result<TrialVerdict, TrialEnd> {
-        if target::is_for_one_visitor(guests::asked_target(self.source.request())) {
+        if target::is_for_one_visitor(guests::asked_target(self.request())) {
             return Err(TrialEnd::NotShared(
                 "its address names an action, or something of one visitor",
             ));
@@ -209,12 +204,17 @@ impl GuestTrial<'_> {
             MayLeave::NotYet if is_refused => return Err(BrokenOff::NoAnswer.into()),
             _ => {}
         }
-        let mut wanted = vec![TrialRequest::Own(TraitSet::NONE, None)];
+        let is_ahead = order.is_awaited && !is_refused;
+        let neutral = TrialRequest::Own(TraitSet::NONE, None);
+        self.requests.begin(neutral.clone());
         if !traits.is_empty() && !is_refused {
-            wanted.push(TrialRequest::Own(traits, None));
+            self.requests.begin_once(TrialRequest::Own(traits, None));
         }
-        self.make(wanted).await;
-        let first = self.take(TrialRequest::Own(TraitSet::NONE, None)).await?;
+        if is_ahead {
+            self.requests.begin(neutral.clone());
+            self.begin_without_session(seen);
+        }
+        let first = self.requests.take(neutral).await?;
         let first = first.ok_or(TrialEnd::NotShared("an answer is too long"))?;
         self.session = self.session_of(&first.answer).await?;
         let outline = outline::of(first.answer.status, &first.answer.fields);
@@ -245,7 +245,7 @@ impl GuestTrial<'_> {
         first: WholeAnswer,
     ) -> Result<TrialVerdict, TrialEnd> {
         let traits = order.traits.without(Trait::Session);
-        self.make(self.second_requests(seen)).await;
+        self.begin_with_session(seen, order.is_awaited);
         let mut neutral = self.neutral(ComparedPage::Own, first).await?;
         if gives_token_to_scripts(&neutral.answers) {
             return Err(TrialEnd::NotShared(
@@ -280,7 +280,7 @@ impl GuestTrial<'_> {
                     "another page of the site differs for a guest who has seen it",
                 ));
             }
-            let has_args = guests::asked_target(self.source.request()).contains(&b'?');
+            let has_args = guests::asked_target(self.request()).contains(&b'?');
             // With nothing to compare with, arguments may be what is written into the session.
             if has_args && traces.are_everywhere() {
                 return Err(TrialEnd::NotShared(
@@ -339,7 +339,7 @@ impl GuestTrial<'_> {
 
     /// May it be seen by a trial that a page that is not shared leaves a session as it was?
     fn may_leave_session(&self, seen: &SeenPages) -> MayLeave {
-        let request = self.source.request();
+        let request = self.request();
         let (host, own) = (guests::named_host(request), guests::asked_target(request));
         let path = guests::path_of(own);
         let arguments = guests::less_one_argument(own);
@@ -366,7 +366,7 @@ impl GuestTrial<'_> {
         };
         // The session may be that of the site's first page.
         let again = TrialRequest::Own(TraitSet::of(Trait::Session), Some(session.clone()));
-        let Some(again) = self.take(again).await? else {
+        let Some(again) = self.requests.take(again).await? else {
             return Ok(false);
         };
         let again = outline::of(again.answer.status, &again.answer.fields);
@@ -395,24 +395,45 @@ impl GuestTrial<'_> {
         Ok(cookies_sent_back(&front))
     }
 
-    /// Returns the requests to make once a session is there. The page itself is asked for once more then, since numbers that rise are
-    /// known by their order.
-    fn second_requests(&self, seen: &SeenPages) -> Vec<TrialRequest> {
-        let mut wanted = vec![TrialRequest::Own(TraitSet::NONE, None)];
-        if let Some(session) = &self.session {
-            wanted.push(TrialRequest::Own(
-                TraitSet::of(Trait::Session),
-                Some(session.clone()),
-            ));
-            if guests::asked_target(self.source.request()) != b"/" {
-                wanted.push(TrialRequest::Other(b"/".to_vec(), Some(session.clone())));
-                let host = guests::named_host(self.source.request());
-                if seen.guests.at(&host, b"/").is_none() {
-                    wanted.push(TrialRequest::Other(b"/".to_vec(), None));
-                }
-            }
+    /// Begins what will be asked for without a session, since visitors wait for the end of the trial.
+    fn begin_without_session(&mut self, seen: &SeenPages) {
+        if self.is_front_unknown(seen) {
+            let front = TrialRequest::Other(b"/".to_vec(), None);
+            self.requests.begin(front.clone());
+            self.requests.begin(front);
+            self.is_front_begun = true;
         }
-        wanted
+        for (_, target) in self.less_one_argument(seen) {
+            self.requests.begin_once(TrialRequest::Other(target, None));
+        }
+    }
+
+    /// Begins what is asked for once a session is there. `is_awaited`: visitors wait for the end of the trial.
+    fn begin_with_session(&mut self, seen: &SeenPages, is_awaited: bool) {
+        let neutral = TrialRequest::Own(TraitSet::NONE, None);
+        self.requests.begin_once(neutral);
+        let Some(session) = self.session.clone() else {
+            return;
+        };
+        let with = Some(session.clone());
+        let again = TrialRequest::Own(TraitSet::of(Trait::Session), with);
+        self.requests.begin_once(again);
+        let front = TrialRequest::Other(b"/".to_vec(), None);
+        if self.is_front_unknown(seen) {
+            self.requests.begin_once(front);
+        }
+        let most = if is_awaited { usize::MAX } else { 1 };
+        for target in self.other_pages(seen).into_iter().take(most) {
+            let with = Some(session.clone());
+            self.requests.begin_once(TrialRequest::Other(target, with));
+        }
+    }
+
+    /// Is the site's first page another one than that of the trial, whose form is not known?
+    fn is_front_unknown(&self, seen: &SeenPages) -> bool {
+        let request = self.request();
+        let host = guests::named_host(request);
+        guests::asked_target(request) != b"/" && seen.guests.at(&host, b"/").is_none()
     }
 
     /// The form that answers to guests have in common.
@@ -437,7 +458,7 @@ impl GuestTrial<'_> {
             }
             answers.push(answer);
             let bodies: Vec<&[u8]> = answers.iter().map(|answer| &answer.body[..]).collect();
-            let host = guests::named_host(self.source.request());
+            let host = guests::named_host(self.request());
             match compare(&bodies, Guests::Alike, guests::asked_site(&host)) {
                 Comparison::Form(form) if moment.is_some() => {
                     return Ok(NeutralAnswers { answers, form });
@@ -447,6 +468,12 @@ impl GuestTrial<'_> {
                     if moment.is_none() {
                         return Ok(NeutralAnswers { answers, form });
                     }
+                }
+                // As many answers are needed of the site's first page, if it has tokens, too.
+                Comparison::More if self.is_front_begun => {
+                    self.is_front_begun = false;
+                    let front = TrialRequest::Other(b"/".to_vec(), None);
+                    self.requests.begin(front);
                 }
                 Comparison::More => {}
                 Comparison::Unlike(_) => break,
@@ -471,7 +498,7 @@ impl GuestTrial<'_> {
         {
             return Ok(false);
         }
-        let host = guests::named_host(self.source.request());
+        let host = guests::named_host(self.request());
         loop {
             if neutral.form.find(&answer.body).is_some() {
                 return Ok(true);
@@ -541,28 +568,12 @@ impl GuestTrial<'_> {
         if let Some(traces) = &self.traces {
             return Ok(traces.clone());
         }
-        let request = self.source.request();
-        let host = guests::named_host(request);
-        let own = guests::asked_target(request).to_vec();
-        let mut others: Vec<Vec<u8>> = Vec::new();
-        if own != b"/" {
-            others.push(b"/".to_vec());
+        let host = guests::named_host(self.request());
+        let others = self.other_pages(seen);
+        for target in &others {
+            let with = TrialRequest::Other(target.clone(), Some(session.clone()));
+            self.requests.begin_once(with);
         }
-        let is_familiar = seen.guests.is_familiar(&host, &own);
-        let most = match is_familiar {
-            true => 1,
-            false => MOST_WITNESSES,
-        };
-        let witnesses = seen.guests.witnesses(&host);
-        let known = witnesses.iter().map(|page| page.known().target.clone());
-        others.extend(
-            known
-                .filter(|target| *target != own && target != b"/")
-                .take(most),
-        );
-        let later = others.iter().filter(|target| *target != b"/");
-        let later = later.map(|target| TrialRequest::Other(target.clone(), Some(session.clone())));
-        self.make(later.collect()).await;
         let mut traces = SessionTraces::default();
         for target in others {
             let known = seen.guests.at(&host, &target);
@@ -577,6 +588,30 @@ impl GuestTrial<'_> {
         Ok(self.traces.insert(traces).clone())
     }
 
+    /// The pages that are asked for with a session: the site's first one, and kinds that guests share.
+    fn other_pages(&self, seen: &SeenPages) -> Vec<Vec<u8>> {
+        let request = self.request();
+        let host = guests::named_host(request);
+        let own = guests::asked_target(request);
+        let mut others: Vec<Vec<u8>> = Vec::new();
+        if own != b"/" {
+            others.push(b"/".to_vec());
+        }
+        let is_familiar = seen.guests.is_familiar(&host, own);
+        let most = match is_familiar {
+            true => 1,
+            false => MOST_WITNESSES,
+        };
+        let witnesses = seen.guests.witnesses(&host);
+        let known = witnesses.iter().map(|page| page.known().target.clone());
+        others.extend(
+            known
+                .filter(|target| *target != own && target != b"/")
+                .take(most),
+        );
+        others
+    }
+
     /// Is the page another one without each of its arguments? One that shows nothing may be for the session: a currency, a
     /// partner's link. Not asked where pages whose addresses look alike were found to be shared.
     async fn look_at_arguments(
@@ -584,18 +619,14 @@ impl GuestTrial<'_> {
         seen: &Arc<SeenPages>,
         neutral: &NeutralAnswers,
     ) -> Result<(), TrialEnd> {
-        let request = self.source.request();
+        let request = self.request();
         let host = guests::named_host(request);
-        let own = guests::asked_target(request).to_vec();
-        if seen.guests.is_familiar(&host, &own) {
-            return Ok(());
+        let path = guests::path_of(guests::asked_target(request)).to_vec();
+        let less = self.less_one_argument(seen);
+        for (_, target) in &less {
+            let without = TrialRequest::Other(target.clone(), None);
+            self.requests.begin_once(without);
         }
-        let path = guests::path_of(&own).to_vec();
-        let mut less = guests::less_one_argument(&own);
-        less.retain(|(argument, _)| !seen.guests.is_shown(&host, &path, argument));
-        let wanted = less.iter();
-        let wanted = wanted.map(|(_, target)| TrialRequest::Other(target.clone(), None));
-        self.make(wanted.collect()).await;
         for (argument, target) in less {
             let without = self.ask_for(&target, None).await?;
             let is_alike = neutral
@@ -616,6 +647,20 @@ impl GuestTrial<'_> {
         Ok(())
     }
 
+    /// The arguments of the page of which it is not known whether they show, each with the target without it.
+    fn less_one_argument(&self, seen: &SeenPages) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let request = self.request();
+        let host = guests::named_host(request);
+        let own = guests::asked_target(request);
+        if seen.guests.is_familiar(&host, own) {
+            return Vec::new();
+        }
+        let path = guests::path_of(own);
+        let mut less = guests::less_one_argument(own);
+        less.retain(|(argument, _)| !seen.guests.is_shown(&host, path, argument));
+        less
+    }
+
     /// Is a page the same for a guest with this session? `None`: it differs between guests, or is none.
     async fn is_same(
         &mut self,
@@ -629,7 +674,7 @@ impl GuestTrial<'_> {
             return Ok(Some(true));
         }
         // The known form may be of another moment.
-        let host = guests::named_host(self.source.request());
+        let host = guests::named_host(self.request());
         let mut without = self.ask_for(&target, None).await?;
         if let Some(led) = same_site_target(&host, &without) {
             target = led;
@@ -663,7 +708,7 @@ impl GuestTrial<'_> {
 
     async fn fetch(&mut self, with: TraitSet) -> Result<Option<WholeAnswer>, BrokenOff> {
         let session = self.session.clone().filter(|_| with.has(Trait::Session));
-        let tried = self.take(TrialRequest::Own(with, session)).await?;
+        let tried = self.requests.take(TrialRequest::Own(with, session)).await?;
         Ok(tried.and_then(TriedAnswer::storable))
     }
 
@@ -674,44 +719,13 @@ impl GuestTrial<'_> {
         session: Option<&Arc<[u8]>>,
     ) -> Result<WholeAnswer, BrokenOff> {
         let wanted = TrialRequest::Other(target.to_vec(), session.cloned());
-        let tried = self.take(wanted).await?;
+        let tried = self.requests.take(wanted).await?;
         tried.map(|it| it.answer).ok_or(BrokenOff::NoAnswer)
-    }
-
-    /// The answer to a request, which may have been made already.
-    async fn take(&mut self, wanted: TrialRequest) -> TrialResult {
-        if let Some(at) = self.made.iter().position(|(it, _)| *it == wanted) {
-            return self.made.swap_remove(at).1;
-        }
-        if *self.requests >= MOST_REQUESTS {
-            return Err(BrokenOff::NoAnswer);
-        }
-        *self.requests += 1;
-        wanted.make(self.source).await
-    }
-
-    /// Makes requests side by side, since visitors may wait for the end of the trial.
-    async fn make(&mut self, wanted: Vec<TrialRequest>) {
-        let mut under_way = JoinSet::new();
-        for one in wanted {
-            if *self.requests >= MOST_REQUESTS {
-                break;
-            }
-            *self.requests += 1;
-            let mut source = self.source.duplicate();
-            under_way.spawn(async move {
-                let answer = one.make(&mut source).await;
-                (one, answer)
-            });
-        }
-        while let Some(ended) = under_way.join_next().await {
-            self.made.extend(ended.ok());
-        }
     }
 
     /// Notes what was found out: the form, and the cookies that all guests are given.
     fn note(&self, seen: &SeenPages, order: &TrialOrder, neutral: NeutralAnswers) {
-        let request = self.source.request();
+        let request = self.request();
         if let [one, other, ..] = &neutral.answers[..] {
             note_constants(seen, request.received.host(), one, other);
         }
@@ -722,7 +736,7 @@ impl GuestTrial<'_> {
         let is_page = neutral
             .first()
             .is_some_and(|first| outline::is_html_page(first.status, &first.fields));
-        if let Some(rules) = self.source.shared_rules() {
+        if let Some(rules) = self.requests.source.shared_rules() {
             let page = guests::token_page(request, rules, neutral.form);
             seen.guests
                 .note(order.page, page, LearnedForm { digest, at }, is_page);
@@ -738,51 +752,6 @@ async fn pause(made: usize) {
     {
         tokio::time::sleep(FIRST_PAUSE * (1 << doubled.min(5))).await;
     }
-}
-
-/// A request of a trial.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum TrialRequest {
-    /// For the page of the trial, with some traits of the visitor, and perhaps with a session.
-    Own(TraitSet, Option<Arc<[u8]>>),
-    /// For another page of the site.
-    Other(Vec<u8>, Option<Arc<[u8]>>),
-}
-
-impl TrialRequest {
-    async fn make(&self, source: &mut TrialSource) -> TrialResult {
-        let mut tried = match self {
-            TrialRequest::Own(with, session) => match fetch(source, *with, session.clone()).await {
-                Err(BrokenOff::TooLong) => return Ok(None),
-                tried => tried?,
-            },
-            TrialRequest::Other(target, session) => TriedAnswer {
-                answer: ask_for(source, target, session.as_deref()).await?,
-                is_storable: true,
-            },
-        };
-        let answer = &mut tried.answer;
-        answer.body = without_links(&answer.fields, std::mem::take(&mut answer.body));
-        Ok(Some(tried))
-    }
-}
-
-async fn ask_for(
-    source: &TrialSource,
-    target: &[u8],
-    session: Option<&[u8]>,
-) -> Result<WholeAnswer, BrokenOff> {
-    let mut head = [b"GET ", target, b" HTTP/1.1\r\nHost: "].concat();
-    head.extend_from_slice(&guests::named_host(source.request()));
-    head.extend_from_slice(b"\r\nUser-Agent: Mozilla/5.0\r\nAccept: text/html,*/*;q=0.8\r\n");
-    if let Some(session) = session {
-        head.extend_from_slice(b"Cookie: ");
-        head.extend_from_slice(session);
-        head.extend_from_slice(b"\r\n");
-    }
-    head.extend_from_slice(b"\r\n");
-    let answer = asking::ask_by(source.request(), source.connection(), head).await;
-    answer.ok_or(BrokenOff::NoAnswer)
 }
 
 /// The form that an answer to another guest has in common with the neutral ones.

@@ -183,6 +183,23 @@ async fn fetch_and_store(
         }
         Err(why) => Err(why),
     };
+    let mut begins_session = false;
+    let decided = match decided {
+        Ok(storable) => Ok(storable),
+        Err(why) => match guest_storing::begins_session(&mut store, &fetched, now) {
+            Some(storable) => {
+                let (link, at_most) = (evidence.as_ref(), store.rules.lock_timeout);
+                let trial = guest_storing::is_shared_after_trial(&mut fetched, link, at_most);
+                begins_session = !(in_background && Box::pin(trial).await);
+                if begins_session {
+                    Err(why)
+                } else {
+                    Ok(storable)
+                }
+            }
+            None => Err(why),
+        },
+    };
     let mut learned = store.sent.learned.take();
     let is_shown_to_guests = evidence
         .as_ref()
@@ -251,7 +268,7 @@ async fn fetch_and_store(
             }
         }
         Err(why) => {
-            if guest_storing::begins_session(&mut store, &fetched, now) {
+            if begins_session {
                 leader.not_shareable(why, Duration::ZERO, now);
                 note_refusal(&store, why, fetched.status);
                 if let Some(evidence) = evidence.take() {

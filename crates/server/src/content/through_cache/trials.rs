@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::asking::WholeAnswer;
 use super::guest_trials;
-use super::tried::{TrialSource, fetch, purge, store_shared};
+use super::tried::{TrialSource, fetch, purge, store_shared, stored_body};
 use crate::log::error_log;
 
 /// A trial that takes longer is given up.
@@ -33,7 +33,7 @@ pub fn begin(seen: &Arc<SeenPages>, source: TrialSource, order: TrialOrder) {
             requests: 0,
             verdict: None,
         };
-        let mut source = source.of_page(order.page);
+        let mut source = source.for_trial(&order);
         let _ = timeout(MAX_TRIAL, run.carry_out(&mut source)).await;
         let is_shared = matches!(run.verdict, Some(TrialVerdict::Agree { .. }));
         let is_to_be_stored = run.order.of_session && is_shared;
@@ -113,6 +113,9 @@ impl TrialRun {
 
     fn end(&mut self, source: &mut TrialSource, verdict: TrialVerdict) {
         match verdict {
+            // The answer to the shared request may wait for this verdict.
+            TrialVerdict::Agree { .. }
+                if self.order.of_session && stored_body(source).is_none() => {}
             // The visitor's answer and the shared one are the same by now: the stored response is older, as it may be
             // where nothing explains the visitor's answer.
             TrialVerdict::Agree { each_time: false }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cache_decision::{FetchRole, Plan};
 use guest_pages::MAX_BODY_BYTES;
 use http_cache::{FoundResponse, Leader, Millis, PurgeMode, PurgeTarget};
-use page_evidence::PageName;
+use page_evidence::{PageName, TrialOrder};
 use shared_request::{TraitSet, arguments, cookies, left_out};
 use site::{Pass, SharedRules};
 use transport::facts::ConnectionFacts;
@@ -34,6 +34,8 @@ pub struct TrialSource {
     /// The address that all its requests come from: a session may be bound to it. `None`: each comes from another
     /// network, since an application may refuse one that asks often.
     address: Option<Ipv4Addr>,
+    /// Visitors wait for the end of the trial.
+    is_awaited: bool,
 }
 
 impl TrialSource {
@@ -42,9 +44,18 @@ impl TrialSource {
         TrialSource::at(Some(left_out::next_address()), request, pass)
     }
 
-    /// Lets each further request come from another network.
+    /// Lets each further request come from another network. No visitor waits for them.
     pub fn moves(&mut self) {
         self.address = None;
+        self.is_awaited = false;
+    }
+
+    /// The line in which its requests wait.
+    pub fn class(&self) -> Class {
+        match self.is_awaited {
+            true => Class::Visitor,
+            false => Class::Refresh,
+        }
     }
 
     fn at(address: Option<Ipv4Addr>, mut request: Box<Request>, pass: &Arc<Pass>) -> TrialSource {
@@ -54,13 +65,15 @@ impl TrialSource {
             pass: pass.clone(),
             page: None,
             address,
+            is_awaited: false,
         }
     }
 
-    /// Sets the page that the trial is of.
+    /// Sets what the trial is of, and whether visitors wait for its end.
     #[must_use]
-    pub fn of_page(mut self, page: PageName) -> TrialSource {
-        self.page = Some(page);
+    pub fn for_trial(mut self, order: &TrialOrder) -> TrialSource {
+        self.page = Some(order.page);
+        self.is_awaited = order.is_awaited;
         self
     }
 
@@ -68,6 +81,7 @@ impl TrialSource {
     pub fn duplicate(&self) -> TrialSource {
         TrialSource {
             page: self.page,
+            is_awaited: self.is_awaited,
             ..TrialSource::at(self.address, shared::copy_of(&self.request), &self.pass)
         }
     }
@@ -139,11 +153,13 @@ pub async fn fetch(
     with: TraitSet,
     session: Option<Arc<[u8]>>,
 ) -> Result<TriedAnswer, BrokenOff> {
+    let class = source.class();
     let TrialSource {
         request,
         pass,
         page,
         address,
+        ..
     } = source;
     let configuration = request.configuration.clone();
     request.now = clock::now();
@@ -167,7 +183,7 @@ pub async fn fetch(
         let leader = plan.zone.detached(&join);
         prepare(request, pass, &plan, &leader).map_err(|_| BrokenOff::NoAnswer)?
     };
-    spec.class = Class::Refresh;
+    spec.class = class;
     let mut fetched = upstream_fetch::fetch(&mut spec)
         .await
         .map_err(|_| BrokenOff::NoAnswer)?;
@@ -202,6 +218,10 @@ pub fn purge(source: &mut TrialSource) {
 
 /// Begins the shared request, if nothing is stored for the page.
 pub fn store_shared(source: &mut TrialSource) {
+    let background = match source.is_awaited {
+        true => Background::AwaitedByVisitors,
+        false => Background::Refresh,
+    };
     let TrialSource { request, pass, .. } = source;
     let configuration = request.configuration.clone();
     request.now = clock::now();
@@ -216,7 +236,7 @@ pub fn store_shared(source: &mut TrialSource) {
         return;
     };
     if let Ok((spec, store)) = prepare(request, pass, &plan, &leader) {
-        storing::begin_in_background(leader, spec, store, Background::Refresh);
+        storing::begin_in_background(leader, spec, store, background);
     }
 }
 
