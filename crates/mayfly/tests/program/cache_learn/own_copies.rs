@@ -2,6 +2,8 @@
 //! nothing of the visitor's session, has changed.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Instant;
 
 use tempfile::TempDir;
@@ -10,10 +12,13 @@ use testkit::process::{Signal, is_root};
 use testkit::running::RunningServer;
 use testkit::serving::{open_to_all, write_files};
 use testkit::wait::{TIMEOUT, until};
+use tokio::task::JoinSet;
 
 use super::PAUSE;
 use super::database_site::make_old;
-use super::sqlite_site::set_mode;
+use super::sqlite_site::{has_extension, set_mode};
+use crate::attacks::random::Random;
+use crate::visits::property::from_environment;
 use crate::{has_php_fpm, program};
 
 const ALICE: &str = "PHPSESSID=aaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -28,8 +33,15 @@ $user = $_SESSION['user'] ?? 'nobody';
 $text = trim(file_get_contents(__DIR__ . '/data/text'));
 ";
 
+/// Shows the cart, and a number of the database.
+const CART: &str = "<?php
+$database = new PDO('sqlite:' . __DIR__ . '/base/site.db');
+$version = $database->query('SELECT version FROM post')->fetchColumn();
+echo $version, ': ', $user, ' has ', $_SESSION['cart'] ?? 0;
+";
+
 /// Each shows who is logged in, and a text of a file.
-const PAGES: [(&str, &str); 13] = [
+const PAGES: [(&str, &str); 18] = [
     ("page.php", "echo \"$user: $text\";"),
     ("other.php", "echo \"$user: $text\";"),
     ("early.php", "session_write_close(); echo \"$user: $text\";"),
@@ -68,6 +80,25 @@ const PAGES: [(&str, &str); 13] = [
          while (!file_exists(__DIR__ . '/sessions/go')) { clearstatcache(); usleep(2000); }
          $_SESSION['user'] = 'mallory';",
     ),
+    ("cart.php", "require __DIR__ . '/cart.inc';"),
+    (
+        "timed_cart.php",
+        "$_SESSION['seen'] = time(); require __DIR__ . '/cart.inc';",
+    ),
+    (
+        "early_cart.php",
+        "session_write_close(); require __DIR__ . '/cart.inc';",
+    ),
+    (
+        "add.php",
+        "echo 'added'; $_SESSION['cart'] = ($_SESSION['cart'] ?? 0) + 1;",
+    ),
+    // A visitor's own write, by a link: of the session nothing is changed.
+    (
+        "publish.php",
+        "$database = new PDO('sqlite:' . __DIR__ . '/base/site.db');
+         $database->exec('UPDATE post SET version = version + 1'); echo 'published';",
+    ),
 ];
 
 struct SessionSite {
@@ -87,6 +118,7 @@ impl SessionSite {
             folder.path(),
             &[
                 ("start.php", START),
+                ("cart.inc", CART),
                 ("data/text", "first"),
                 ("sessions/.keep", ""),
             ],
@@ -95,7 +127,7 @@ impl SessionSite {
             let text = format!("<?php require __DIR__ . '/start.php'; {text}");
             write_files(folder.path(), &[(name, &text)]);
         }
-        for path in ["start.php", "data/text", "data"] {
+        for path in ["start.php", "cart.inc", "data/text", "data"] {
             make_old(&folder.path().join(path));
         }
         for (name, _) in PAGES {
@@ -155,6 +187,24 @@ impl SessionSite {
             assert_ne!(reply.x_cache(), "HIT", "{path}");
             tokio::time::sleep(4 * PAUSE).await;
         }
+    }
+
+    /// Makes the database, of version 1. False without the extension.
+    fn make_database(&self) -> bool {
+        if !has_extension() {
+            return false;
+        }
+        let folder = self.folder.path().join("base");
+        std::fs::create_dir(&folder).expect("a folder");
+        set_mode(&folder, 0o777);
+        let database = folder.join("site.db");
+        let code = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+            db.execute('CREATE TABLE post (version INT)'); db.execute('INSERT INTO post VALUES (1)')";
+        let mut python = std::process::Command::new("python3");
+        let made = python.args(["-c", code]).arg(&database).status();
+        assert!(made.expect("python3").success());
+        set_mode(&database, 0o666);
+        true
     }
 
     fn write_text(&self, text: &str) {
@@ -284,7 +334,8 @@ async fn copies_are_bounded_for_each_visitor_and_the_one_used_last_stays() {
     assert_eq!(site.get(&page(0), ALICE).await.x_cache(), "HIT");
     // Uses are noted by the second.
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
-    assert_eq!(site.get(&page(0), ALICE).await.x_cache(), "HIT");
+    // Files are looked at each second: where a look is late, the copy is made once more.
+    site.until_own(&page(0), ALICE).await;
     site.until_own(&page(3), ALICE).await;
     assert_eq!(site.get(&page(0), ALICE).await.x_cache(), "HIT");
     assert_eq!(site.get(&page(3), ALICE).await.x_cache(), "HIT");
@@ -338,4 +389,144 @@ async fn no_copy_is_shown_while_a_request_of_the_session_is_under_way() {
     assert_eq!(slow.text(), "ok");
     assert_eq!(next.text(), "mallory: first");
     assert_ne!(next.x_cache(), "HIT");
+}
+
+#[tokio::test]
+async fn a_copy_made_of_a_database_ends_with_the_visitors_own_write() {
+    let Some(site) = SessionSite::start("cache_private PHPSESSID;").await else {
+        return;
+    };
+    if !site.make_database() {
+        return;
+    }
+    for (cookie, who) in [(ALICE, "alice"), (BOB, "bob")] {
+        site.get(&format!("/login.php?as={who}"), cookie).await;
+    }
+    for version in 1..4 {
+        for (cookie, who) in [(ALICE, "alice"), (BOB, "bob")] {
+            let shown = site.until_own("/cart.php", cookie).await;
+            assert_eq!(shown.text(), format!("{version}: {who} has 0"));
+        }
+        assert_eq!(site.get("/publish.php", ALICE).await.text(), "published");
+        let next = format!("{}: bob has 0", version + 1);
+        site.is_made("/cart.php", BOB, &next, "another visitor's write")
+            .await;
+        let next = format!("{}: alice has 0", version + 1);
+        site.is_made("/cart.php", ALICE, &next, "their own write")
+            .await;
+    }
+}
+
+/// Requests of each visitor, unless `MAYFLY_OWN_COPIES` says otherwise.
+const STEPS: u64 = 60;
+const VISITORS: u8 = 4;
+
+/// Pages that show the session and the database.
+const CARTS: [&str; 4] = [
+    "/cart.php",
+    "/cart.php?again",
+    "/timed_cart.php",
+    "/early_cart.php",
+];
+
+/// Versions of the database: of which the writes have been answered, and of which they have begun.
+struct Versions {
+    written: AtomicU64,
+    begun: AtomicU64,
+}
+
+/// What a visitor's session holds.
+struct Session {
+    cookie: String,
+    user: String,
+    cart: u64,
+}
+
+impl Session {
+    /// Takes random steps, and returns how many pages came from memory.
+    async fn visit(mut self, site: &SessionSite, versions: &Versions, mut random: Random) -> u64 {
+        let mut hits = 0;
+        for step in 0..from_environment("MAYFLY_OWN_COPIES", STEPS) {
+            match random.below(24) {
+                0 => {
+                    self.user = format!("user{step}");
+                    let login = format!("/login.php?as={}", self.user);
+                    site.get(&login, &self.cookie).await;
+                }
+                1 => {
+                    site.get("/logout.php", &self.cookie).await;
+                    (self.user, self.cart) = ("nobody".to_owned(), 0);
+                }
+                2 => {
+                    let fields = format!("Cookie: {}\r\n", self.cookie);
+                    site.target().ask("POST", "/add.php", &fields, "a=b").await;
+                    self.cart += 1;
+                }
+                3 => {
+                    site.get("/add.php", &self.cookie).await;
+                    self.cart += 1;
+                }
+                4 => {
+                    versions.begun.fetch_add(1, SeqCst);
+                    let reply = site.get("/publish.php", &self.cookie).await;
+                    assert_eq!(reply.text(), "published");
+                    versions.written.fetch_add(1, SeqCst);
+                }
+                5 => tokio::time::sleep(4 * PAUSE).await,
+                _ => {
+                    let least = versions.written.load(SeqCst);
+                    let reply = site.get(random.one_of(&CARTS), &self.cookie).await;
+                    let most = versions.begun.load(SeqCst);
+                    let text = reply.text();
+                    let (version, rest) = text.split_once(": ").expect("a page");
+                    let wanted = format!("{} has {}", self.user, self.cart);
+                    assert_eq!(rest, wanted, "step {step} of {}", self.cookie);
+                    let version: u64 = version.parse().expect("a version");
+                    assert!(
+                        (least..=most).contains(&version),
+                        "{least} {version} {most}"
+                    );
+                    hits += u64::from(reply.x_cache() == "HIT");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+        hits
+    }
+}
+
+/// Random visitors at the same time: each is shown what PHP would show to their session, and the present data.
+#[tokio::test]
+async fn random_visitors_are_shown_their_session_and_the_present_data() {
+    // Nothing says that the cookie makes pages personal.
+    let Some(site) = SessionSite::start("cache_private PHPSESSID; cache_shared on;").await else {
+        return;
+    };
+    if !site.make_database() {
+        return;
+    }
+    let seed = from_environment("MAYFLY_SEED", u64::from(std::process::id()) + 1);
+    let mut random = Random::new(seed);
+    let (site, versions) = (
+        Arc::new(site),
+        Arc::new(Versions {
+            written: AtomicU64::new(1),
+            begun: AtomicU64::new(1),
+        }),
+    );
+    let mut visits = JoinSet::new();
+    for letter in (b'k'..).take(VISITORS.into()) {
+        let session = Session {
+            cookie: format!("PHPSESSID={}", char::from(letter).to_string().repeat(26)),
+            user: "nobody".to_owned(),
+            cart: 0,
+        };
+        let (site, versions) = (Arc::clone(&site), Arc::clone(&versions));
+        let random = Random::new(random.below(1 << 30) as u64);
+        visits.spawn(async move { session.visit(&site, &versions, random).await });
+    }
+    println!("seed {seed}");
+    let hits: u64 = visits.join_all().await.into_iter().sum();
+    println!("{hits} pages from memory");
+    assert!(hits > 0, "seed {seed}: no copy was shown");
 }

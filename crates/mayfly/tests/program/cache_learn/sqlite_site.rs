@@ -203,7 +203,7 @@ pub fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("a mode");
 }
 
-fn has_extension() -> bool {
+pub fn has_extension() -> bool {
     let php = php_pool::find_php_fpm(None).expect("php-fpm");
     let modules = Command::new(php).arg("-m").output().expect("php-fpm");
     let modules = String::from_utf8_lossy(&modules.stdout).into_owned();

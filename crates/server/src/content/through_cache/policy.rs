@@ -341,6 +341,12 @@ fn audience(
         key.clear();
         keyed = put_shared_key(request, shared, key);
     }
+    let is_guest = request.cache.guest.is_some();
+    let keyed = match keyed {
+        // Whether or not the cookie makes pages personal.
+        Ok(_) if has_own_copies && !shared.litespeed && !is_guest => Err(Reason::Cookie),
+        keyed => keyed,
+    };
     match keyed {
         Ok(Visitor { class, left_out }) => {
             let session = session_of(request.received.head(), rules, key);
