@@ -1,16 +1,18 @@
 //! The number of scripts at once that keeps the processors busy.
 //!
 //! A script of 10 ms on a processor that waits 30 ms for a database leaves the processor to three others.
-//! So `cores * (1 + waiting / computing)` scripts are worth while. The kernel counts for each worker how
-//! long it ran and how long it was ready without a processor; a request's other time is waiting for a
-//! database, another server, or a reader.
+//! The kernel counts for each worker how long it ran and how long it was ready without a processor; a
+//! request's other time is waiting for a database, another server, or a reader.
 //!
-//! A database on this machine waits for the same processors: its time is stretched as that of scripts is,
-//! and so the waiting is divided by the stretch of scripts. Otherwise more scripts would make longer
-//! waits, and longer waits make room for more scripts.
+//! Scripts do not take turns on a processor without gaps. The processors' use by a number of scripts at once
+//! follows from the relation of waiting to computing alone, by the finite source queue `M/M/c//N`; where
+//! processors are shared, as here, the result is the same for any distribution of both times. The number in
+//! force is the lowest that uses [`WELL_USED`] of the processors: each one more would bring little, and would
+//! slow the page of a visitor who comes.
 //!
-//! Scripts do not take turns on a processor without gaps, and so waiting scripts need more places than that:
-//! the more, the less scripts had to share the processors.
+//! A database on this machine waits for the same processors: its time is stretched as that of scripts is.
+//! Without correction more scripts would make longer waits, and longer waits make room for more scripts. The
+//! waiting is therefore divided by the stretch of scripts, as far as they do not cause that stretch themselves.
 
 /// The time of the workers between two looks at them, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,22 +34,20 @@ const MIN_UNDER_WAY: f64 = 200.0;
 /// Requests beyond the number of workers wait in a line that we do not see. Two make a pool of another
 /// program grow, if it can.
 const BEYOND_WORKERS: usize = 2;
-/// Scripts hardly share the processors if they take less than this multiple of their time on them, and
-/// share them too much above the second.
-const LITTLE_STRETCH: f64 = 1.8;
-const MUCH_STRETCH: f64 = 2.2;
-/// Places for each waiting script at most, and the steps of this number.
-const MAX_SLACK: f64 = 4.0;
-const MORE_SLACK: f64 = 1.25;
-const LESS_SLACK: f64 = 0.8;
+/// This share of the processors' time used by scripts is enough. A request has a few milliseconds beside its
+/// script, which are waiting here, so that scripts that only compute never use all.
+const WELL_USED: f64 = 0.87;
+
+/// Weights are only compared with each other: larger ones are scaled down.
+const MAX_WEIGHT: f64 = 1e100;
 
 /// The demand for processors, of the last seconds in which requests were under way.
 #[derive(Debug)]
 pub(super) struct ProcessorDemand {
     cores: usize,
     sums: WorkerLoad,
-    /// Places for each waiting script.
-    slack: f64,
+    /// The scripts at once that are worth while; `None`: not known.
+    places: Option<usize>,
 }
 
 impl WorkerLoad {
@@ -62,7 +62,7 @@ impl ProcessorDemand {
         Self {
             cores,
             sums: WorkerLoad::default(),
-            slack: 1.0,
+            places: None,
         }
     }
 
@@ -83,18 +83,15 @@ impl ProcessorDemand {
             under_way: add(self.sums.under_way, load.under_way),
             workers: load.workers,
         };
-        if load.under_way >= MIN_UNDER_WAY {
-            let step = match load.stretch() {
-                stretch if stretch < LITTLE_STRETCH => MORE_SLACK,
-                stretch if stretch > MUCH_STRETCH => LESS_SLACK,
-                _ => 1.0,
-            };
-            self.slack = (self.slack * step).clamp(1.0, MAX_SLACK);
-        }
+        self.places = self.worth_while();
     }
 
     /// Returns how many scripts at once are worth while; `None`: not known.
     pub fn places(&self) -> Option<usize> {
+        self.places
+    }
+
+    fn worth_while(&self) -> Option<usize> {
         let WorkerLoad {
             computing,
             ready,
@@ -104,9 +101,92 @@ impl ProcessorDemand {
         if under_way < MIN_UNDER_WAY {
             return None;
         }
-        let waiting = (under_way - computing - ready).max(0.0) / self.sums.stretch();
-        let waiting_each = waiting / computing.max(0.1);
-        let places = (self.cores as f64 * (1.0 + self.slack * waiting_each)).round() as usize;
-        Some(places.min(workers + BEYOND_WORKERS))
+        let most = workers + BEYOND_WORKERS;
+        let waiting = (under_way - computing - ready).max(0.0) / computing.max(0.1);
+        let by_themselves = Sharing::of(self.cores, waiting, self.places.unwrap_or(self.cores));
+        let by_others = (self.sums.stretch() / by_themselves.stretch).max(1.0);
+        Some(enough_scripts(self.cores, waiting / by_others, most))
+    }
+}
+
+/// Returns the lowest number of scripts at once that uses the processors well, up to `most`. A script waits
+/// `waiting` times as long as it computes.
+fn enough_scripts(cores: usize, waiting: f64, most: usize) -> usize {
+    // So many would do if they took turns without gaps.
+    let at_least = (WELL_USED * cores as f64 * (1.0 + waiting)) as usize;
+    let mut scripts = at_least.max(cores).min(most);
+    while scripts < most && Sharing::of(cores, waiting, scripts).used_share < WELL_USED {
+        scripts += 1;
+    }
+    scripts
+}
+
+/// The processors, shared by a number of scripts at once.
+#[derive(Debug)]
+struct Sharing {
+    /// The share of the processors' time that scripts use.
+    used_share: f64,
+    /// The time of a script that does not wait, as a multiple of its time on a processor.
+    stretch: f64,
+}
+
+impl Sharing {
+    /// Scripts that wait `waiting` times as long as they compute.
+    fn of(cores: usize, waiting: f64, scripts: usize) -> Self {
+        // The weight of the state in which `computing` scripts want a processor, from all scripts downwards.
+        let mut weight = 1.0;
+        let (mut all, mut used, mut wanted) = (0.0, 0.0, 0.0);
+        for computing in (0..=scripts.max(1)).rev() {
+            let busy = computing.min(cores) as f64;
+            all += weight;
+            used += weight * busy;
+            wanted += weight * computing as f64;
+            weight *= busy * waiting / (scripts.max(1) - computing + 1) as f64;
+            if weight > MAX_WEIGHT {
+                (all, used, wanted) = (all / weight, used / weight, wanted / weight);
+                weight = 1.0;
+            }
+        }
+        Self {
+            used_share: used / (all * cores as f64),
+            stretch: wanted / used,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_scripts_use_more_of_the_processors_and_never_more_than_all() {
+        for cores in [1, 2, 64] {
+            for waiting in [0.0, 0.1, 1.0, 20.0, 1000.0] {
+                let mut before = 0.0;
+                for scripts in 1..400 {
+                    let share = Sharing::of(cores, waiting, scripts).used_share;
+                    let most = scripts as f64 / (cores as f64 * (1.0 + waiting));
+                    assert!(share + 1e-9 >= before && share <= most.min(1.0) + 1e-9);
+                    before = share;
+                }
+            }
+        }
+        // One processor, two scripts, as much waiting as computing: 4/5 (Kleinrock, Queueing Systems I, 3.8).
+        assert!((Sharing::of(1, 1.0, 2).used_share - 0.8).abs() < 1e-9);
+    }
+
+    #[test]
+    fn scripts_that_hardly_wait_have_a_place_for_each_core() {
+        for cores in 1..100 {
+            for waiting in [0.0, 0.05, 0.1, 0.14] {
+                assert_eq!(enough_scripts(cores, waiting, 1000), cores, "{waiting}");
+            }
+        }
+    }
+
+    #[test]
+    fn waiting_scripts_have_more_places_up_to_the_workers() {
+        let places = [0.25, 0.5, 1.0, 3.0, 10.0, 1e9].map(|it| enough_scripts(2, it, 18));
+        assert_eq!(places, [3, 3, 5, 9, 18, 18]);
     }
 }

@@ -142,6 +142,30 @@ fn where_scripts_compute_the_limit_is_the_number_of_cores() {
     assert_eq!(busy.limit.reason(), LimitReason::Processors);
 }
 
+/// What a request costs beside its script looks like waiting, and more scripts at once would share the
+/// processors with the page of a visitor.
+#[test]
+fn a_few_milliseconds_beside_a_script_make_no_place() {
+    for waits in [2.0, 5.0, 8.0] {
+        for spread in [1.0, 1.3, 10.0] {
+            let machine = Machine {
+                waits,
+                spread,
+                ..COMPUTES
+            };
+            let (mut found, mut all) = (Busy::new(1), Busy::all_workers(1));
+            found.run(machine, 2);
+            for second in 2..30 {
+                found.run(machine, 1);
+                assert_eq!(found.limit.limit(), 2, "{waits} ms, second {second}");
+            }
+            all.run(machine, 30);
+            let (rate, most) = (found.answers_in(machine, 60), all.answers_in(machine, 60));
+            assert!(rate >= 0.87 * most, "{waits} ms: {rate} of {most}");
+        }
+    }
+}
+
 #[test]
 fn where_scripts_wait_the_limit_rises_to_the_workers() {
     for mut busy in [Busy::new(2), Busy::elsewhere(2)] {
