@@ -21,6 +21,8 @@ const MAX_NAMES: usize = 10_000;
 pub(crate) enum Key {
     Addresses(String),
     Services(String),
+    /// The name that stands for the address.
+    Hosts(String),
 }
 
 /// The records of a successful lookup.
@@ -28,6 +30,7 @@ pub(crate) enum Key {
 pub(crate) enum DnsAnswer {
     Addresses(Arc<[std::net::IpAddr]>),
     Services(Arc<[Service]>),
+    Hosts(Arc<[String]>),
 }
 
 /// An answer and the end of its time.

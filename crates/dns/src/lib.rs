@@ -1,4 +1,4 @@
-//! Names to addresses at run time: the work of the directive `resolver`.
+//! Names to addresses, and addresses to names, at run time: the work of the directive `resolver`.
 //!
 //! [`Resolver::resolve`] answers from memory while an answer is valid, lets requests for one name
 //! share one question, and asks exactly the name servers it was given (`exchange`): over UDP, then
@@ -20,4 +20,4 @@ mod resolver;
 pub use error::{Fault, ResolveError};
 pub use message::Service;
 pub use millis::Millis;
-pub use resolver::{Addresses, Resolver, ResolverSpec, Services};
+pub use resolver::{Addresses, HostNames, Resolver, ResolverSpec, Services};

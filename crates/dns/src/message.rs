@@ -15,6 +15,7 @@ const MAX_CHAIN: usize = 16;
 pub(crate) enum Kind {
     A,
     Aaaa,
+    Ptr,
     Srv,
 }
 
@@ -23,6 +24,7 @@ impl Kind {
         match self {
             Self::A => RecordType::A,
             Self::Aaaa => RecordType::AAAA,
+            Self::Ptr => RecordType::PTR,
             Self::Srv => RecordType::SRV,
         }
     }
@@ -65,6 +67,8 @@ pub(crate) enum Reply {
 pub(crate) struct Records {
     pub addresses: Vec<IpAddr>,
     pub services: Vec<Service>,
+    /// Lower case.
+    pub hosts: Vec<String>,
     /// The name that the one asked for is an alias of.
     pub alias: Option<String>,
     /// The smallest of all records, in seconds.
@@ -133,6 +137,7 @@ impl Question {
                     port: service.port,
                     target: shown(&service.target),
                 }),
+                (Kind::Ptr, RData::PTR(host)) => records.hosts.push(shown(&host.0)),
                 (_, RData::CNAME(_)) => {}
                 _ => continue,
             }
@@ -160,6 +165,26 @@ impl Question {
         }
         end
     }
+}
+
+/// The name under which the host names of an address are asked for (RFC 1035 §3.5, RFC 3596 §2.5).
+pub(crate) fn reverse_name(address: IpAddr) -> String {
+    let mut name = String::new();
+    match address {
+        IpAddr::V4(address) => {
+            for byte in address.octets().iter().rev() {
+                name.push_str(&format!("{byte}."));
+            }
+            name.push_str("in-addr.arpa");
+        }
+        IpAddr::V6(address) => {
+            for byte in address.octets().iter().rev() {
+                name.push_str(&format!("{:x}.{:x}.", byte & 15, byte >> 4));
+            }
+            name.push_str("ip6.arpa");
+        }
+    }
+    name
 }
 
 /// Lower case, without the last dot.
@@ -216,6 +241,14 @@ mod tests {
         for (name, bytes) in cases {
             assert_eq!(question.reply(&bytes), None, "{name}");
         }
+    }
+
+    #[test]
+    fn the_name_of_an_address_has_its_parts_from_the_last_to_the_first() {
+        let of = |address: &str| reverse_name(address.parse().unwrap());
+        assert_eq!(of("192.0.2.17"), "17.2.0.192.in-addr.arpa");
+        let tail = "0.".repeat(23) + "8.b.d.0.1.0.0.2.ip6.arpa";
+        assert_eq!(of("2001:db8::a"), format!("a.{tail}"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::Millis;
 use crate::cache::{Cache, CacheLookup, DnsAnswer, Flight, Key, TimedAnswer};
 use crate::error::{Fault, ResolveError};
 use crate::exchange::Round;
-use crate::message::{Kind, Reply, Service};
+use crate::message::{Kind, Reply, Service, reverse_name};
 
 /// Bound of one lookup with all its repeated questions; nginx's `expire`.
 const MAX_LOOKUP: Duration = Duration::from_secs(30);
@@ -76,6 +76,15 @@ pub struct Addresses {
 pub struct Services {
     /// At least one, in the server's order.
     pub services: Arc<[Service]>,
+    /// When to ask again.
+    pub valid_until: Millis,
+}
+
+/// The names that an address has by its PTR records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostNames {
+    /// At least one, in lower case and the server's order. The owner of the address chooses them.
+    pub hosts: Arc<[String]>,
     /// When to ask again.
     pub valid_until: Millis,
 }
@@ -158,6 +167,27 @@ impl Resolver {
         }
     }
 
+    /// The host names of `address`; otherwise as [`Self::resolve`].
+    pub async fn host_names(
+        self: &Arc<Self>,
+        address: IpAddr,
+        resolver_timeout: Duration,
+        now: Millis,
+    ) -> Result<HostNames, ResolveError> {
+        let name = reverse_name(address.to_canonical());
+        let timed = self
+            .find(Key::Hosts(name.clone()), resolver_timeout, now)
+            .await;
+        match timed {
+            Ok(TimedAnswer {
+                found: DnsAnswer::Hosts(hosts),
+                valid_until,
+            }) => Ok(HostNames { hosts, valid_until }),
+            Ok(_) => Err(error(&name, Fault::HostNotFound)),
+            Err(fault) => Err(error(&name, fault)),
+        }
+    }
+
     async fn find(
         self: &Arc<Self>,
         key: Key,
@@ -229,6 +259,7 @@ impl Resolver {
     async fn ask(&self, key: &Key) -> Result<(DnsAnswer, Duration), Fault> {
         let (mut name, kinds) = match key {
             Key::Services(name) => (name.clone(), vec![Kind::Srv]),
+            Key::Hosts(name) => (name.clone(), vec![Kind::Ptr]),
             Key::Addresses(name) => {
                 let kinds = [(self.spec.ipv4, Kind::A), (self.spec.ipv6, Kind::Aaaa)];
                 let asked = kinds.into_iter().filter(|(is_asked, _)| *is_asked);
@@ -245,6 +276,9 @@ impl Resolver {
             }
             if !gathered.services.is_empty() {
                 return Ok((DnsAnswer::Services(gathered.services.into()), lifetime));
+            }
+            if !gathered.hosts.is_empty() {
+                return Ok((DnsAnswer::Hosts(gathered.hosts.into()), lifetime));
             }
             match gathered.alias {
                 Some(alias) => name = alias,
@@ -282,6 +316,7 @@ impl Resolver {
 struct GatheredAnswers {
     addresses: Vec<IpAddr>,
     services: Vec<Service>,
+    hosts: Vec<String>,
     alias: Option<String>,
     ttl: u32,
     /// The fault to report if the replies have no records of the wanted type.
@@ -293,6 +328,7 @@ impl GatheredAnswers {
         let mut gathered = Self {
             addresses: Vec::new(),
             services: Vec::new(),
+            hosts: Vec::new(),
             alias: None,
             ttl: u32::MAX,
             fault: Fault::HostNotFound,
@@ -303,6 +339,7 @@ impl GatheredAnswers {
                 Reply::Records(records) => {
                     gathered.addresses.extend(&records.addresses);
                     gathered.services.extend_from_slice(&records.services);
+                    gathered.hosts.extend_from_slice(&records.hosts);
                     gathered.ttl = gathered.ttl.min(records.ttl);
                     // The last answer's, as with nginx.
                     gathered.alias.clone_from(&records.alias);

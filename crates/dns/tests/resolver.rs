@@ -34,6 +34,15 @@ fn zone(question: &DnsQuestion) -> DnsReply {
         "half.test" => DnsReply::Records(vec![address(7, "10.0.0.6")]),
         "only4.test" if question.kind == "AAAA" => DnsReply::Code(3),
         "only4.test" => DnsReply::Records(vec![address(7, "10.0.0.7")]),
+        "1.0.0.10.in-addr.arpa" => DnsReply::Records(vec![
+            DnsRecord::Host(9, "Both.test"),
+            DnsRecord::Host(4, "b.test"),
+        ]),
+        // Delegated without classes (RFC 2317).
+        "2.0.0.10.in-addr.arpa" => {
+            DnsReply::Records(vec![DnsRecord::Alias(3, "1.0.0.10.in-addr.arpa")])
+        }
+        "3.0.0.10.in-addr.arpa" => DnsReply::Records(vec![address(9, "10.0.0.1")]),
         "refused.test" => DnsReply::Code(5),
         "zero.test" => DnsReply::Records(vec![address(0, "10.0.0.5")]),
         "mute.test" => DnsReply::Silence,
@@ -85,6 +94,26 @@ async fn each_answer_of_a_name_server_has_its_meaning() {
     for (name, fault) in faults {
         let error = resolver.resolve(name, TIMEOUT, 1_000).await.unwrap_err();
         assert_eq!(error.fault, fault, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_has_the_names_of_its_ptr_records() {
+    let server = FakeDns::start(zone);
+    let resolver = resolver(&[&server]);
+    let names = async |address: &str| {
+        let address: IpAddr = address.parse().unwrap();
+        resolver.host_names(address, TIMEOUT, 0).await
+    };
+    for address in ["10.0.0.1", "::ffff:10.0.0.1", "10.0.0.2"] {
+        let found = names(address).await.unwrap();
+        assert_eq!(found.hosts[..], ["both.test", "b.test"], "{address}");
+    }
+    assert_eq!(names("10.0.0.1").await.unwrap().valid_until / 1000, 4);
+    assert_eq!(server.asked_for("1.0.0.10.in-addr.arpa"), 2);
+    for address in ["10.0.0.3", "10.0.0.4", "2001:db8::1"] {
+        let error = names(address).await.unwrap_err();
+        assert_eq!(error.fault, Fault::HostNotFound, "{address}");
     }
 }
 

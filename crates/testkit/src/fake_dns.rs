@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hickory_proto::op::{Message, OpCode, ResponseCode};
-use hickory_proto::rr::rdata::{A, AAAA, CNAME, SRV};
+use hickory_proto::rr::rdata::{A, AAAA, CNAME, PTR, SRV};
 use hickory_proto::rr::{Name, RData, Record};
 
 /// A question as a test sees it.
@@ -29,6 +29,8 @@ pub struct DnsQuestion {
 pub enum DnsRecord {
     Address(u32, IpAddr),
     Alias(u32, &'static str),
+    /// The host name of an address.
+    Host(u32, &'static str),
     /// Priority, weight, port and target.
     Service(u32, u16, u16, u16, &'static str),
 }
@@ -223,6 +225,7 @@ impl DnsRecord {
             Self::Address(ttl, IpAddr::V4(address)) => (ttl, v4(address)),
             Self::Address(ttl, IpAddr::V6(address)) => (ttl, v6(address)),
             Self::Alias(ttl, target) => (ttl, RData::CNAME(CNAME(name(target)))),
+            Self::Host(ttl, host) => (ttl, RData::PTR(PTR(name(host)))),
             Self::Service(ttl, priority, weight, port, target) => (
                 ttl,
                 RData::SRV(SRV::new(priority, weight, port, name(target))),
