@@ -9,6 +9,7 @@ mod databases;
 mod elsewhere;
 mod read_back;
 mod replays;
+mod trials;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::Path;
@@ -38,6 +39,7 @@ use crate::sqlite::SqliteSeen;
 use crate::statements::{ReadRun, ReadStatements, StatementReader, not_learned};
 use crate::steady::{MadePage, SteadyPages};
 use crate::told;
+use crate::trials::{LEAST_AGE, Trials};
 
 pub use read_back::{Missing, PageReadBack};
 pub use replays::{Confirmation, ReplayRound};
@@ -133,6 +135,7 @@ pub struct Book {
     moves: u64,
     differing: DifferingPages,
     steady: SteadyPages,
+    pub trials: Trials,
     /// For the error log.
     notices: Vec<String>,
     audited: u32,
@@ -154,6 +157,8 @@ struct PageBefore {
     changed: u32,
     /// Its data may have changed since: also if the page is not known.
     is_suspect: bool,
+    /// The next comparison is with this time: the last one did not count.
+    counted_at: Option<Instant>,
 }
 
 impl Default for PageBefore {
@@ -162,6 +167,7 @@ impl Default for PageBefore {
             same: 0,
             changed: 0,
             is_suspect: true,
+            counted_at: None,
         }
     }
 }
@@ -172,6 +178,7 @@ impl PageBefore {
             same: page.same,
             changed: page.changed,
             is_suspect: page.suspect.is_some(),
+            counted_at: None,
         }
     }
 }
@@ -223,6 +230,7 @@ impl Book {
             suspect: suspect.count() as u64,
             kept: kept.count() as u64,
             followed: followed.count() as u64,
+            shapes: self.trials.counts(Instant::now()),
             ..self.counts
         }
     }
@@ -443,10 +451,23 @@ impl Book {
         let known = self.pages.named(&end.page.name);
         let changed = known.map_or(0, |(_, page)| page.changed);
         let is_guarded = known.is_some_and(|(_, page)| page.is_guarded) && end.page.keep.is_some();
-        let before = self.compare(end, now);
+        let same = known.map_or(0, |(_, page)| page.same);
+        let counted_at = known.map_or(now, |(_, page)| page.counted_at);
+        let age = now.saturating_duration_since(counted_at);
+        if let Some(run) = &run {
+            self.see_known_files(&run.record.files, now);
+        }
+        let mut before = self.compare(end, now);
         let differs = is_guarded && before.changed > changed;
+        let agrees = is_guarded && before.same > same && end.page.digest.is_some();
+        before.counted_at = Some(counted_at).filter(|_| agrees && age < LEAST_AGE);
         self.count_under_way_again();
+        let has_record = run.is_some();
         let made_of = self.understand(end, run, now);
+        if has_record {
+            let tables = made_of.as_ref().is_ok_and(|it| !it.tables.is_empty());
+            self.note_trial(end, (agrees, differs, age), tables, now);
+        }
         let known = self.pages.named(&end.page.name).map(|(number, _)| number);
         if let Some(number) = known {
             self.remove(number);
@@ -456,6 +477,7 @@ impl Book {
                 Some(_) => self.why_not_kept(&mut made_of, &end.page, now)?,
                 None => None,
             };
+            let not_kept = not_kept.or_else(|| self.why_unproven(&end.page, &before, now));
             self.keep(end, (made_of, not_kept), &before, now)
         });
         let name = end.page.name.clone();
@@ -776,8 +798,10 @@ impl Book {
         let number = self.pages.insert(LearnedPage {
             name: end.page.name.clone(),
             address: end.page.address.as_str().into(),
+            shape: end.page.shape.as_deref().map(Into::into),
             server,
             made_at: now,
+            counted_at: before.counted_at.unwrap_or(now),
             ends_at: now + end.page.most,
             kept_until: now + kept_for,
             digest,

@@ -119,6 +119,7 @@ pub fn end(book: &Book, digest: u64) -> PageEnd {
             clients: Vec::new(),
             is_own: false,
             most: Duration::from_secs(60),
+            shape: None,
             keep: None,
             withdraw: Box::new(|_| ()),
         },
@@ -581,6 +582,7 @@ pub fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instan
         clients: Vec::new(),
         is_own: false,
         most: Duration::from_secs(60),
+        shape: None,
         keep: Some(keep),
         withdraw: Box::new(|_| ()),
     };
@@ -965,4 +967,83 @@ fn what_was_read_under_other_tables_is_not_taken() {
         let learned = book.learn_run(&end, Some(run), later);
         assert_eq!(matches!(learned, LearnedEnd::Known(..)), !changes);
     }
+}
+
+#[test]
+fn with_auto_a_page_is_kept_once_its_shape_and_the_page_itself_were_the_same_and_all_end_together()
+{
+    let begin = Instant::now();
+    let mut book = polled_book(begin);
+    let clock = std::cell::Cell::new(begin);
+    let make = |book: &mut Book, page: &str, digest, run| {
+        let now = clock.get();
+        let mut under_way = end(book, digest);
+        under_way.page.name = page.as_bytes().into();
+        under_way.page.address = format!("http://a{page}");
+        under_way.page.shape = Some("http://a/blog/".to_owned());
+        under_way.page.most = Duration::from_secs(24 * 3600);
+        under_way.page.keep = Some(Box::new(|_, _| true));
+        let learned = book.learn(&under_way, Some(run), now);
+        if let LearnedEnd::Known(number, _) = learned
+            && book.showing(learned) != Showing::Ordinary
+        {
+            book.note_kept(number, 1);
+        }
+        (learned, book.showing(learned) != Showing::Ordinary)
+    };
+    for _ in 0..200 {
+        assert!(!make(&mut book, "/1", 1, reads(&[SECOND_POST])).1);
+        // What comes too early counts later.
+        clock.set(clock.get() + Duration::from_millis(500));
+        assert!(!make(&mut book, "/1", 1, reads(&[SECOND_POST])).1);
+        clock.set(clock.get() + Duration::from_millis(500));
+        see(&mut book, poll(1, "10:00:00", false), clock.get());
+    }
+    let (kept, is_kept) = make(&mut book, "/1", 1, reads(&[SECOND_POST]));
+    assert!(is_kept);
+    assert!(
+        !make(&mut book, "/2", 5, reads(&[SECOND_POST])).1,
+        "it was made once"
+    );
+    assert!(make(&mut book, "/2", 5, reads(&[SECOND_POST])).1);
+    assert!(
+        book.take_notices()
+            .concat()
+            .contains("are kept from now on")
+    );
+    // A file that changed a moment ago explains a difference.
+    let file = |modified| RunRecord {
+        files: vec![SeenFile {
+            path: PathBuf::from("/srv/part.html"),
+            state: Some(FileState {
+                modified,
+                bytes: 1,
+                inode: 1,
+            }),
+        }],
+        ..RunRecord::default()
+    };
+    make(&mut book, "/3", 1, file(5));
+    make(&mut book, "/3", 2, file(6));
+    assert!(book.trials.is_proven("http://a/blog/"));
+    let LearnedEnd::Known(number, _) = kept else {
+        panic!("it is not known");
+    };
+    assert!(matches!(
+        book.confirm(number, 1, clock.get()),
+        Confirmation::Good(_)
+    ));
+    make(&mut book, "/2", 6, reads(&[SECOND_POST]));
+    assert_eq!(book.confirm(number, 1, clock.get()), Confirmation::Outdated);
+    assert!(!make(&mut book, "/1", 1, reads(&[SECOND_POST])).1);
+    let notices = book.take_notices().concat();
+    assert!(notices.contains("http://a/2 was made again"), "{notices}");
+    // Another program has written the table.
+    see(&mut book, poll(9, "10:00:07", false), clock.get());
+    assert!(book.trials.is_proven("http://a/blog/"));
+    // Nobody has.
+    make(&mut book, "/2", 7, reads(&[SECOND_POST]));
+    make(&mut book, "/2", 8, reads(&[SECOND_POST]));
+    see(&mut book, poll(9, "10:00:07", false), clock.get());
+    assert!(!book.trials.is_proven("http://a/blog/"));
 }

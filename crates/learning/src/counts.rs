@@ -39,6 +39,9 @@ impl ReplayEnd {
     pub const WORDS: [&'static str; 3] = ["equal", "different", "failed"];
 }
 
+/// The states of shapes for metrics: compared, kept, and refuted a short time ago.
+pub const SHAPE_STATES: [&str; 3] = ["compared", "kept", "refuted"];
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Pages that were learned, and made again.
@@ -68,6 +71,8 @@ pub struct Counts {
     pub kept: u64,
     /// Pages that were kept so, and are not any more: something may have changed.
     pub removed: u64,
+    /// Shapes of addresses (`cache_learn auto`), by [`SHAPE_STATES`].
+    pub shapes: [u64; 3],
     /// Connections of libraries that were refused or ended for what they sent.
     pub refused: u64,
 }

@@ -19,8 +19,22 @@ const MOST_PAGES: usize = 10_000;
 #[derive(Default)]
 pub struct DifferingPages {
     since: HashMap<PageName, Instant>,
-    /// With the tables that they read.
-    suspected: HashMap<PageName, Box<[Arc<str>]>>,
+    suspected: HashMap<PageName, SuspectedPage>,
+}
+
+/// A page that differed a moment ago.
+struct SuspectedPage {
+    /// It reads these tables.
+    tables: Box<[Arc<str>]>,
+    at: Instant,
+}
+
+/// The pages that a poll has decided about.
+#[derive(Default)]
+pub struct DecidedPages {
+    /// A write of another program explains why they differed.
+    pub explained: Vec<PageName>,
+    pub unexplained: Vec<PageName>,
 }
 
 impl DifferingPages {
@@ -29,7 +43,8 @@ impl DifferingPages {
         if tables.is_empty() {
             self.put(page, now);
         } else if self.suspected.len() < MOST_PAGES {
-            self.suspected.insert(page, tables);
+            self.suspected
+                .insert(page, SuspectedPage { tables, at: now });
         }
     }
 
@@ -39,14 +54,20 @@ impl DifferingPages {
         }
     }
 
-    /// Others have written these tables; `None`: any.
-    pub fn polled(&mut self, written: Option<&[Arc<str>]>, now: Instant) {
-        for (page, tables) in std::mem::take(&mut self.suspected) {
+    /// Others had written these tables when a poll began; `None`: any. It says nothing of pages that were made after it.
+    pub fn polled(&mut self, written: Option<&[Arc<str>]>, began: Instant) -> DecidedPages {
+        let mut decided = DecidedPages::default();
+        for (page, suspected) in self.suspected.extract_if(|_, it| it.at <= began) {
             let was_written = |table| written.is_none_or(|written| written.contains(table));
-            if !tables.iter().any(was_written) {
-                self.put(page, now);
+            match suspected.tables.iter().any(was_written) {
+                true => decided.explained.push(page),
+                false => decided.unexplained.push(page),
             }
         }
+        for page in &decided.unexplained {
+            self.put(page.clone(), began);
+        }
+        decided
     }
 
     pub fn has(&self, page: &PageName, now: Instant) -> bool {

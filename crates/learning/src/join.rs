@@ -148,6 +148,7 @@ mod tests {
                 clients: Vec::new(),
                 is_own: false,
                 most: Duration::from_secs(60),
+                shape: None,
                 keep: None,
                 withdraw: Box::new(|_| ()),
             },

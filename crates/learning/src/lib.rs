@@ -54,6 +54,7 @@ mod statements;
 mod steady;
 mod told;
 mod tracker;
+mod trials;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -72,7 +73,7 @@ use tokio::sync::{Notify, mpsc};
 
 use book::{Book, Confirmation, LearnedEnd, PageEnd, Showing};
 pub use client::DatabaseAccount;
-pub use counts::{Comparison, Counts, ReplayEnd};
+pub use counts::{Comparison, Counts, ReplayEnd, SHAPE_STATES};
 pub use digest::Digest;
 pub use files::has_untold_times;
 use join::End;
@@ -112,7 +113,7 @@ pub struct PoolRules {
     pub accounts: Vec<DatabaseAccount>,
     /// The accounts by which its object caches are followed.
     pub cache_accounts: Vec<DatabaseAccount>,
-    /// Pages are kept by what is known of them: `cache_learn on`.
+    /// Pages are kept by what is known of them: `cache_learn on` and `auto`.
     pub keeps: bool,
     /// Statements of suspect pages are run again: `cache_learn_replay on`.
     pub replays: bool,
@@ -530,6 +531,11 @@ impl LearnedPool {
         self.book.lock().noisiest(most)
     }
 
+    /// Are pages of this shape kept with `cache_learn auto`?
+    pub fn has_proven(&self, shape: &str) -> bool {
+        self.book.lock().trials.is_proven(shape)
+    }
+
     /// A page that counts as fresh, for an audit: the one that was made longest ago of a few.
     pub fn page_to_audit(&self) -> Option<String> {
         self.book.lock().page_to_audit(Instant::now())
@@ -588,6 +594,8 @@ pub struct StoredPage {
     pub is_own: bool,
     /// How long it may count as known.
     pub most: Duration,
+    /// The shape of its address, if such pages have to be the same often enough before they are kept (`cache_learn auto`).
+    pub shape: Option<String>,
     /// Lets it be shown beyond its ordinary lifetime; `None`: it is only watched.
     pub keep: Option<KeepPage>,
     /// Called when it is known that the page may be for one network.

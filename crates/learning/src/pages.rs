@@ -33,8 +33,12 @@ pub struct LearnedPage {
     pub name: PageName,
     /// Its URL.
     pub address: Box<str>,
+    /// Of its address, with `cache_learn auto`.
+    pub shape: Option<Box<str>>,
     pub server: Option<ServerName>,
     pub made_at: Instant,
+    /// A comparison counts for the shape if it comes long enough after this time.
+    pub counted_at: Instant,
     /// When it counts as unknown, whatever happens.
     pub ends_at: Instant,
     /// Until then it may be shown beyond its ordinary lifetime.
@@ -241,8 +245,10 @@ mod tests {
         LearnedPage {
             name: name.as_bytes().into(),
             address: "/".into(),
+            shape: None,
             server: None,
             made_at: now,
+            counted_at: now,
             ends_at: now + Duration::from_secs(60),
             kept_until: now + Duration::from_secs(60),
             digest: 0,

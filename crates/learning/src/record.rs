@@ -251,11 +251,13 @@ pub enum Reason {
     AddressDatabase,
     /// An object cache was asked for more than the values of keys.
     CacheState,
+    /// Pages like it were not yet the same often enough (`cache_learn auto`).
+    Unproven,
 }
 
 impl Reason {
     /// In the order of the variants.
-    pub const ALL: [Reason; 26] = [
+    pub const ALL: [Reason; 27] = [
         Reason::NoRecord,
         Reason::NotModified,
         Reason::Incomplete,
@@ -282,6 +284,7 @@ impl Reason {
         Reason::DatabaseFile,
         Reason::AddressDatabase,
         Reason::CacheState,
+        Reason::Unproven,
     ];
 
     pub const fn word(self) -> &'static str {
@@ -312,6 +315,7 @@ impl Reason {
             Reason::DatabaseFile => "database-file",
             Reason::AddressDatabase => "address-database",
             Reason::CacheState => "cache-state",
+            Reason::Unproven => "unproven",
         }
     }
 
@@ -365,6 +369,9 @@ impl Reason {
             }
             Reason::CacheState => {
                 "PHP asked the object cache for more than values, such as a list of keys or a lifetime, or got an error."
+            }
+            Reason::Unproven => {
+                "Pages with such addresses are compared first when they are made again, and kept once enough of them were the same."
             }
             Reason::Unpolled => {
                 "The writes of other programs to what it was made of cannot be seen."

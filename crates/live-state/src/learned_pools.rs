@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use learning::{DatabaseAccount, LearnedPool, Learning, PoolRules};
-use site::{GroupId, LearnDatabase, LearnRules, Site, UpstreamEndpoint, UpstreamGroup};
+use site::{GroupId, LearnDatabase, LearnMode, LearnRules, Site, UpstreamEndpoint, UpstreamGroup};
 
 use crate::build_error::BuildError;
 use crate::php_identity;
@@ -34,7 +34,7 @@ impl LearnedPools {
         let rules = |pool: &str| PoolRules {
             accounts: accounts(site, pool, |rules| &rules.database),
             cache_accounts: accounts(site, pool, |rules| &rules.object_cache),
-            keeps: wanted(site).any(|(name, rules)| name == pool && rules.keeps),
+            keeps: wanted(site).any(|(name, rules)| name == pool && rules.keeps()),
             replays: wanted(site).any(|(name, rules)| name == pool && rules.replays),
             follows: wanted(site).any(|(name, rules)| name == pool && rules.follows),
             lasts: lasts(site, pool),
@@ -80,7 +80,8 @@ pub fn is_wanted(site: &Site, pool: &str) -> bool {
 
 /// Pages are read back from disk where replays decide about them.
 fn lasts(site: &Site, pool: &str) -> Option<u64> {
-    let replays = wanted(site).any(|(name, rules)| name == pool && rules.keeps && rules.replays);
+    let replays = wanted(site)
+        .any(|(name, rules)| name == pool && rules.mode == LearnMode::On && rules.replays);
     let model = site.process.php_pools.iter().find(|it| it.name == pool);
     php_identity::of(model.filter(|_| replays)?)
 }

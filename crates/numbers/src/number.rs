@@ -65,6 +65,7 @@ pub enum Number {
     LearnedLogs,
     LearnedMatches,
     LearnedComparisons,
+    LearnedShapes,
     LearnedAudits,
     LearnedReplays,
     LearnedFreshened,

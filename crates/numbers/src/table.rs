@@ -82,7 +82,10 @@ pub const NOT_LEARNED: &[&str] = &[
     "database-file",
     "address-database",
     "cache-state",
+    "unproven",
 ];
+/// The values of `state` of shapes of addresses (`cache_learn auto`).
+pub const SHAPE_STATES: &[&str] = &["compared", "kept", "refuted"];
 /// The values of `result` of comparisons: the state of the page, and whether it was the same.
 pub const COMPARISONS: &[&str] = &[
     "fresh_same",
@@ -655,7 +658,7 @@ pub const TABLE: &[Definition] = &[
         kind: Kind::Counter,
         unit: Unit::Count,
         labels: &[POOL, fixed("reason", NOT_LEARNED)],
-        help: "Pages that were made and stored, and of which it is not known what they were made of, by the reason; with unpolled and differs that is known, and they are not kept.",
+        help: "Pages that were made and stored, and of which it is not known what they were made of, by the reason; with unpolled, differs and unproven that is known, and they are not kept.",
     },
     Definition {
         number: Number::LearnedWrites,
@@ -701,6 +704,15 @@ pub const TABLE: &[Definition] = &[
         unit: Unit::Count,
         labels: &[POOL, fixed("result", COMPARISONS)],
         help: "Learned pages that were made again, by whether they counted as unchanged (fresh) or suspect, and whether they were the same. What is fresh_changed would have been shown although it was old.",
+    },
+    Definition {
+        number: Number::LearnedShapes,
+        name: "learned_shapes",
+        title: "Shapes of addresses",
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        labels: &[POOL, fixed("state", SHAPE_STATES)],
+        help: "With cache_learn auto, shapes of addresses whose pages are compared, are kept, or were refuted within a day.",
     },
     Definition {
         number: Number::LearnedAudits,

@@ -34,5 +34,6 @@ pub use budget::Budget;
 pub use halves::Halves;
 pub use page::{AnswerOutline, PageFindings, SessionStanding, Standing};
 pub use render::{Renderer, Rendering, differ_in_what_stays};
+pub use shape::shape_of;
 pub use table::{Counts, Evidence, OwnEnd, OwnRun, PageName, Part, TrialOrder};
 pub use trial::{Trial, TrialStep, TrialVerdict};

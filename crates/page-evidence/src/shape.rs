@@ -101,7 +101,7 @@ impl SeenValue {
 /// Returns the bytes of an address that name its shape: all up to the last `/` of the path, and the names of the
 /// arguments.
 #[must_use]
-pub(crate) fn shape_of(target: &[u8]) -> Vec<u8> {
+pub fn shape_of(target: &[u8]) -> Vec<u8> {
     let mut halves = target.splitn(2, |&byte| byte == b'?');
     let path = halves.next().unwrap_or_default();
     let args = halves.next().unwrap_or_default();

@@ -13,6 +13,8 @@ pub const DEFAULT_TTL: Duration = Duration::from_secs(1);
 pub enum LearnMode {
     /// Pages are kept.
     On,
+    /// They are, once pages with such addresses were the same often enough.
+    Auto,
     /// It is reported.
     Watch,
 }

@@ -114,6 +114,10 @@ fn learn(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
             "Pages are kept until something that they were made of may have changed.",
             "cache_learn on;",
         ),
+        LearnMode::Auto => (
+            "Pages are compared when they are made again; once 200 with such addresses agreed, they are kept.",
+            "cache_learn auto;",
+        ),
         LearnMode::Watch => (
             "What pages are made of is found out and reported; nothing is kept longer for it.",
             "cache_learn watch;",

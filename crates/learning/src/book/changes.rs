@@ -180,7 +180,8 @@ impl Book {
             return;
         };
         let seen = database.polled.compare(answer, asked, began);
-        self.differing.polled(seen.tables(), began);
+        let decided = self.differing.polled(seen.tables(), began);
+        self.trials.polled(&decided.explained, &decided.unexplained);
         let (effect, why) = match seen {
             PollResult::Tables(tables) if tables.is_empty() => return,
             PollResult::Tables(tables) => (

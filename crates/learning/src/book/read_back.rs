@@ -233,8 +233,10 @@ impl Book {
         let number = self.pages.insert(LearnedPage {
             name: page.name.clone(),
             address: page.address.as_str().into(),
+            shape: None,
             server,
             made_at,
+            counted_at: now,
             ends_at: now + page.left,
             kept_until: now + page.left,
             digest: page.digest,

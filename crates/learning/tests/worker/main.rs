@@ -87,6 +87,7 @@ fn a_page_of_which_nothing_is_told_says_so() {
         clients: Vec::new(),
         is_own: false,
         most: Duration::from_secs(3600),
+        shape: None,
         keep: None,
         withdraw: Box::new(|_| ()),
     });
@@ -323,6 +324,7 @@ fn page_made_with_a_database_of_addresses_is_withdrawn_and_not_kept() {
         clients: Vec::new(),
         is_own: false,
         most: Duration::from_secs(3600),
+        shape: None,
         keep: Some(Box::new(|_, _| panic!("it is kept"))),
         withdraw: Box::new(move |path| tell.send(path.to_owned()).expect("a test")),
     });
@@ -367,6 +369,7 @@ fn page_that_looks_up_the_visitors_address_is_withdrawn() {
             clients: vec![std::net::Ipv4Addr::new(203, 0, 113, client).into()],
             is_own: false,
             most: Duration::from_secs(3600),
+            shape: None,
             keep: None,
             withdraw: Box::new(move |why| tell.send(why.to_owned()).expect("a test")),
         });
@@ -398,6 +401,7 @@ fn a_page_that_is_known_is_kept_once_and_shown_until_something_may_have_changed(
             clients: Vec::new(),
             is_own: false,
             most,
+            shape: None,
             keep: Some(Box::new(move |_, _| {
                 kept.fetch_add(1, Ordering::Relaxed) == 0
             })),

@@ -79,6 +79,7 @@ impl Pool {
             clients: Vec::new(),
             is_own: false,
             most: Duration::from_secs(3600),
+            shape: None,
             keep: Some(Box::new(|_, _| true)),
             withdraw: Box::new(|_| ()),
         });

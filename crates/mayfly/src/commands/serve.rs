@@ -117,7 +117,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         (None, true) => return Err(no_folder_for_plugin(&shown, &found)),
         (None, false) => false,
     };
-    let learned = learned_site(args, &files, &found, has_plugin)?;
+    let learned = learned_site(args, (&files, &document_root), &found, has_plugin)?;
     let options = ServeOptions {
         listen: listen.clone(),
         ttl: args.ttl.unwrap_or(DEFAULT_TTL),
@@ -197,11 +197,12 @@ fn leads_through_a_link(path: &Path) -> bool {
 /// password.
 fn learned_site(
     args: &ServeArgs,
-    files: &dyn Files,
+    (files, document_root): (&dyn Files, &Path),
     found: &DetectedSite,
     has_plugin: bool,
 ) -> Result<Option<LearnedSite>, String> {
     use std::os::unix::fs::FileTypeExt;
+    let is_wordpress = found.kind == Kind::WordPress;
     let mode = match args.learn {
         Some(LearnMode::Off) if args.learn_account.is_some() => {
             return Err(
@@ -210,11 +211,19 @@ fn learned_site(
         }
         Some(LearnMode::Off) => return Ok(None),
         Some(LearnMode::Watch) => serve_folder::LearnMode::Watch,
+        Some(LearnMode::Auto) => serve_folder::LearnMode::Auto,
+        None if !is_wordpress => serve_folder::LearnMode::Auto,
         Some(LearnMode::On) | None => serve_folder::LearnMode::On,
     };
     let is_default = args.learn.is_none();
     let may_be_learned = match is_default {
-        true => found.kind == Kind::WordPress && !has_plugin && args.ttl != Some(Duration::ZERO),
+        true => {
+            let is_of_use = is_wordpress || !learning::has_untold_times(document_root);
+            found.kind != Kind::Static
+                && is_of_use
+                && !has_plugin
+                && args.ttl != Some(Duration::ZERO)
+        }
         false => found.kind != Kind::Static,
     };
     if !may_be_learned {
@@ -229,7 +238,7 @@ fn learned_site(
         password: login.password.filter(|_| !args.print_config),
         ..login
     });
-    let is_learned = login.is_ok() || !is_default;
+    let is_learned = login.is_ok() || !is_default || !is_wordpress;
     Ok(is_learned.then_some(LearnedSite {
         mode,
         login,
@@ -267,13 +276,17 @@ impl LearnedSite {
                 document_root.display()
             );
         }
+        const KEPT_LATER: &str = "pages are kept until what they were made of changes, once 200 pages with such \
+             addresses were made again and were the same (--learn=off: they are not)";
         match &self.login {
+            Err(_) if self.is_default => format!("{KEPT_LATER}."),
             Ok(login) => {
-                let why = match self.is_default {
-                    true => {
+                let why = match (self.is_default, self.mode) {
+                    (true, serve_folder::LearnMode::Auto) => &format!("{KEPT_LATER}. For that"),
+                    (true, _) => {
                         "pages are kept until what they were made of changes (--learn=off: they are not). For that"
                     }
-                    false => "for --learn",
+                    (false, _) => "for --learn",
                 };
                 format!(
                     "{why}, the database is asked about its tables with the account of {} ({} at {}).",

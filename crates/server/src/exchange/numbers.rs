@@ -269,6 +269,9 @@ fn of_learned(snapshot: &mut Snapshot, pool: &LearnedPool) {
     for (result, count) in learning::Comparison::WORDS.iter().zip(counts.compared) {
         snapshot.put(Number::LearnedComparisons, &[name, result], count as f64);
     }
+    for (state, count) in learning::SHAPE_STATES.iter().zip(counts.shapes) {
+        snapshot.put(Number::LearnedShapes, &[name, state], count as f64);
+    }
     for (result, count) in learning::ReplayEnd::WORDS.iter().zip(counts.replays) {
         snapshot.put(Number::LearnedReplays, &[name, result], count as f64);
     }

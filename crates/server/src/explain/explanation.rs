@@ -6,7 +6,7 @@ use cache_decision::{Action, ForeseenReason, advice};
 use control::explain::{CachePart, KnownBy, Limit, LimitVerdict, Outcome, ToldReason, Variants};
 use control::{ExplainRequest, Explanation, Refusal};
 use http_cache::{Forward, Millis, Reason, Refusal as LastRefusal, StoredId};
-use site::CacheRules;
+use site::{CacheRules, LearnMode};
 use transport::facts::LocalAddress;
 
 use super::asking::{self, ApplicationAnswer};
@@ -214,8 +214,12 @@ fn cache_part(lookup: &Lookup) -> CachePart {
         address: readable(&lookup.address),
         disk: DiskPages::of(&lookup.zone).map_or_else(String::new, |pages| {
             let state = pages.state();
-            let learn = lookup.rules.learn.as_ref().filter(|it| it.keeps);
+            let learn = lookup.rules.learn.as_ref();
+            let learn = learn.filter(|it| it.keeps());
             match (state.why(), pages.has(&lookup.key)) {
+                _ if learn.is_some_and(|it| it.mode == LearnMode::Auto) => {
+                    "is not used here: with cache_learn auto, pages are kept in memory alone".to_owned()
+                }
                 _ if learn.is_some_and(|it| !it.replays) => {
                     "is not used here: without cache_learn_replay, pages that are learned are kept in memory alone"
                         .to_owned()

@@ -3,7 +3,7 @@
 
 use super::Directive;
 use super::declaration::*;
-use crate::model::GuestSessions;
+use crate::model::{GuestSessions, LearnMode};
 use shared_request::UnknownCookies;
 
 table! {
@@ -198,7 +198,8 @@ table! {
         It needs `cache_shared on`. The cookies that are named here are sent to the application, and a page is \
         stored for each of their values. Use it for cookies that many visitors share, such as the choice of a \
         language. `*` stands for any text. A request with more than 1,024 bytes of such cookies bypasses the cache.");
-    CACHE_LEARN: Choice<Option<bool>> = choice("cache_learn", LEVELS, "on | watch | off", &[("off", None), ("watch", Some(false)), ("on", Some(true))])
+    CACHE_LEARN: Choice<Option<LearnMode>> = choice("cache_learn", LEVELS, "on | auto | watch | off", &[
+        ("off", None), ("watch", Some(LearnMode::Watch)), ("auto", Some(LearnMode::Auto)), ("on", Some(LearnMode::On))])
         .default("off").text(
         "finds out what pages are made of, and keeps them until it changes", "cache_learn on;", "\
         PHP pools of Mayfly are started with a small library, which reads what PHP asks a MySQL or MariaDB server. \
@@ -208,7 +209,12 @@ table! {
         made of may have changed. Each second Mayfly asks the database what other programs have written. A page with \
         a lifetime of its own (`Cache-Control`, `Expires`, `X-Accel-Expires`) is not kept longer than that. With \
         `watch`, nothing is served differently: Mayfly reports what it would do, and compares pages when they are \
-        made again.\n\n\
+        made again. `auto` begins like `watch`. Once pages whose addresses have one shape were the same in 200 such \
+        comparisons, pages of this shape are kept as with `on`. The first that differs although Mayfly saw no change \
+        ends that for its shape: it is compared again a day later, and needs twice as many comparisons. A shape is \
+        the path up to its last `/` and the names of the arguments. The error log and `mayfly explain` say so. With \
+        `auto`, no page is read back from disk after a restart, and visitors with sessions have no copies of their \
+        own.\n\n\
         `mayfly explain` says what a page was made of, or why it is not learned. [Learned pages](learned.md) has the \
         whole.\n\n\
         It needs `fastcgi_pass php:NAME` or an upstream group of exactly this one pool, and a cache. Other locations \

@@ -431,7 +431,7 @@ impl Lowering<'_> {
 
     fn learn(&mut self, level: &Level<'_>) -> Option<LearnRules> {
         let most = self.value(level, CACHE_LEARN_MAX);
-        let keeps = self.value(level, CACHE_LEARN);
+        let mode = self.value(level, CACHE_LEARN);
         let database = self.learn_database(level);
         let object_cache = level.find("cache_learn_object_cache");
         let object_cache = object_cache.and_then(|node| self.learned_server(node, "object cache"));
@@ -443,7 +443,7 @@ impl Lowering<'_> {
             let is_on = self.given(level, directive).unwrap_or(default);
             let name = directive.entry.name;
             if is_on
-                && keeps == Some(true)
+                && matches!(mode, Some(LearnMode::Auto | LearnMode::On))
                 && database.is_none()
                 && let Some(node) = level.find(name)
             {
@@ -454,7 +454,7 @@ impl Lowering<'_> {
             is_on
         });
         Some(LearnRules {
-            keeps: keeps?,
+            mode: mode?,
             most,
             replays,
             follows,

@@ -117,11 +117,27 @@ pub struct CacheRules {
     pub lines: Vec<RuleLine>,
 }
 
+/// When pages are kept by their learned inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LearnMode {
+    Watch,
+    /// Once pages like them were made again often enough, and were the same.
+    Auto,
+    On,
+}
+
+impl LearnRules {
+    /// May pages be kept by their learned inputs?
+    #[must_use]
+    pub fn keeps(&self) -> bool {
+        self.mode != LearnMode::Watch
+    }
+}
+
 /// `cache_learn`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnRules {
-    /// `cache_learn on`: pages are kept by their learned inputs.
-    pub keeps: bool,
+    pub mode: LearnMode,
     /// `cache_learn_max`
     pub most: Duration,
     /// `cache_learn_replay`

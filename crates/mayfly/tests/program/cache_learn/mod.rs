@@ -2,6 +2,7 @@
 
 mod address_database;
 mod after_restart;
+mod auto;
 mod binary_log;
 mod command;
 pub mod database_site;

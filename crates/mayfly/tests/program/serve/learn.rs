@@ -219,3 +219,28 @@ async fn a_site_among_temporary_files_is_named_at_the_start() {
     let is_named = said.contains("no page is learned: /tmp/");
     assert!(is_named && !said.contains("are learned"), "{said}");
 }
+
+#[test]
+fn any_other_php_site_is_learned_once_comparisons_agree_unless_it_lies_among_temporary_files() {
+    let lasting = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let temporary = FolderServer::folder();
+    for (folder, options, learned) in [
+        (lasting.path(), &[][..], Some("cache_learn auto;")),
+        (lasting.path(), &["--learn"], Some("cache_learn on;")),
+        (lasting.path(), &["--learn=off"], None),
+        (lasting.path(), &["--ttl", "0"], None),
+        (temporary.path(), &[], None),
+        (
+            temporary.path(),
+            &["--learn=auto"],
+            Some("cache_learn auto;"),
+        ),
+    ] {
+        write_files(folder, &[("index.php", "<?php echo 'page';")]);
+        let (is_printed, text) = printed_with(folder, options);
+        assert!(is_printed, "{text}");
+        let lines = text.lines().map(str::trim);
+        let found = lines.clone().find(|line| line.starts_with("cache_learn "));
+        assert_eq!(found, learned, "{options:?}");
+    }
+}

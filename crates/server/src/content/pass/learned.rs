@@ -7,7 +7,7 @@ use http_cache::Zone;
 use http_semantics::{RequestHead, same_name};
 use learning::{LearnedPool, Visit};
 use shared_request::cookies;
-use site::{CacheRules, Pass, PassTarget};
+use site::{CacheRules, LearnMode, Pass, PassTarget};
 
 use crate::exchange::request::{Method, Request};
 
@@ -51,7 +51,8 @@ pub fn note_cookies(fetch: Option<&learning::Fetch>, fields: &[(Bytes, Bytes)]) 
 /// May the visitor have copies that are kept while nothing changes (`cache_private`, `cache_learn`)? Other nodes run
 /// requests that are not heard here, and applications may read anything of a client's certificate.
 pub fn has_own_copies(request: &Request, pass: &Pass, rules: &CacheRules, zone: &Zone) -> bool {
-    let keeps = rules.learn.as_ref().is_some_and(|learn| learn.keeps);
+    let learn = rules.learn.as_ref();
+    let keeps = learn.is_some_and(|learn| learn.mode == LearnMode::On);
     let tls = request.received.connection().tls.as_ref();
     keeps
         && rules.private.is_some()

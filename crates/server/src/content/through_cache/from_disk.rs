@@ -13,6 +13,7 @@ use http_cache::{
     StoredResponse, TierBody, TierFuture, TierLook, TierPage,
 };
 use http_semantics::Version;
+use site::LearnRules;
 use transport::open_file::OpenFile;
 
 use super::MissedLookup;
@@ -84,7 +85,7 @@ pub fn look_up(
 }
 
 fn keeps_learned(plan: &Plan<'_>) -> bool {
-    plan.rules.learn.as_ref().is_some_and(|learn| learn.keeps)
+    plan.rules.learn.as_ref().is_some_and(LearnRules::keeps)
 }
 
 /// Waits for a page that is read, no longer than the disk may take. `None`: look into memory again.

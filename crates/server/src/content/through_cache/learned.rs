@@ -17,7 +17,7 @@ use http_semantics::same_name;
 use learning::{
     Digest, Fetch, KeepPage, PageMark, PageVerdict, SessionWatch, StoredPage, WithdrawPage,
 };
-use site::{Content, LearnRules, Pass};
+use site::{Content, LearnMode, LearnRules, Pass};
 
 use super::store_plan::StorePlan;
 use super::tags;
@@ -38,6 +38,8 @@ pub struct LearnedFetch {
     keeps: bool,
     /// Its URL.
     address: String,
+    /// The shape of its address, with `cache_learn auto`.
+    shape: Option<String>,
     /// The visitor's address, and the one that a shared request has in its place.
     clients: Vec<IpAddr>,
     /// Set if the page is for one visitor.
@@ -98,6 +100,7 @@ impl LearnedFetch {
                 url.extend_from_slice(request.received.target());
                 String::from_utf8_lossy(&url).into_owned()
             },
+            shape: (rules.mode == LearnMode::Auto).then(|| shape(request)),
             clients: request.received.client_ip().into_iter().collect(),
         }))
     }
@@ -160,6 +163,7 @@ impl LearnedFetch {
             clients: self.clients,
             is_own: self.own.is_some(),
             most: self.most,
+            shape: self.shape,
             keep: self.keeps.then(|| keep(store, stored)),
             withdraw: withdraw(store, stored),
         });
@@ -218,20 +222,31 @@ fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
 /// session, those are whose key has all of the visitor's request.
 fn may_keep(plan: &Plan<'_>, rules: &LearnRules) -> bool {
     let is_own = matches!(plan.audience, Audience::Visitor(_));
-    rules.keeps && plan.zone.trusts_guards() && (is_own || plan.audience.group().is_none())
+    rules.keeps() && plan.zone.trusts_guards() && (is_own || plan.audience.group().is_none())
 }
 
 /// Are pages read from disk that are kept by their learned inputs?
 pub fn reads_from_disk(plan: &Plan<'_>) -> bool {
     let rules = plan.rules.learn.as_ref();
     let is_own = plan.audience.group().is_some();
-    !is_own && rules.is_some_and(|rules| rules.replays && may_keep(plan, rules))
+    let is_on = |rules: &LearnRules| rules.mode == LearnMode::On && rules.replays;
+    !is_own && rules.is_some_and(|rules| is_on(rules) && may_keep(plan, rules))
 }
 
 /// Are pages of this pool kept by what is known of them?
 pub fn are_kept(request: &Request, pass: &Pass, plan: &Plan<'_>) -> bool {
     let rules = plan.rules.learn.as_ref();
-    rules.is_some_and(|rules| may_keep(plan, rules)) && learned::pool(request, pass).is_some()
+    let (Some(rules), Some(pool)) = (rules, learned::pool(request, pass)) else {
+        return false;
+    };
+    may_keep(plan, rules) && (rules.mode == LearnMode::On || pool.has_proven(&shape(request)))
+}
+
+/// Returns the shape of a page's address: the site, and what addresses of similar pages have in common.
+fn shape(request: &Request) -> String {
+    let mut shape = tags::origin(&request.received);
+    shape.extend_from_slice(&page_evidence::shape_of(request.received.target()));
+    String::from_utf8_lossy(&shape).into_owned()
 }
 
 /// Stores a page again that was kept on disk, behind the guard that decides whether it may be shown. `false`: it is of

@@ -17,7 +17,7 @@ use live_state::evidence::SeenPages;
 use live_state::shared_pages::{LEAST_LIFETIME, PageSharing, WantedPage};
 use recoding::Conversions;
 use shared_request::{Class, SentCookies, SharedHead, Trait, TraitSet, left_out};
-use site::{CacheRules, Pass, Protocol, Revalidation};
+use site::{CacheRules, LearnRules, Pass, Protocol, Revalidation};
 
 use super::cookies::has_cookie_outside_key;
 use super::evidence::{EvidenceLink, StoredPlace};
@@ -409,7 +409,7 @@ const LOCK_OF_NEW_PAGE: Duration = Duration::from_secs(5);
 /// Begins to share the page with other nodes, if any visitor may be shown it, and it is looked up.
 fn sharing(request: &Request, plan: &Plan<'_>, leader: &Leader) -> Option<PageSharing> {
     let rules = plan.rules;
-    let is_kept = rules.learn.as_ref().is_some_and(|learn| learn.keeps);
+    let is_kept = rules.learn.as_ref().is_some_and(LearnRules::keeps);
     let is_shared = rules.shares_pages
         // A page with learned inputs is not sent without them.
         && !is_kept

@@ -1,0 +1,106 @@
+//! `cache_learn auto`: pages of a shape are kept once enough comparisons agreed, until one does not.
+
+use control::explain::LearnedState;
+use tempfile::TempDir;
+use testkit::process::is_root;
+use testkit::running::RunningServer;
+use testkit::serving::{open_to_all, write_files};
+use testkit::wait::TIMEOUT;
+
+use super::database_site::make_old;
+use super::explained;
+use crate::{has_php_fpm, program};
+
+/// More pages than comparisons are needed: each is the same once when all were made twice.
+const PAGES: u32 = 210;
+
+/// How many names a file has does not show in its time and size.
+const SCRIPTS: [(&str, &str); 3] = [
+    (
+        "links.php",
+        "<?php echo stat(__DIR__ . '/data.txt')['nlink'];",
+    ),
+    ("chance.php", "<?php echo random_int(0, PHP_INT_MAX);"),
+    ("data.txt", "data"),
+];
+
+async fn start() -> Option<(TempDir, RunningServer)> {
+    if !has_php_fpm() {
+        return None;
+    }
+    // Pages of temporary files are not learned.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    open_to_all(folder.path());
+    write_files(folder.path(), &SCRIPTS);
+    for (name, _) in SCRIPTS {
+        make_old(&folder.path().join(name));
+    }
+    make_old(folder.path());
+    let user = if is_root() { "user www-data;" } else { "" };
+    let main = format!("php_pool site {{ workers 2; {user} }}");
+    let http = format!(
+        "fastcgi_cache_path %%/cache keys_zone=pages:1m;\n\
+         server {{ listen unix:%%/http; server_name site.test; location / {{ fastcgi_pass php:site;\n\
+         fastcgi_cache pages; fastcgi_cache_key $uri$args; fastcgi_cache_valid 1ms; cache_learn auto;\n\
+         fastcgi_param SCRIPT_FILENAME {}$uri; fastcgi_param REQUEST_METHOD $request_method;\n\
+         add_header X-Cache $upstream_cache_status; }} }}",
+        folder.path().display()
+    );
+    let server = RunningServer::start(program(), &main, &http).await;
+    Some((folder, server))
+}
+
+/// Returns how a page stands: it is kept, and the sentence and detail of its explanation.
+async fn standing(server: &RunningServer, path: &str) -> (bool, String) {
+    let part = explained(server, path).await.learned.expect("a part");
+    let is_kept = part.state == LearnedState::Fresh && part.sentence.contains("it is kept for");
+    (is_kept, format!("{}\n{}", part.sentence, part.detail))
+}
+
+/// Asks for all pages of both scripts, again and again, until a line is in the error log.
+async fn ask_until_logged(server: &RunningServer, line: &str) {
+    let started = std::time::Instant::now();
+    while !server.error_log().contains(line) {
+        for number in 0..PAGES {
+            for script in ["links", "chance"] {
+                let path = format!("/{script}.php?page={number}");
+                assert_eq!(server.target().get(&path).await.status, 200);
+            }
+        }
+        assert!(started.elapsed() < TIMEOUT, "{}", server.error_log());
+    }
+}
+
+#[tokio::test]
+async fn pages_are_kept_after_200_comparisons_and_not_after_one_that_differs() {
+    let Some((folder, server)) = start().await else {
+        return;
+    };
+    let target = server.target();
+    ask_until_logged(&server, "are kept from now on").await;
+    super::database_site::until_kept(&target, &server.path("pid.control"), "/links.php?page=7")
+        .await;
+    assert_eq!(target.get("/links.php?page=7").await.text(), "1");
+    // Pages of chance were made as often.
+    let (is_kept, why) = standing(&server, "/chance.php?page=7").await;
+    assert!(!is_kept && why.contains("was another"), "{why}");
+    assert!(
+        !server
+            .error_log()
+            .contains("pages like http://site.test/chance.php")
+    );
+    // Nothing that Mayfly sees has changed: an audit finds the difference.
+    let other = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let data = folder.path().join("data.txt");
+    std::fs::hard_link(data, other.path().join("data.txt")).expect("a link");
+    ask_until_logged(&server, "are not kept any more").await;
+    for number in 0..PAGES {
+        let path = format!("/links.php?page={number}");
+        assert_eq!(target.get(&path).await.text(), "2", "{path}");
+    }
+    let (is_kept, why) = standing(&server, "/links.php?page=7").await;
+    assert!(!is_kept, "{why}");
+    for part in ["0 of 400 comparisons", "/links.php?page="] {
+        assert!(why.contains(part), "{why}");
+    }
+}
