@@ -54,12 +54,17 @@ impl DifferingPages {
         }
     }
 
-    /// Others had written these tables when a poll began; `None`: any. It says nothing of pages that were made after it.
+    /// A poll that began then has found these tables written; `None`: any. That explains pages that were compared before its
+    /// answer. That it found nothing proves nothing of pages that were compared after it began: the next one decides.
     pub fn polled(&mut self, written: Option<&[Arc<str>]>, began: Instant) -> DecidedPages {
         let mut decided = DecidedPages::default();
-        for (page, suspected) in self.suspected.extract_if(|_, it| it.at <= began) {
-            let was_written = |table| written.is_none_or(|written| written.contains(table));
-            match suspected.tables.iter().any(was_written) {
+        let was_written = |it: &SuspectedPage| {
+            let mut tables = it.tables.iter();
+            tables.any(|table| written.is_none_or(|written| written.contains(table)))
+        };
+        let is_decided = |it: &SuspectedPage| it.at <= began || was_written(it);
+        for (page, suspected) in self.suspected.extract_if(|_, it| is_decided(it)) {
+            match was_written(&suspected) {
                 true => decided.explained.push(page),
                 false => decided.unexplained.push(page),
             }
@@ -78,5 +83,34 @@ impl DifferingPages {
     pub fn forget_old(&mut self, now: Instant) {
         let is_new = |since: &Instant| now.saturating_duration_since(*since) < DIFFERS_FOR;
         self.since.retain(|_, since| is_new(since));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_poll_explains_pages_that_were_compared_before_its_answer_and_accuses_none_of_after_it_began()
+     {
+        let (page, table): (PageName, Arc<str>) = (b"a"[..].into(), "blog.post".into());
+        let compared = Instant::now();
+        let (before, after) = (compared - Duration::from_secs(1), compared);
+        for (began, written, expected) in [
+            (before, Some(&[table.clone()][..]), (1, 0)),
+            (before, None, (1, 0)),
+            (before, Some(&[]), (0, 0)),
+            (after, Some(&[table.clone()][..]), (1, 0)),
+            (after, Some(&[]), (0, 1)),
+        ] {
+            let mut pages = DifferingPages::default();
+            pages.suspect(page.clone(), [table.clone()].into(), compared);
+            let decided = pages.polled(written, began);
+            let counts = (decided.explained.len(), decided.unexplained.len());
+            assert_eq!(counts, expected, "{written:?}");
+            assert_eq!(pages.has(&page, compared), expected.1 == 1);
+            let waits = expected == (0, 0);
+            assert_eq!(pages.suspected.len(), usize::from(waits));
+        }
     }
 }
