@@ -1,4 +1,5 @@
-"""A MariaDB of the scenario's own: own data directory, unix socket, no network."""
+"""A MariaDB of the scenario's own: own data directory, unix socket, no network. MAYFLY_APPS_MYSQLD in the environment names
+the server of a MySQL that takes its place."""
 
 import atexit
 import functools
@@ -13,6 +14,7 @@ from .workdir import stop, wait_for
 START_SECONDS = 30
 # In the environment: where the data directory is that was made first.
 MADE = "MAYFLY_APPS_MARIADB"
+MYSQLD = os.environ.get("MAYFLY_APPS_MYSQLD")
 
 
 def account():
@@ -26,7 +28,8 @@ def account():
 def options(data):
     """Of the server and of mariadb-install-db. A small log: what is written is little, and copied for each scenario.
     A server removes the temporary tables that it finds when it starts: each has its own folder for them."""
-    return ["--no-defaults", f"--user={account()}", "--innodb-log-file-size=8M", f"--datadir={data}", f"--tmpdir={data}"]
+    log = "--innodb-redo-log-capacity=8M" if MYSQLD else "--innodb-log-file-size=8M"
+    return ["--no-defaults", f"--user={account()}", log, f"--datadir={data}", f"--tmpdir={data}"]
 
 
 class Database:
@@ -71,8 +74,9 @@ def first_data():
     os.chmod(folder, 0o755)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     shutil.chown(folder, account())
+    install = ["mariadb-install-db", *options(folder), "--skip-test-db", "--auth-root-authentication-method=socket"]
     done = subprocess.run(
-        ["mariadb-install-db", *options(folder), "--skip-test-db", "--auth-root-authentication-method=socket"],
+        [MYSQLD, *options(folder), "--initialize-insecure"] if MYSQLD else install,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
     )  # fmt: skip
     if done.returncode != 0:
@@ -96,12 +100,13 @@ def start(workdir, has_log=False, names=("site",)):
     )
     init = workdir.write("mariadb-init.sql", made)
     command = [
-        shutil.which("mariadbd", path=os.environ.get("PATH", "") + ":/usr/sbin"),
+        MYSQLD or shutil.which("mariadbd", path=os.environ.get("PATH", "") + ":/usr/sbin"),
         *options(data),
         f"--socket={socket}",
         f"--pid-file={data}/pid",
         f"--init-file={init}",
         "--skip-networking",
+        *(["--mysqlx=OFF", "--secure-file-priv=NULL"] if MYSQLD else []),
         *(["--log-bin=log", "--server-id=1", "--binlog-format=ROW"] if has_log else ["--skip-log-bin"]),
         "--innodb-buffer-pool-size=64M",
         # The data lives for a minute: durability would only cost time.
