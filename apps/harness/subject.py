@@ -58,15 +58,18 @@ class Subject:
 
     @contextlib.contextmanager
     def judged(self, report, name):
-        """Stops it at the end, shows its log where a check has failed meanwhile, and checks that it ran until then."""
+        """Stops it at the end, shows its log where a check has failed meanwhile or the scenario ended early, and checks
+        that it ran until then."""
         failed = report.failed
+        is_early = True
         try:
             yield
+            is_early = False
         finally:
             wrong = self.stop()
-            if report.failed > failed:
+            if is_early or report.failed > failed:
                 report.note(self.logs())
-        report.check(f"{name}: the server ran to the end", not wrong, wrong)
+        report.check(f"{name}: the server ran to the end and left no process behind", not wrong, wrong)
 
 
 def start(workdir, options, application, root, more=(), params=None, port=None):

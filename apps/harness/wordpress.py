@@ -7,13 +7,15 @@ scenario's directory. The site is installed over HTTP, through the server
 under test.
 """
 
+import contextlib
 import json
 import os
 import re
 import subprocess
 
-from . import mariadb
+from . import mariadb, subject as subjects
 from .client import Client
+from .workdir import Workdir
 
 ROOT = "/usr/share/wordpress"
 CONTENT = "/var/lib/wordpress/wp-content"
@@ -31,6 +33,16 @@ class User:
         self.email = f"{login}-{os.urandom(4).hex()}@example.test"
         self.token = os.urandom(12).hex()
         self.id = None
+
+
+@contextlib.contextmanager
+def served(options, report, name):
+    """A site in a folder of its own and the server under test, which is judged at the end."""
+    with Workdir("wordpress", keep=options.keep) as workdir:
+        site = Site(workdir)
+        subject = subjects.start(workdir, options, "wordpress", ROOT)
+        with subject.judged(report, name):
+            yield site, subject
 
 
 class Site:

@@ -15,7 +15,7 @@ import time
 from harness import subject as subjects
 from harness import wordpress
 from harness.client import Client
-from harness.workdir import Workdir, wait_for
+from harness.workdir import wait_for
 
 ADDRESSES = 200
 CRAWLER = {"User-Agent": "Mozilla/5.0 (compatible; Googlebot/2.1)"}
@@ -27,17 +27,9 @@ MOST_OF_SECOND_ROUND = 1.5
 
 
 def run(options, report):
-    with Workdir("wordpress", keep=options.keep) as workdir:
-        site = wordpress.Site(workdir)
-        subject = subjects.start(workdir, options, "wordpress", wordpress.ROOT)
-        try:
-            site.install(subject, wordpress.User("root1", "Ada Admin", "administrator"))
-            crawl_and_visit(subject, report)
-        except Exception:
-            report.note(subject.logs())
-            raise
-        wrong = subject.stop()
-        report.check("the server ran to the end and left no process behind", not wrong, wrong)
+    with wordpress.served(options, report, "crawler") as (site, subject):
+        site.install(subject, wordpress.User("root1", "Ada Admin", "administrator"))
+        crawl_and_visit(subject, report)
 
 
 def crawl_and_visit(subject, report):

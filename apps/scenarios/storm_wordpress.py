@@ -12,10 +12,8 @@ import re
 import threading
 import time
 
-from harness import subject as subjects
 from harness import wordpress
 from harness.client import Client
-from harness.workdir import Workdir
 
 ADDRESSES, CONNECTIONS = 3000, 40
 READERS, COMMENTERS, MEMBERS = 12, 5, 3
@@ -25,17 +23,9 @@ numbers = itertools.count()
 
 
 def run(options, report):
-    with Workdir("wordpress", keep=options.keep) as workdir:
-        site = wordpress.Site(workdir)
-        subject = subjects.start(workdir, options, "wordpress", wordpress.ROOT)
-        try:
-            members = prepare(site, subject)
-            judge(subject, members, min(options.seconds, 25), report)
-        except Exception:
-            report.note(subject.logs())
-            raise
-        wrong = subject.stop()
-        report.check("the server ran to the end and left no process behind", not wrong, wrong)
+    with wordpress.served(options, report, "storm") as (site, subject):
+        members = prepare(site, subject)
+        judge(subject, members, min(options.seconds, 25), report)
 
 
 def prepare(site, subject):

@@ -14,11 +14,9 @@ import re
 import threading
 import time
 
-from harness import subject as subjects
 from harness import wordpress
 from harness.client import Client, path_of
 from harness.isolation import Ledger, Visitor, Watch
-from harness.workdir import Workdir
 
 CROWD = 8
 CROWD_PAUSE_SECONDS = 0.01  # bounds the load: at most 800 requests/s
@@ -104,18 +102,10 @@ class Stage:
 
 
 def run(options, report):
-    with Workdir("wordpress", keep=options.keep) as workdir:
-        site = wordpress.Site(workdir)
-        subject = subjects.start(workdir, options, "wordpress", wordpress.ROOT)
-        try:
-            stage = prepare(options, site, subject)
-            act(stage)
-            judge(stage, report)
-        except Exception:
-            report.note(subject.logs())
-            raise
-        wrong = subject.stop()
-        report.check("the server ran to the end and left no process behind", not wrong, wrong)
+    with wordpress.served(options, report, "isolation") as (site, subject):
+        stage = prepare(options, site, subject)
+        act(stage)
+        judge(stage, report)
 
 
 def prepare(options, site, subject):
