@@ -6,13 +6,11 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use parking_lot::Mutex;
-use site::{
-    CertificateCache, Content, GroupId, PassTarget, Site, Template, TlsId, TlsIdentity, TlsSettings,
-};
+use site::{Content, GroupId, PassTarget, Site, Template, TlsId, TlsIdentity, TlsSettings};
 use tls_client::{Connector, Identity, Protocols, Settings, Verify};
 
 use crate::build_error::BuildError;
+use crate::kept_certificates::KeptCertificates;
 use crate::named_files;
 use crate::tls_files::TlsFiles;
 
@@ -28,14 +26,7 @@ struct OfRequest {
     settings: Settings,
     passwords: Vec<u8>,
     folder: PathBuf,
-    rules: Option<CertificateCache>,
-    kept: Mutex<HashMap<(PathBuf, PathBuf), KeptConnector>>,
-}
-
-struct KeptConnector {
-    connector: Connector,
-    read_at: Instant,
-    used_at: Instant,
+    kept: KeptCertificates<(PathBuf, PathBuf), Connector>,
 }
 
 impl UpstreamTls {
@@ -81,8 +72,7 @@ impl UpstreamTls {
                 settings: client_settings,
                 passwords,
                 folder: folder.clone(),
-                rules: *cache,
-                kept: Mutex::default(),
+                kept: KeptCertificates::new(*cache),
             }),
             _ => None,
         };
@@ -113,12 +103,8 @@ impl OfRequest {
     fn connector(&self, chain: &str, key: &str) -> Result<Connector, String> {
         let names = (self.folder.join(chain), self.folder.join(key));
         let now = Instant::now();
-        if let Some(rules) = &self.rules
-            && let Some(kept) = self.kept.lock().get_mut(&names)
-            && !kept.is_over(rules, now)
-        {
-            kept.used_at = now;
-            return Ok(kept.connector.clone());
+        if let Some(connector) = self.kept.find(&names, now) {
+            return Ok(connector);
         }
         let read = |path: &Path, failure| {
             let found = named_files::read_pem(path, failure)?;
@@ -137,44 +123,10 @@ impl OfRequest {
             ..self.settings.clone()
         };
         let connector = Connector::new(&settings).map_err(|error| error.to_string())?;
-        if let Some(rules) = self.rules.filter(|_| is_kept) {
-            self.keep(names, &connector, &rules, now);
+        if is_kept {
+            self.kept.keep(names, &connector, now);
         }
         Ok(connector)
-    }
-
-    /// A certificate and its key count as two. The pair that was used longest ago makes room.
-    fn keep(
-        &self,
-        names: (PathBuf, PathBuf),
-        connector: &Connector,
-        rules: &CertificateCache,
-        now: Instant,
-    ) {
-        let mut kept = self.kept.lock();
-        kept.retain(|_, kept| !kept.is_over(rules, now));
-        if kept.len() >= rules.pairs() && !kept.contains_key(&names) {
-            let oldest = kept.iter().min_by_key(|(_, kept)| kept.used_at);
-            if let Some(oldest) = oldest.map(|(names, _)| names.clone()) {
-                kept.remove(&oldest);
-            }
-        }
-        let connector = connector.clone();
-        kept.insert(
-            names,
-            KeptConnector {
-                connector,
-                read_at: now,
-                used_at: now,
-            },
-        );
-    }
-}
-
-impl KeptConnector {
-    fn is_over(&self, rules: &CertificateCache, now: Instant) -> bool {
-        now.saturating_duration_since(self.read_at) >= rules.valid
-            || now.saturating_duration_since(self.used_at) >= rules.inactive
     }
 }
 

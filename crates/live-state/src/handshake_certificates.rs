@@ -2,15 +2,14 @@
 //! `ssl_certificate data:$text`. Each combination of values has a TLS of its own, so that a session of
 //! one certificate is worth nothing to another.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use parking_lot::Mutex;
-use site::{CertificateCache, ServerTls};
+use site::ServerTls;
 use tls_server::{Identity, PemFile, Resumption, Settings, TlsServer};
 
+use crate::kept_certificates::KeptCertificates;
 use crate::named_files;
 
 /// The values of a certificate's name and of its key's.
@@ -22,14 +21,7 @@ pub struct OfHandshake {
     settings: Settings,
     resumption: Resumption,
     folder: PathBuf,
-    rules: Option<CertificateCache>,
-    kept: Mutex<HashMap<Vec<Values>, KeptServer>>,
-}
-
-struct KeptServer {
-    server: Arc<TlsServer>,
-    read_at: Instant,
-    used_at: Instant,
+    kept: KeptCertificates<Vec<Values>, Arc<TlsServer>>,
 }
 
 impl OfHandshake {
@@ -38,8 +30,7 @@ impl OfHandshake {
             settings,
             resumption,
             folder: tls.certificate_folder.clone(),
-            rules: tls.certificate_cache,
-            kept: Mutex::default(),
+            kept: KeptCertificates::new(tls.certificate_cache),
         }
     }
 
@@ -56,12 +47,8 @@ impl OfHandshake {
             return Ok(None);
         }
         let now = Instant::now();
-        if let Some(rules) = &self.rules
-            && let Some(kept) = self.kept.lock().get_mut(&values)
-            && !kept.is_over(rules, now)
-        {
-            kept.used_at = now;
-            return Ok(Some(kept.server.clone()));
+        if let Some(server) = self.kept.find(&values, now) {
+            return Ok(Some(server));
         }
         let mut identities = Vec::with_capacity(values.len());
         for (chain, key) in &values {
@@ -76,9 +63,7 @@ impl OfHandshake {
         };
         let server = TlsServer::new(&settings, self.resumption.clone());
         let server = Arc::new(server.map_err(|error| error.to_string())?);
-        if let Some(rules) = &self.rules {
-            self.keep(values, &server, rules, now);
-        }
+        self.kept.keep(values, &server, now);
         Ok(Some(server))
     }
 
@@ -93,40 +78,6 @@ impl OfHandshake {
         let path = self.folder.join(value);
         let file = named_files::read_pem(&path, failure)?;
         file.ok_or_else(|| format!("{failure} \"{}\": there is no such file", path.display()))
-    }
-
-    /// The one that was used longest ago makes room.
-    fn keep(
-        &self,
-        values: Vec<Values>,
-        server: &Arc<TlsServer>,
-        rules: &CertificateCache,
-        now: Instant,
-    ) {
-        let mut kept = self.kept.lock();
-        kept.retain(|_, kept| !kept.is_over(rules, now));
-        if kept.len() >= rules.pairs() && !kept.contains_key(&values) {
-            let oldest = kept.iter().min_by_key(|(_, kept)| kept.used_at);
-            if let Some(oldest) = oldest.map(|(values, _)| values.clone()) {
-                kept.remove(&oldest);
-            }
-        }
-        let server = server.clone();
-        kept.insert(
-            values,
-            KeptServer {
-                server,
-                read_at: now,
-                used_at: now,
-            },
-        );
-    }
-}
-
-impl KeptServer {
-    fn is_over(&self, rules: &CertificateCache, now: Instant) -> bool {
-        now.saturating_duration_since(self.read_at) >= rules.valid
-            || now.saturating_duration_since(self.used_at) >= rules.inactive
     }
 }
 

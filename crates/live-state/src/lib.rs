@@ -15,6 +15,7 @@ pub mod disk_pages;
 pub mod error_log;
 pub mod evidence;
 pub mod handshake_certificates;
+mod kept_certificates;
 mod learned_on_nodes;
 pub mod learned_pools;
 pub mod limit_conn;
