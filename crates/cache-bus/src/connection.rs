@@ -134,8 +134,3 @@ async fn in_time<T>(what: &str, work: impl Future<Output = T>) -> Result<T, BusE
         .await
         .map_err(|_| BusError(format!("no {what} in time")))
 }
-
-/// A time as the engine's commands take it.
-pub fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}

@@ -19,7 +19,7 @@ use cache_nodes::{
 use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, Script, Value};
 
-use crate::connection::{BusError, CALL_TIMEOUT, Connection, connect, millis};
+use crate::connection::{BusError, CALL_TIMEOUT, Connection, connect};
 use crate::sentinel::Sentinels;
 use crate::settings::{BusSettings, EngineAddress};
 
@@ -309,7 +309,7 @@ impl RedisEngine {
     ) -> Result<Vec<LogEntry>, BusError> {
         let mut question = redis::cmd("XREAD");
         question.arg("COUNT").arg(READ_AT_ONCE).arg("BLOCK");
-        question.arg(millis(BELL));
+        question.arg(clock::millis(BELL));
         question.arg("STREAMS").arg(&self.keys[1]);
         question.arg(format!("{position}-0"));
         let answer: Value = question.query_async(&mut self.bell.calls.clone()).await?;

@@ -16,7 +16,6 @@ use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, Script, Value};
 use tokio::time::timeout;
 
-use crate::connection::millis;
 use crate::engine::Epoch;
 use crate::random::random;
 use crate::seal::{MARK_BYTES, NodeSeal, SealedPlace};
@@ -123,8 +122,8 @@ impl SharedPages {
         let token = token.to_string();
         let mut call = self.take.key(&self.keys(name));
         call.arg(&token)
-            .arg(millis(lock))
-            .arg(millis(ASK_REMEMBERED))
+            .arg(clock::millis(lock))
+            .arg(clock::millis(ASK_REMEMBERED))
             .arg(refused);
         let answer: Option<(u8, i64, Vec<u8>)> = self.call(&call).await;
         let Some((kind, number, page)) = answer else {
@@ -188,8 +187,8 @@ impl SharedPages {
         let mut call = self.give.key(&self.keys(name));
         call.arg(&turn.token)
             .arg(sealed)
-            .arg(millis(lifetime))
-            .arg(millis(ASK_REMEMBERED));
+            .arg(clock::millis(lifetime))
+            .arg(clock::millis(ASK_REMEMBERED));
         // Otherwise the deadline ends it.
         let _: Option<u8> = self.call(&call).await;
     }

@@ -15,7 +15,7 @@ use redis::Script;
 use tokio::time::{Instant, sleep};
 
 use crate::administration::AdministrationError;
-use crate::connection::{BusError, millis};
+use crate::connection::BusError;
 use crate::engine::RedisEngine;
 use crate::random::random;
 use crate::seal::{NodeSeal, SealedPlace};
@@ -80,7 +80,7 @@ impl SharedSecrets {
         set.arg(self.key("secret", &id))
             .arg(sealed(&self.seal, &id, bytes)?)
             .arg("PX")
-            .arg(millis(lifetime).max(1));
+            .arg(clock::millis(lifetime).max(1));
         Ok(self.engine.call(&set).await?)
     }
 
@@ -96,7 +96,7 @@ impl SharedSecrets {
     ) -> Result<bool, AdministrationError> {
         let id = self.seal.name(name);
         let mut call = self.take_turn.key(self.key("turn", &id));
-        call.arg(token).arg(millis(lasts).max(1));
+        call.arg(token).arg(clock::millis(lasts).max(1));
         let taken: u8 = self.engine.invoke(&call).await?;
         Ok(taken == 1)
     }

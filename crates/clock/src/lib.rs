@@ -64,7 +64,8 @@ pub fn now() -> u64 {
     origin.unix_ms + elapsed_ms().saturating_sub(origin.elapsed_ms)
 }
 
-fn millis(time: Duration) -> u64 {
+/// A duration in milliseconds.
+pub fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 

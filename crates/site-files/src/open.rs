@@ -6,7 +6,6 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
@@ -272,7 +271,7 @@ impl Cache {
         // One or two at a time are enough to keep up with new files.
         for _ in 0..2 {
             let is_idle =
-                |kept: &KeptFile| now.saturating_sub(kept.used_at) > millis(rules.inactive);
+                |kept: &KeptFile| now.saturating_sub(kept.used_at) > clock::millis(rules.inactive);
             if self.by_path.oldest().is_some_and(|(_, kept)| is_idle(kept)) {
                 self.by_path.remove_oldest();
             }
@@ -283,7 +282,7 @@ impl Cache {
 impl KeptFile {
     /// Checked lately, or unchanged.
     fn is_valid(&mut self, path: &[u8], rules: &OpenFileCache, now: u64) -> bool {
-        if now.saturating_sub(self.checked_at) < millis(rules.valid) {
+        if now.saturating_sub(self.checked_at) < clock::millis(rules.valid) {
             return true;
         }
         let looked = look_now(path, OpenPurpose::Facts, LinkRule::FOLLOW_ALL);
@@ -315,12 +314,10 @@ impl KeptFile {
     }
 }
 
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

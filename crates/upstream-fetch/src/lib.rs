@@ -120,8 +120,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<FetchedResponse, FetchError> 
             };
         let repeatable = failure.request == FailedRequest::Unsent || may_repeat;
         let in_time = next_timeout.is_zero()
-            || clock::recent().saturating_sub(started)
-                < u64::try_from(next_timeout.as_millis()).unwrap_or(u64::MAX);
+            || clock::recent().saturating_sub(started) < clock::millis(next_timeout);
         let body_is_there =
             spec.streaming.is_none() && !matches!(spec.body, RequestBody::Streamed(_));
         if !(named && repeatable && in_time && body_is_there && tries < max_tries) {

@@ -49,7 +49,7 @@ pub fn new_record(
         return None;
     }
     let head = &response.head;
-    let ago = head_millis(now.since(head.stored_at));
+    let ago = clock::millis(now.since(head.stored_at));
     let stale = head.stale_windows();
     let lifetime = head.expires_at.since(head.stored_at).saturating_add(stale);
     Some(NewRecord {
@@ -108,8 +108,4 @@ pub fn written_purge(
         wall_millis: clocks.wall_millis,
         target: target.into(),
     }
-}
-
-fn head_millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -51,7 +51,7 @@ fn cache_status(outcome: &Outcome, reason: Option<Reason>, to: &mut impl FieldSi
 }
 
 fn writer_cookie(lifetime: Duration) -> String {
-    let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
+    let milliseconds = clock::millis(lifetime);
     // Counted from the end of the write: the application may have taken long.
     let until = clock::now().saturating_add(milliseconds);
     let seconds = milliseconds.div_ceil(1000);

@@ -145,7 +145,7 @@ fn limits(extras: &Extras) -> Vec<Limit> {
         says: match limit.says {
             Foreseen::Pass => LimitVerdict::Pass,
             Foreseen::Delay(pause) => LimitVerdict::Delay {
-                milliseconds: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
+                milliseconds: clock::millis(pause),
             },
             Foreseen::Refuse(status) => LimitVerdict::Refuse { status },
         },

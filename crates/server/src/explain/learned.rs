@@ -1,7 +1,5 @@
 //! Explains the inputs of a learned page, or why they are not known (`cache_learn`).
 
-use std::time::Duration;
-
 use cache_decision::fields::Fields;
 use control::explain::{LearnedPart, LearnedState};
 use learning::{LogState, MOST_REPLAY_PERCENT, PageReport};
@@ -46,7 +44,6 @@ fn replays(percent: Option<u32>) -> String {
 }
 
 fn told(report: Option<PageReport>) -> LearnedPart {
-    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let empty = LearnedPart {
         state: LearnedState::Unknown,
         reason: String::new(),
@@ -68,7 +65,7 @@ fn told(report: Option<PageReport>) -> LearnedPart {
             reason: why.reason.word().to_owned(),
             sentence: why.reason.sentence().to_owned(),
             detail: why.detail,
-            milliseconds_ago: Some(milliseconds(ago)),
+            milliseconds_ago: Some(clock::millis(ago)),
             ..empty
         },
         Some(PageReport::Learned {
@@ -121,7 +118,7 @@ fn told(report: Option<PageReport>) -> LearnedPart {
                 reason,
                 sentence,
                 detail,
-                milliseconds_ago: Some(milliseconds(made_ago)),
+                milliseconds_ago: Some(clock::millis(made_ago)),
                 statements: Some(statements),
                 tables,
                 files,

@@ -49,12 +49,10 @@ impl<'a> ShownZone<'a> {
     pub fn short(&self, found: &InspectedResponse, now: Millis) -> Entry {
         let InspectedResponse { response, .. } = found;
         let head = &response.head;
-        let milliseconds =
-            |it: std::time::Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
         let lifetime = head.age_at_receipt.duration() + head.expires_at.since(head.stored_at);
         let fresh = match self.zone.stale_info(response, now) {
             Some(_) => 0,
-            None => milliseconds(head.fresh_for(now)),
+            None => clock::millis(head.fresh_for(now)),
         };
         Entry {
             id: id_text(self.zone, found.id),
@@ -64,8 +62,8 @@ impl<'a> ShownZone<'a> {
                 .are_keys_plain
                 .then(|| masked(&found.key, self.shown_arguments)),
             status: head.status,
-            age_milliseconds: milliseconds(head.current_age(now)),
-            lifetime_milliseconds: milliseconds(lifetime),
+            age_milliseconds: clock::millis(head.current_age(now)),
+            lifetime_milliseconds: clock::millis(lifetime),
             fresh_milliseconds: if found.is_gone { 0 } else { fresh },
             lifetime_source: head.lifetime_source.word().to_owned(),
             lifetime_by: String::new(),
@@ -75,7 +73,7 @@ impl<'a> ShownZone<'a> {
             body_bytes: response.body.len(),
             memory_bytes: found.size_bytes,
             forms: Vec::new(),
-            used_milliseconds_ago: milliseconds(now.since(found.last_used)),
+            used_milliseconds_ago: clock::millis(now.since(found.last_used)),
             seconds_used: found.seconds_used,
             is_private: response.group().is_some(),
             is_purged: found.is_gone,

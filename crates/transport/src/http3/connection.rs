@@ -72,7 +72,7 @@ pub async fn serve<S: Service>(
     settings: Settings,
     listener: ListenerLink<'_>,
 ) {
-    let idle_ms = u64::try_from(settings.first_request_timeout.as_millis()).unwrap_or(u64::MAX);
+    let idle_ms = clock::millis(settings.first_request_timeout);
     let answering = Arc::new(RequestContext {
         service,
         memory: Mutex::new(memory),

@@ -242,7 +242,7 @@ impl<S: Service> RequestContext<S> {
     /// Adopts the location's settings for its connections.
     fn follow(&self, exchange: &S::Exchange) {
         let settings = exchange.connection_settings();
-        let idle = u64::try_from(settings.keepalive_timeout.as_millis()).unwrap_or(u64::MAX);
+        let idle = clock::millis(settings.keepalive_timeout);
         self.idle_ms.store(idle, Ordering::Relaxed);
         let age = exchange.now().saturating_sub(self.facts.accepted_at);
         if self.requests.load(Ordering::Relaxed) >= settings.keepalive_requests

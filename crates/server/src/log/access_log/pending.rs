@@ -140,9 +140,7 @@ impl Pending {
             handle: None,
             lines: Vec::new(),
             keep_bytes: usize::try_from(log.buffer_bytes).unwrap_or(usize::MAX),
-            flush_ms: log
-                .flush
-                .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            flush_ms: log.flush.map(clock::millis),
             gzip_level: log.gzip_level,
             since: 0,
         }
