@@ -49,12 +49,8 @@ impl Lowering<'_> {
                 let Some(zone) = self.cache_zone(node) else {
                     continue;
                 };
-                if self
-                    .declared
-                    .cache_zones
-                    .iter()
-                    .any(|known| known.name == zone.name)
-                {
+                let mut known = self.declared.cache_zones.iter();
+                if known.any(|known| known.name == zone.name) {
                     self.error(node.span(), format!("duplicate zone \"{}\"", zone.name));
                     continue;
                 }

@@ -16,12 +16,8 @@ impl Lowering<'_> {
     pub fn match_blocks(&mut self, http: &Level<'_>) {
         for node in http.own("match") {
             let name = node.arg(0);
-            if self
-                .declared
-                .matches
-                .iter()
-                .any(|known| known.name == name.text)
-            {
+            let mut known = self.declared.matches.iter();
+            if known.any(|known| known.name == name.text) {
                 self.error(name.span, format!("duplicate match \"{name}\""));
                 continue;
             }

@@ -20,12 +20,8 @@ impl Lowering<'_> {
             let Some(rate_per_1000s) = self.rate(node) else {
                 continue;
             };
-            if self
-                .declared
-                .limit_req_zones
-                .iter()
-                .any(|zone| zone.name == name)
-            {
+            let mut known = self.declared.limit_req_zones.iter();
+            if known.any(|zone| zone.name == name) {
                 self.error(node.span(), format!("duplicate zone \"{name}\""));
                 continue;
             }
@@ -41,12 +37,8 @@ impl Lowering<'_> {
             let Some((name, size_bytes)) = self.zone_parameter(node) else {
                 continue;
             };
-            if self
-                .declared
-                .limit_conn_zones
-                .iter()
-                .any(|zone| zone.name == name)
-            {
+            let mut known = self.declared.limit_conn_zones.iter();
+            if known.any(|zone| zone.name == name) {
                 self.error(node.span(), format!("duplicate zone \"{name}\""));
                 continue;
             }

@@ -8,7 +8,7 @@ use super::Lowering;
 use super::ciphers::{self, Selection};
 use super::level::Level;
 use super::template::has_variables;
-use super::values::to_usize;
+use super::values::{place_in, to_usize};
 use crate::check::Node;
 use crate::directives::constants::*;
 use crate::model::*;
@@ -76,15 +76,8 @@ impl Lowering<'_> {
         if !is_used {
             return None;
         }
-        let known = self
-            .declared
-            .server_tls
-            .iter()
-            .position(|known| *known == settings);
-        Some(ServerTlsId(known.unwrap_or_else(|| {
-            self.declared.server_tls.push(settings);
-            self.declared.server_tls.len() - 1
-        })))
+        let all = &mut self.declared.server_tls;
+        Some(ServerTlsId(place_in(all, settings)))
     }
 
     /// Reads all values of a level. Like in nginx, settings that contradict each other are

@@ -5,7 +5,7 @@ use nginx_conf::Word;
 use super::Lowering;
 use super::level::Level;
 use super::template::has_variables;
-use super::values::{seconds, to_usize};
+use super::values::{place_in, seconds, to_usize};
 use crate::directives::constants::*;
 use crate::model::*;
 
@@ -31,15 +31,7 @@ impl Lowering<'_> {
         if !is_used {
             return None;
         }
-        let known = self
-            .declared
-            .tls
-            .iter()
-            .position(|known| *known == settings);
-        Some(TlsId(known.unwrap_or_else(|| {
-            self.declared.tls.push(settings);
-            self.declared.tls.len() - 1
-        })))
+        Some(TlsId(place_in(&mut self.declared.tls, settings)))
     }
 
     /// Lowers `proxy_ssl_verify` and the settings that it needs. Mistakes are reported where the

@@ -233,6 +233,15 @@ pub(crate) fn parameter<'w>(word: &'w Word, name: &str) -> Option<&'w str> {
     word.text.strip_prefix(name)?.strip_prefix('=')
 }
 
+/// Returns the place of a value in a list, which gets it unless it has an equal.
+pub(crate) fn place_in<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
+    let known = list.iter().position(|known| *known == value);
+    known.unwrap_or_else(|| {
+        list.push(value);
+        list.len() - 1
+    })
+}
+
 /// Seconds, for tables of defaults.
 pub(crate) const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
