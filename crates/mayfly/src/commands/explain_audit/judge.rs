@@ -82,23 +82,19 @@ fn difference_text(difference: &Difference) -> String {
     match difference {
         Difference::Status { usual, seen } => format!("status {seen} in place of {usual}"),
         Difference::Field { name, usual, seen } => match (&**usual, &**seen) {
-            ("", seen) => format!("a field more: {name}: {}", shortened(seen)),
-            (usual, "") => format!("no {name}, which is usually {}", shortened(usual)),
+            ("", seen) => format!("a field more: {name}: {}", quoted(seen)),
+            (usual, "") => format!("no {name}, which is usually {}", quoted(usual)),
             (usual, seen) => {
-                format!(
-                    "{name}: {} in place of {}",
-                    shortened(seen),
-                    shortened(usual)
-                )
+                format!("{name}: {} in place of {}", quoted(seen), quoted(usual))
             }
         },
         Difference::Body { missing, new } => match (&**missing, &**new) {
-            ("", new) => format!("another page, which has also {}", shortened(new)),
-            (missing, "") => format!("another page, which lacks {}", shortened(missing)),
+            ("", new) => format!("another page, which has also {}", quoted(new)),
+            (missing, "") => format!("another page, which lacks {}", quoted(missing)),
             (missing, new) => format!(
                 "another page, with {} and without {}",
-                shortened(new),
-                shortened(missing)
+                quoted(new),
+                quoted(missing)
             ),
         },
     }
@@ -195,13 +191,18 @@ fn around(text: &str, at: usize, length: usize) -> String {
     format!("{before}{rest}").trim().to_owned()
 }
 
-fn shortened(text: &str) -> String {
+/// Returns the text, with `...` in the place of what stands behind its first `most` characters.
+pub fn shortened(text: &str, most: usize) -> String {
     let mut letters = text.chars();
-    let begin: String = letters.by_ref().take(MAX_SHOWN).collect();
+    let begin: String = letters.by_ref().take(most).collect();
     match letters.next() {
-        Some(_) => format!("\"{begin}...\""),
-        None => format!("\"{begin}\""),
+        Some(_) => format!("{begin}..."),
+        None => begin,
     }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", shortened(text, MAX_SHOWN))
 }
 
 #[cfg(test)]
@@ -318,9 +319,6 @@ mod tests {
         let text = format!("{}\n<a href=mfwx>\u{e9}\nmore", "y".repeat(90));
         let at = text.find("mfwx").unwrap();
         assert_eq!(around(&text, at, 4), "<a href=mfwx>\u{e9}");
-        assert_eq!(
-            shortened(&"\u{e9}".repeat(81)).chars().count(),
-            MAX_SHOWN + 5
-        );
+        assert_eq!(quoted(&"\u{e9}".repeat(81)).chars().count(), MAX_SHOWN + 5);
     }
 }

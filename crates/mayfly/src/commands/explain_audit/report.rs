@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::judge::{Kind, Sign};
+use super::judge::{Kind, Sign, shortened};
 use command_line::printable;
 
 /// A fault that an altered request has shown twice or more, with the last requests that
@@ -84,7 +84,9 @@ impl PageReport {
             lines.push(format!("  {kind:<10}  {variation}"));
             lines.push(format!("              {}", finding.sentence));
             let request = finding.request.trim_end().split("\r\n");
-            lines.extend(request.map(|line| format!("                {}", shortened(line))));
+            lines.extend(
+                request.map(|line| format!("                {}", shortened(line, MAX_LINE))),
+            );
             let then = finding.then.split("\r\n").next().unwrap_or_default();
             lines.push(format!("              then, from another visitor: {then}"));
         }
@@ -143,15 +145,6 @@ impl Sum {
 
 /// Characters of a line of a request that are shown. JSON has the whole.
 const MAX_LINE: usize = 160;
-
-fn shortened(line: &str) -> String {
-    let mut letters = line.chars();
-    let begin: String = letters.by_ref().take(MAX_LINE).collect();
-    match letters.next() {
-        Some(_) => format!("{begin}..."),
-        None => begin,
-    }
-}
 
 #[cfg(test)]
 mod tests {
