@@ -74,7 +74,7 @@ fn trim(text: &[u8]) -> &[u8] {
 }
 
 /// Digits only, up to `i64::MAX` as in nginx.
-fn number(digits: &[u8]) -> Option<u64> {
+pub fn number(digits: &[u8]) -> Option<u64> {
     if !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }

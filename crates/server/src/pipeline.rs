@@ -334,7 +334,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
     }
 
     /// `rewrite ... last`: another location is looked for.
-    fn relocate(&mut self, request: &mut Request) -> Step<'a> {
+    fn relocate(&mut self, request: &Request) -> Step<'a> {
         self.rewrite_cycles += 1;
         if request.route.path.is_empty() {
             let message = format_args!("the rewritten URI has a zero length");
@@ -398,7 +398,7 @@ fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, 
 /// Most locations have nothing between rewriting and content.
 #[inline]
 fn before_limits<'a>(request: &Request) -> Step<'a> {
-    if pattern::has_failed(&request.extras) {
+    if pattern::has_failed(request) {
         return Err(StageEnd::Status(500).into());
     }
     match request.compiled_location().before_content {
@@ -444,7 +444,7 @@ fn try_files<'a>(request: &mut Request) -> Step<'a> {
 }
 
 fn before_content<'a>(request: &Request) -> Step<'a> {
-    match pattern::has_failed(&request.extras) {
+    match pattern::has_failed(request) {
         true => Err(StageEnd::Status(500).into()),
         false => Ok(Stage::Content),
     }

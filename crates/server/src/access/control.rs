@@ -114,12 +114,12 @@ async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &Clien
     // nginx's subrequests share their variables with the request, so that values that the asked
     // location `set` can be used here.
     request
-        .extras
         .values
+        .get_mut()
         .slots
-        .clone_from(&asked.extras.values.slots);
+        .clone_from(&asked.values.get_mut().slots);
     for (target, value) in &auth.set {
-        let value = variable::evaluate(&mut asked, value);
+        let value = variable::evaluate(&asked, value);
         rewrite::assign(&mut asked, target, value.clone());
         rewrite::assign(request, target, value);
     }

@@ -18,7 +18,7 @@ use live_state::limit_conn::{ConnectionRefusal, Zone};
 
 pub const VARIABLES: Variables = &[(
     B::LimitConnStatus,
-    Of(|request, out| put_unless_empty(request.extras.limits.conn_status, out)),
+    Of(|request, out| put_unless_empty(status(request), out)),
 )];
 
 /// Longest key that is counted; nginx's bound.
@@ -28,11 +28,11 @@ const MAX_KEY_BYTES: usize = 255;
 ///
 /// # Errors
 /// The status to refuse it with.
-pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
-    if !request.extras.limits.conn_status.is_empty() {
+pub fn check(request: &Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
+    if !status(request).is_empty() {
         return Ok(());
     }
-    let settings = request.settings_held();
+    let settings = request.settings();
     let reaction = settings.limits.on_connections;
     for limit in &settings.limits.connections {
         let Some(zone) = zones.get(limit.zone.0) else {
@@ -41,9 +41,11 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
         let Some(key) = key_in_zone(request, &zone.key, &zone.name, MAX_KEY_BYTES) else {
             continue;
         };
-        request.extras.limits.conn_status = "PASSED";
         match zone.enter(key, limit.connections) {
-            Ok(guard) => request.extras.limits.guards.push(guard),
+            Ok(guard) => request.values.write(|values| {
+                values.limits.conn_status = "PASSED";
+                values.limits.guards.push(guard);
+            }),
             Err(refused) => {
                 if refused == ConnectionRefusal::Limit {
                     let dry_run = if reaction.dry_run { ", dry run," } else { "" };
@@ -53,12 +55,16 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
                         format_args!("limiting connections{dry_run} by zone \"{}\"", zone.name),
                     );
                 }
-                request.extras.limits.guards.clear();
+                request.values.write(|values| {
+                    values.limits.guards.clear();
+                    values.limits.conn_status = match reaction.dry_run {
+                        true => "REJECTED_DRY_RUN",
+                        false => "REJECTED",
+                    };
+                });
                 if reaction.dry_run {
-                    request.extras.limits.conn_status = "REJECTED_DRY_RUN";
                     return Ok(());
                 }
-                request.extras.limits.conn_status = "REJECTED";
                 request.configuration.live.stats.refused[1].fetch_add(1, Relaxed);
                 return Err(reaction.status);
             }
@@ -67,10 +73,15 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
     Ok(())
 }
 
+/// Returns the decision that was noted; empty without one.
+fn status(request: &Request) -> &'static str {
+    request.values.read(|values| values.limits.conn_status)
+}
+
 /// Foresees the limits' decisions about the request. Nothing is counted and nothing
 /// logged.
-pub fn foresee(request: &mut Request, zones: &[Arc<Zone>]) -> Vec<ForeseenLimit> {
-    let settings = request.settings_held();
+pub fn foresee(request: &Request, zones: &[Arc<Zone>]) -> Vec<ForeseenLimit> {
+    let settings = request.settings();
     let reaction = settings.limits.on_connections;
     let mut foreseen = Vec::new();
     for limit in &settings.limits.connections {

@@ -9,7 +9,7 @@ use crate::log::error_log;
 /// Returns the key under which a request is counted in a zone. A request with an empty key is not
 /// counted; one with a key longer than `max_bytes` is not counted either, and logged.
 pub fn key_in_zone(
-    request: &mut Request,
+    request: &Request,
     key: &Template,
     zone: &str,
     max_bytes: usize,

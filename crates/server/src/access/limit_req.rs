@@ -19,7 +19,7 @@ use live_state::limit_req::{AppliedLimit, Outcome, Zone, judge};
 
 pub const VARIABLES: Variables = &[(
     B::LimitReqStatus,
-    Of(|request, out| put_unless_empty(request.extras.limits.req_status, out)),
+    Of(|request, out| put_unless_empty(status(request), out)),
 )];
 
 /// Longest key that is counted; nginx's bound.
@@ -35,11 +35,11 @@ pub enum Verdict {
 }
 
 /// Asks the limits of the request's location, once in a request's life.
-pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
-    if !request.extras.limits.req_status.is_empty() {
+pub fn check(request: &Request, zones: &[Arc<Zone>]) -> Verdict {
+    if !status(request).is_empty() {
         return Verdict::Pass;
     }
-    let settings = request.settings_held();
+    let settings = request.settings();
     let reaction = settings.limits.on_requests;
     let mut applied = Vec::with_capacity(settings.limits.requests.len());
     for limit in &settings.limits.requests {
@@ -74,15 +74,15 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
                 ),
             }
             if reaction.dry_run {
-                request.extras.limits.req_status = "REJECTED_DRY_RUN";
+                note(request, "REJECTED_DRY_RUN");
                 return Verdict::Pass;
             }
-            request.extras.limits.req_status = "REJECTED";
+            note(request, "REJECTED");
             request.configuration.live.stats.refused[0].fetch_add(1, Relaxed);
             Verdict::Reject(reaction.status)
         }
         Outcome::Passed { delay_ms: 0, .. } => {
-            request.extras.limits.req_status = "PASSED";
+            note(request, "PASSED");
             Verdict::Pass
         }
         Outcome::Passed {
@@ -101,18 +101,29 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
                 ),
             );
             if reaction.dry_run {
-                request.extras.limits.req_status = "DELAYED_DRY_RUN";
+                note(request, "DELAYED_DRY_RUN");
                 return Verdict::Pass;
             }
-            request.extras.limits.req_status = "DELAYED";
+            note(request, "DELAYED");
             Verdict::Delay(Duration::from_millis(delay_ms))
         }
     }
 }
 
+/// Returns the decision that was noted; empty without one.
+fn status(request: &Request) -> &'static str {
+    request.values.read(|values| values.limits.req_status)
+}
+
+fn note(request: &Request, status: &'static str) {
+    request
+        .values
+        .write(|values| values.limits.req_status = status);
+}
+
 /// Foresees each limit's decision about the request. Nothing is counted and nothing logged.
-pub fn foresee(request: &mut Request, zones: &[Arc<Zone>]) -> Vec<ForeseenLimit> {
-    let settings = request.settings_held();
+pub fn foresee(request: &Request, zones: &[Arc<Zone>]) -> Vec<ForeseenLimit> {
+    let settings = request.settings();
     let reaction = settings.limits.on_requests;
     let mut foreseen = Vec::new();
     for limit in &settings.limits.requests {

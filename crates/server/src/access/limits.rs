@@ -14,19 +14,17 @@ pub enum LimitDecision {
 }
 
 /// Asks the limits of the request's location.
-pub fn check(request: &mut Request) -> LimitDecision {
-    let settings = request.settings_held();
-    if !settings.limits.connections.is_empty() {
-        let configuration = request.configuration.clone();
-        if let Err(status) = limit_conn::check(request, &configuration.live.limit_conn) {
-            return LimitDecision::Reject(status);
-        }
+pub fn check(request: &Request) -> LimitDecision {
+    let (limits, live) = (&request.settings().limits, &request.configuration.live);
+    if !limits.connections.is_empty()
+        && let Err(status) = limit_conn::check(request, &live.limit_conn)
+    {
+        return LimitDecision::Reject(status);
     }
-    if settings.limits.requests.is_empty() {
+    if limits.requests.is_empty() {
         return LimitDecision::Pass;
     }
-    let configuration = request.configuration.clone();
-    match limit_req::check(request, &configuration.live.limit_req) {
+    match limit_req::check(request, &live.limit_req) {
         limit_req::Verdict::Pass => LimitDecision::Pass,
         limit_req::Verdict::Reject(status) => LimitDecision::Reject(status),
         limit_req::Verdict::Delay(pause) => LimitDecision::Delay(pause),
@@ -36,9 +34,9 @@ pub fn check(request: &mut Request) -> LimitDecision {
 /// Notes the foreseen decisions of the limits of the request's location, for an explanation. Like for
 /// visitors, the first location that has limits counts.
 pub fn foresee(request: &mut Request) {
-    let configuration = request.configuration.clone();
-    let mut foreseen = limit_conn::foresee(request, &configuration.live.limit_conn);
-    foreseen.extend(limit_req::foresee(request, &configuration.live.limit_req));
+    let live = &request.configuration.live;
+    let mut foreseen = limit_conn::foresee(request, &live.limit_conn);
+    foreseen.extend(limit_req::foresee(request, &live.limit_req));
     if let Some(visit) = &mut request.extras.own_visit
         && visit.limits.is_empty()
     {

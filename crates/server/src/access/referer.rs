@@ -4,14 +4,14 @@
 use site::{Builtin as B, Pattern, ValidReferers};
 
 use crate::exchange::request::Request;
-use crate::exchange::variable_table::Value::Made;
+use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::route::pattern;
 use crate::route::pattern::GivenUp;
 
 pub const VARIABLES: Variables = &[(
     B::InvalidReferer,
-    Made(|request, out| {
+    Of(|request, out| {
         if is_referer_invalid(request) {
             out.push(b'1');
         }
@@ -23,7 +23,7 @@ pub const VARIABLES: Variables = &[(
 const MAX_REFERER_HOST_BYTES: usize = 256;
 
 /// Is the Referer none of those that `valid_referers` names?
-fn is_referer_invalid(request: &mut Request) -> bool {
+fn is_referer_invalid(request: &Request) -> bool {
     let is_valid = match &request.settings().valid_referers {
         Some(valid) => is_referer_valid(
             valid,
@@ -32,7 +32,7 @@ fn is_referer_invalid(request: &mut Request) -> bool {
         ),
         None => Ok(true),
     };
-    !is_valid.unwrap_or_else(|GivenUp| pattern::refuse(&mut request.extras))
+    !is_valid.unwrap_or_else(|GivenUp| pattern::refuse(request))
 }
 
 fn is_referer_valid(

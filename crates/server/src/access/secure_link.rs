@@ -15,12 +15,12 @@ use site::{Builtin as B, SecureLink};
 
 use crate::exchange::request::Request;
 use crate::exchange::variable;
-use crate::exchange::variable_table::Value::Made;
+use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 
 pub const VARIABLES: Variables = &[
-    (B::SecureLink, Made(put_verdict)),
-    (B::SecureLinkExpires, Made(put_expires)),
+    (B::SecureLink, Of(put_verdict)),
+    (B::SecureLinkExpires, Of(put_expires)),
 ];
 
 /// A digest in base64url, with padding.
@@ -79,8 +79,8 @@ fn is_md5_of(digest: &[u8], parts: &[&[u8]]) -> bool {
 
 /// `$secure_link`: `1` for a link that holds, `0` for one that did, the rest of the address for
 /// the older form; no value for any other.
-fn put_verdict(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    let settings = request.settings_held();
+fn put_verdict(request: &Request, out: &mut Vec<u8>) -> bool {
+    let settings = request.settings();
     match settings.secure_link.as_deref() {
         Some(SecureLink::Signed { link, text }) => {
             let link = variable::evaluate(request, link);
@@ -106,8 +106,8 @@ fn put_verdict(request: &mut Request, out: &mut Vec<u8>) -> bool {
 }
 
 /// `$secure_link_expires`: the end of a link, copied from its address.
-fn put_expires(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    let settings = request.settings_held();
+fn put_expires(request: &Request, out: &mut Vec<u8>) -> bool {
+    let settings = request.settings();
     let Some(SecureLink::Signed { link, .. }) = settings.secure_link.as_deref() else {
         return false;
     };

@@ -18,8 +18,8 @@ use crate::exchange::variable;
 use crate::log::error_log;
 
 /// The listing of `directory`, in the location's format.
-pub fn listing(request: &mut Request, directory: &Path) -> StageEnd {
-    let settings = request.settings_held();
+pub fn listing(request: &Request, directory: &Path) -> StageEnd {
+    let settings = request.settings();
     let options = &settings.files.autoindex;
     let callback = match options.format {
         AutoindexFormat::Jsonp => match callback(request) {

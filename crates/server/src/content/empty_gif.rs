@@ -14,7 +14,7 @@ const EMPTY_GIF: &[u8; 43] = b"GIF89a\x01\x00\x01\x00\x80\x01\x00\x00\x00\x00\xf
 const EMPTY_GIF_MODIFIED: i64 = 23_349_600;
 
 /// The picture.
-pub fn handle(request: &mut Request) -> StageEnd {
+pub fn handle(request: &Request) -> StageEnd {
     if !request.route.method.is_read() {
         return StageEnd::Status(405);
     }

@@ -6,11 +6,11 @@ use cache_decision::litespeed;
 use site::{Builtin as B, Content, Exchange, FastCgi};
 
 use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
-use crate::exchange::extras::PathInfo;
 use crate::exchange::request::Request;
+use crate::exchange::request_values::PathInfo;
 use crate::exchange::value::put;
 use crate::exchange::variable;
-use crate::exchange::variable_table::Value::Made;
+use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::route::pattern;
 
@@ -21,13 +21,13 @@ const TAG_MARK: &[u8] = b"MAYFLY_TAG_MARK";
 const SETTINGS_OF_PHP: [&[u8]; 2] = [b"PHP_VALUE", b"PHP_ADMIN_VALUE"];
 
 pub const VARIABLES: Variables = &[
-    (B::FastcgiPathInfo, Made(put_path_info)),
-    (B::FastcgiScriptName, Made(put_script_name)),
+    (B::FastcgiPathInfo, Of(put_path_info)),
+    (B::FastcgiScriptName, Of(put_script_name)),
 ];
 
 /// The params of `fastcgi_param` and of the client's own fields.
 pub fn params(
-    request: &mut Request,
+    request: &Request,
     fastcgi: &FastCgi,
     exchange: &Exchange,
     purpose: &FetchPurpose<'_>,
@@ -54,7 +54,7 @@ pub fn params(
     let has_path_info = values
         .iter()
         .any(|(name, value)| *name == b"PATH_INFO" && !value.is_empty());
-    for (name, value) in &request.extras.values.of_script {
+    for (name, value) in &request.extras.script_variables {
         let name = name.as_bytes();
         let is_own =
             fastcgi.params.iter().any(|param| *param.name == *name) && name != b"REDIRECT_STATUS";
@@ -108,15 +108,14 @@ pub fn params(
     encoder.finish()
 }
 
-fn put_script_name(request: &mut Request, out: &mut Vec<u8>) -> bool {
+fn put_script_name(request: &Request, out: &mut Vec<u8>) -> bool {
     split_path_info(request);
-    if let Some(split) = &request.extras.path_info {
-        return put(Some(&split.script), out);
+    if put_split(request, |split| &split.script, out) {
+        return true;
     }
     out.extend_from_slice(&request.route.path);
-    let settings = request.settings_held();
     if request.route.path.last() == Some(&b'/')
-        && let Content::Pass(pass) = &settings.content
+        && let Content::Pass(pass) = &request.settings().content
         && let Some(fastcgi) = pass.fastcgi()
         && let Some(index) = &fastcgi.index
     {
@@ -125,23 +124,21 @@ fn put_script_name(request: &mut Request, out: &mut Vec<u8>) -> bool {
     true
 }
 
-fn put_path_info(request: &mut Request, out: &mut Vec<u8>) -> bool {
+fn put_path_info(request: &Request, out: &mut Vec<u8>) -> bool {
     split_path_info(request);
-    put(
-        request
-            .extras
-            .path_info
-            .as_ref()
-            .map(|split| split.info.as_slice())
-            .or(Some(b"")),
-        out,
-    )
+    put_split(request, |split| &split.info, out);
+    true
+}
+
+/// Appends a part of the split path; false if the path was not split.
+fn put_split(request: &Request, part: fn(&PathInfo) -> &Vec<u8>, out: &mut Vec<u8>) -> bool {
+    let values = &request.values;
+    values.read(|values| put(values.path_info.as_ref().map(|split| &part(split)[..]), out))
 }
 
 /// Runs `fastcgi_split_path_info` once for the current path.
-fn split_path_info(request: &mut Request) {
-    let settings = request.settings_held();
-    let Content::Pass(pass) = &settings.content else {
+fn split_path_info(request: &Request) {
+    let Content::Pass(pass) = &request.settings().content else {
         return;
     };
     let Some(pattern) = pass
@@ -150,17 +147,16 @@ fn split_path_info(request: &mut Request) {
     else {
         return;
     };
+    let path = &request.route.path;
+    let is_split = |split: &PathInfo| split.for_path == *path;
     if request
-        .extras
-        .path_info
-        .as_ref()
-        .is_some_and(|split| split.for_path == request.route.path)
+        .values
+        .read(|values| values.path_info.as_ref().is_some_and(is_split))
     {
         return;
     }
-    let path = request.route.path.clone();
-    request.extras.forget_path_info();
-    if let Some(locations) = pattern::captures(request, pattern, &path) {
+    request.values.forget_path_info();
+    if let Some(locations) = pattern::captures(request, pattern, path) {
         let group = |number| {
             locations
                 .get(number)
@@ -168,11 +164,13 @@ fn split_path_info(request: &mut Request) {
                 .unwrap_or_default()
                 .to_vec()
         };
-        let (script, info) = (group(1), group(2));
-        request.extras.path_info = Some(PathInfo {
-            for_path: path,
-            script,
-            info,
-        });
+        let split = PathInfo {
+            for_path: path.clone(),
+            script: group(1),
+            info: group(2),
+        };
+        request
+            .values
+            .write(|values| values.path_info = Some(split));
     }
 }

@@ -25,7 +25,7 @@ use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::value::put;
 use crate::exchange::variable;
-use crate::exchange::variable_table::Value::Made;
+use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::exchange::variables::files::{document_root, look};
 use crate::log::error_log;
@@ -40,11 +40,11 @@ pub use try_files::try_files;
 
 pub const VARIABLES: Variables = &[(
     B::RequestFilename,
-    Made(|request, out| put(Some(&request_path(request)), out)),
+    Of(|request, out| put(Some(&request_path(request)), out)),
 )];
 
 /// The path on disk that the request's path stands for.
-pub fn request_path(request: &mut Request) -> Vec<u8> {
+pub fn request_path(request: &Request) -> Vec<u8> {
     let (Root::Root(template) | Root::Alias(template)) = &request.settings().files.root;
     if let Some(root) = template.as_constant() {
         return [root, below_root(request)].concat();
@@ -55,7 +55,7 @@ pub fn request_path(request: &mut Request) -> Vec<u8> {
 }
 
 /// Like [`request_path`]; `None` if an `alias` cannot map the path.
-pub fn mapped_path(request: &mut Request) -> Option<Vec<u8>> {
+pub fn mapped_path(request: &Request) -> Option<Vec<u8>> {
     is_mapped(request).then(|| request_path(request))
 }
 
@@ -65,7 +65,7 @@ fn is_mapped(request: &Request) -> bool {
     if !matches!(request.settings().files.root, Root::Alias(_)) || !request.route.is_rewritten() {
         return true;
     }
-    let name = request.location().name.clone();
+    let name = &request.location().name;
     error_log::request(
         request,
         LogLevel::Alert,
@@ -117,7 +117,7 @@ fn extension(path: &[u8]) -> Option<&[u8]> {
 }
 
 /// Answers with the file or folder at the request's path.
-pub fn serve(request: &mut Request) -> StageEnd {
+pub fn serve(request: &Request) -> StageEnd {
     if !is_mapped(request) {
         return StageEnd::Status(500);
     }
@@ -129,7 +129,7 @@ pub fn serve(request: &mut Request) -> StageEnd {
 }
 
 /// A path with a slash at its end: an index file, a listing, or nothing.
-fn directory(request: &mut Request) -> StageEnd {
+fn directory(request: &Request) -> StageEnd {
     let is_read = matches!(request.route.method, Method::Get | Method::Head);
     // `PURGE /` and `BAN /` purge the page that the index makes; nginx answers 405.
     let may_purge = matches!(request.route.method, Method::Purge | Method::Other);
@@ -161,7 +161,7 @@ fn directory(request: &mut Request) -> StageEnd {
 }
 
 /// `random_index`: a file of the directory, by an internal redirect.
-fn random_index(request: &mut Request) -> Option<StageEnd> {
+fn random_index(request: &Request) -> Option<StageEnd> {
     let directory = request_path(request);
     let directory = Path::new(OsStr::from_bytes(&directory));
     match listing::random_file(directory, random::below) {
@@ -174,11 +174,10 @@ fn random_index(request: &mut Request) -> Option<StageEnd> {
 }
 
 /// The first of the `index` files that exists, by an internal redirect.
-fn index(request: &mut Request) -> Option<StageEnd> {
-    let settings = request.settings_held();
+fn index(request: &Request) -> Option<StageEnd> {
     let directory = request_path(request);
     let mut is_directory_tested = false;
-    for template in &settings.files.index {
+    for template in &request.settings().files.index {
         let name = variable::evaluate(request, template);
         if name.first() == Some(&b'/') {
             return Some(StageEnd::Redirect {
@@ -187,7 +186,7 @@ fn index(request: &mut Request) -> Option<StageEnd> {
             });
         }
         let path = [directory.as_slice(), &name].concat();
-        let failure = match look(request, &path, OpenPurpose::Facts, &settings.files) {
+        let failure = match look(request, &path, OpenPurpose::Facts) {
             Ok(_) => {
                 let path = [request.route.path.as_slice(), &name].concat();
                 return Some(StageEnd::Redirect {
@@ -223,13 +222,12 @@ fn index(request: &mut Request) -> Option<StageEnd> {
 }
 
 /// Is there a directory to look for index files in? If not, gives the answer.
-fn test_directory(request: &mut Request, directory: &[u8], index: &[u8]) -> Option<StageEnd> {
-    let settings = request.settings_held();
+fn test_directory(request: &Request, directory: &[u8], index: &[u8]) -> Option<StageEnd> {
     let name = match directory.strip_suffix(b"/") {
         Some(name) if !name.is_empty() => name,
         _ => directory,
     };
-    match look(request, name, OpenPurpose::Facts, &settings.files) {
+    match look(request, name, OpenPurpose::Facts) {
         Ok(found) if found.kind == Kind::Directory => None,
         Ok(_) => {
             error_log::request(
@@ -267,8 +265,7 @@ fn index_error(request: &Request, path: &[u8], failure: Failure) -> StageEnd {
 }
 
 /// A path without a slash at its end: a file, precompressed where there is one.
-fn file(request: &mut Request) -> StageEnd {
-    let settings = request.settings_held();
+fn file(request: &Request) -> StageEnd {
     let path = request_path(request);
     let mut varies = false;
     if matches!(request.route.method, Method::Get | Method::Head)
@@ -282,7 +279,7 @@ fn file(request: &mut Request) -> StageEnd {
     ) {
         return StageEnd::Status(405);
     }
-    let found = match look(request, &path, OpenPurpose::Contents, &settings.files) {
+    let found = match look(request, &path, OpenPurpose::Contents) {
         Ok(found) => found,
         Err(failure) => return file_error(request, &path, failure),
     };
@@ -322,7 +319,7 @@ fn mark_asset(request: &Request, path: &[u8]) {
     }
 }
 
-fn add_slash(request: &mut Request) -> StageEnd {
+fn add_slash(request: &Request) -> StageEnd {
     let mut target = escape_uri(&request.route.path).into_owned();
     target.push(b'/');
     if !request.route.args.is_empty() {
@@ -335,8 +332,8 @@ fn add_slash(request: &mut Request) -> StageEnd {
 /// `gzip_static` and its kin: the file with `.gz` (or `.br`, `.zst`) behind its
 /// name, in the coding that the client likes best of those that are there.
 /// `varies` is set where other clients get, or would get, another answer.
-fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Option<StageEnd> {
-    let settings = request.settings_held();
+fn precompressed(request: &Request, path: &[u8], varies: &mut bool) -> Option<StageEnd> {
+    let settings = request.settings();
     let kept = |coding: &Coding| settings.compression.coding(*coding).precompressed;
     if Coding::ALL
         .iter()
@@ -365,19 +362,19 @@ fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Optio
 
 /// The file in `coding`. Without `varies` every client gets it.
 fn precompressed_in(
-    request: &mut Request,
+    request: &Request,
     path: &[u8],
     coding: Coding,
     is_taken: bool,
     varies: Option<&mut bool>,
 ) -> Option<StageEnd> {
-    let settings = request.settings_held();
+    let settings = request.settings();
     let says_vary = varies.is_some() && settings.compression.gzip_vary;
     if !is_taken && !says_vary {
         return None;
     }
     let path = [path, coding.file_suffix().as_bytes()].concat();
-    let found = match look(request, &path, OpenPurpose::Contents, &settings.files) {
+    let found = match look(request, &path, OpenPurpose::Contents) {
         Ok(found) => found,
         Err(failure) if failure.is_missing() => return None,
         Err(failure) => {

@@ -11,10 +11,7 @@ use crate::log::error_log;
 use upstream_fetch::MemcachedRequest;
 
 /// Creates the request for memcached; an error is the status to answer with.
-pub fn upstream_request(
-    request: &mut Request,
-    memcached: &Memcached,
-) -> Result<MemcachedRequest, u16> {
+pub fn upstream_request(request: &Request, memcached: &Memcached) -> Result<MemcachedRequest, u16> {
     let mut key = Vec::new();
     variable::write(request, &memcached.key, &mut key);
     if key.is_empty() {

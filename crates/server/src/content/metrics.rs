@@ -13,7 +13,7 @@ const OPEN_METRICS: &[u8] = b"application/openmetrics-text; version=1.0.0; chars
 const TEXT: &[u8] = b"text/plain; version=0.0.4; charset=utf-8";
 
 /// All numbers.
-pub fn handle(request: &mut Request) -> StageEnd {
+pub fn handle(request: &Request) -> StageEnd {
     if !request.route.method.is_read() {
         return StageEnd::Status(405);
     }

@@ -42,7 +42,7 @@ pub async fn begin(
         };
         let args = request.route.args.clone();
         let mut copy = subrequest::to(request, target, &args);
-        copy.extras.turn.class = Class::Mirror;
+        copy.extras.class = Class::Mirror;
         if mirror.with_body {
             copy.body = request.body.share();
         }
@@ -52,8 +52,8 @@ pub async fn begin(
 }
 
 /// `post_action`: a request that is made when the response of `request` has been sent.
-pub fn begin_post_action(request: &mut Request) {
-    let settings = request.settings_held();
+pub fn begin_post_action(request: &Request) {
+    let settings = request.settings();
     let Some(target) = &settings.post_action else {
         return;
     };
@@ -65,7 +65,7 @@ pub fn begin_post_action(request: &mut Request) {
     };
     let args = request.route.args.clone();
     let mut copy = subrequest::to(request, target, &args);
-    copy.extras.turn.class = Class::Mirror;
+    copy.extras.class = Class::Mirror;
     copy.delivery.status = request.delivery.status;
     copy.delivery.bytes_sent = request.delivery.bytes_sent;
     copy.delivery.head_bytes_sent = request.delivery.head_bytes_sent;

@@ -79,7 +79,7 @@ pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) 
 }
 
 /// The function of a directive whose presence alone decides who makes the response.
-fn handler(directive: &str) -> Option<fn(&mut Request) -> StageEnd> {
+fn handler(directive: &str) -> Option<fn(&Request) -> StageEnd> {
     match directive {
         "empty_gif" => Some(empty_gif::handle),
         "metrics" => Some(metrics::handle),

@@ -81,7 +81,7 @@ pub fn decide<'a>(
         return PassDecision::Handled(handled);
     }
     let plan = policy::plan(request, configuration, pass);
-    if pattern::has_failed(&request.extras) {
+    if pattern::has_failed(request) {
         return PassDecision::Handled(StageEnd::Status(500));
     }
     match plan {

@@ -159,7 +159,7 @@ pub struct ProxiedRequest {
 
 /// Puts a request together.
 pub fn render(
-    request: &mut Request,
+    request: &Request,
     proxy: &Proxy,
     exchange: &Exchange,
     purpose: &FetchPurpose<'_>,
@@ -243,7 +243,7 @@ fn asks_upgrade(request: &Request) -> bool {
 
 /// Does the client ask for another protocol, and will the upstream hear of it? What comes
 /// of that is a tunnel for this client.
-pub fn passes_upgrade(request: &mut Request, proxy: &Proxy) -> bool {
+pub fn passes_upgrade(request: &Request, proxy: &Proxy) -> bool {
     asks_upgrade(request)
         && proxy.fields.iter().any(|field| {
             same_name(&field.name, b"upgrade")
@@ -260,7 +260,7 @@ struct ConnectionOptions {
     upgrade: bool,
 }
 
-fn put_set_fields(request: &mut Request, proxy: &Proxy, head: &mut Vec<u8>) -> ConnectionOptions {
+fn put_set_fields(request: &Request, proxy: &Proxy, head: &mut Vec<u8>) -> ConnectionOptions {
     let mut options = ConnectionOptions::default();
     for field in &proxy.fields {
         if field.value.is_empty() {
@@ -381,12 +381,7 @@ fn framing(request: &Request, exchange: &Exchange) -> BodyFraming {
 }
 
 /// Appends the method to an empty `head`.
-fn put_method(
-    request: &mut Request,
-    proxy: &Proxy,
-    purpose: &FetchPurpose<'_>,
-    head: &mut Vec<u8>,
-) {
+fn put_method(request: &Request, proxy: &Proxy, purpose: &FetchPurpose<'_>, head: &mut Vec<u8>) {
     if purpose.as_get && request.method_name() == b"HEAD" {
         head.extend_from_slice(b"GET");
         return;

@@ -9,7 +9,7 @@ use crate::exchange::request::Request;
 use crate::respond;
 
 /// `return CODE [TEXT | URL]`.
-pub fn handle(request: &mut Request, status: u16, value: Option<Vec<u8>>) -> StageEnd {
+pub fn handle(request: &Request, status: u16, value: Option<Vec<u8>>) -> StageEnd {
     match (status, value) {
         (444, _) => StageEnd::Close,
         (301 | 302 | 303 | 307 | 308, Some(location)) => {

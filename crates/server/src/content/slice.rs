@@ -42,7 +42,7 @@ const MAX_FORGOTTEN: usize = 4096;
 
 /// Gathers a whole response if the location fetches it in slices; otherwise returns `handled`.
 #[inline]
-pub fn in_slices(request: &mut Request, handled: StageEnd) -> StageEnd {
+pub fn in_slices(request: &Request, handled: StageEnd) -> StageEnd {
     match request.settings().slice_bytes {
         0 => handled,
         _ => gather(request, handled),
@@ -50,8 +50,8 @@ pub fn in_slices(request: &mut Request, handled: StageEnd) -> StageEnd {
 }
 
 /// Makes a whole response of one whose first slice is here.
-fn gather(request: &mut Request, handled: StageEnd) -> StageEnd {
-    let Slicing::First(start) = request.cache.slicing else {
+fn gather(request: &Request, handled: StageEnd) -> StageEnd {
+    let Slicing::First(start) = request.values.slicing() else {
         return handled;
     };
     let StageEnd::Reply(mut reply) = handled else {
@@ -164,7 +164,7 @@ impl Slices {
         }
         let mut part = self.asked.internal();
         part.now = clock::now();
-        part.cache.slicing = Slicing::Next(start);
+        part.values.get_mut().slicing = Slicing::Next(start);
         let mut nobody = ClientSide::none();
         let handled = content::make(&mut part, &mut nobody);
         let handled = Box::pin(handled).await;
@@ -222,7 +222,7 @@ impl Slices {
         let end = complete.max(self.complete);
         let mut start = 0;
         for _ in 0..MAX_FORGOTTEN {
-            self.asked.cache.slicing = Slicing::Next(start);
+            self.asked.values.get_mut().slicing = Slicing::Next(start);
             let CachePlan::Use(plan) = policy::plan(&mut self.asked, &configuration, pass) else {
                 return;
             };

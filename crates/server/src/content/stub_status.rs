@@ -39,7 +39,7 @@ fn put_count(request: &Request, out: &mut Vec<u8>, count: fn(&Census) -> usize) 
 }
 
 /// A page of counters.
-pub fn handle(request: &mut Request) -> StageEnd {
+pub fn handle(request: &Request) -> StageEnd {
     if !request.route.method.is_read() {
         return StageEnd::Status(405);
     }

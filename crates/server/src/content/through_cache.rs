@@ -102,7 +102,7 @@ pub struct CacheMiss<'a> {
 impl<'a> CacheMiss<'a> {
     /// After the lookup of `plan`. No purge that has returned before is overlooked.
     pub fn new(
-        request: &mut Request,
+        request: &Request,
         pass: &Pass,
         mut plan: Plan<'a>,
         missed: MissedLookup,

@@ -7,7 +7,6 @@ use cache_decision::Decision;
 use http_cache::{DecidedBy, Outcome, Reason};
 
 use crate::exchange::guest_visit::GuestVisit;
-use crate::exchange::slicing::Slicing;
 use crate::exchange::view::View;
 
 #[derive(Clone, Default)]
@@ -15,8 +14,6 @@ pub struct CacheFacts {
     /// Set where a cache zone was in play.
     pub outcome: Option<Outcome>,
     pub key: Vec<u8>,
-    /// Set once `$slice_range` was asked for.
-    pub slicing: Slicing,
     pub view: View,
     /// Age of the stored response in seconds.
     pub age: Option<u64>,
@@ -38,7 +35,6 @@ impl CacheFacts {
         CacheFacts {
             outcome: None,
             key,
-            slicing: Slicing::None,
             view: View::Plain,
             age: None,
             last_modified: None,

@@ -22,13 +22,6 @@ pub struct Captures {
 }
 
 impl Captures {
-    pub const fn new() -> Captures {
-        Captures {
-            subject: Vec::new(),
-            groups: Vec::new(),
-        }
-    }
-
     pub fn group(&self, number: usize) -> Option<&[u8]> {
         let (start, end) = (*self.groups.get(number)?)?;
         self.subject.get(start..end)

@@ -1,5 +1,5 @@
 //! State that a request has only if the configuration, or an upstream's response, needs more than
-//! usual: captures, values that were set, limits, fields that are carried along. Most requests have
+//! usual: fields that are carried along, facts of subrequests. Most requests have
 //! none of it, and pay for a pointer.
 
 use std::collections::HashMap;
@@ -9,82 +9,34 @@ use std::sync::Arc;
 use http_semantics::Fields;
 use parking_lot::Mutex;
 
-use crate::exchange::captures::{Captures, Failures};
 use crate::exchange::own_visit::OwnVisit;
 use crate::exchange::page_budget::{FetchTurn, PageBudget};
-use crate::exchange::request_turn::RequestTurn;
 use crate::exchange::sharing_note::SharingNote;
-use crate::exchange::tracing::Tracing;
-use live_state::limit_conn::Guard;
-use server_base::random;
+use upstream::Class;
 
 /// Nothing until it is written to; reads like [`Extra`].
 #[derive(Default)]
 pub struct Extras(Option<Box<Extra>>);
 
-/// Values by the number of their map, geo or slot; `None`: not set. It grows to the highest number
-/// that was set.
-pub type Values = Vec<Option<Vec<u8>>>;
-
 #[derive(Default)]
 pub struct Extra {
-    pub values: RequestValues,
-    pub limits: LimitNotes,
+    /// Variables that `.htaccess` files set for scripts.
+    pub script_variables: Vec<(String, Vec<u8>)>,
     pub carried: CarriedToResponse,
     pub fragments: FragmentFacts,
-    pub request_id: Option<[u8; 16]>,
-    /// The identifiers of `userid`.
-    pub user_ids: Option<UserIds>,
     pub remote_user: Option<Vec<u8>>,
-    pub path_info: Option<PathInfo>,
     /// The URL that a `proxy_pass` with variables leads to.
     pub proxy_url: Option<Box<ProxyUrl>>,
-    pub turn: RequestTurn,
+    /// The class of the request or task that its upstream requests are made for.
+    pub class: Class,
     /// The server asks itself.
     pub own_visit: Option<Box<OwnVisit>>,
     /// A refresh that this request has begun.
     pub refresh: Option<tokio::task::JoinHandle<()>>,
-    /// The trace that it belongs to.
-    pub tracing: Option<Box<Tracing>>,
     /// The place to note the response's sharing policy in.
     pub sharing_note: Option<Box<SharingNote>>,
     /// `post_action`: a request is made when the response has been sent.
     pub has_post_action: bool,
-}
-
-/// The identifiers of a client that has, or gets, the cookie of `userid`.
-#[derive(Debug, Clone, Copy)]
-pub struct UserIds {
-    /// The identifier in the request's cookie.
-    pub got: Option<[u8; 16]>,
-    /// The identifier in the cookie that the response sets.
-    pub given: Option<[u8; 16]>,
-}
-
-/// Values of variables that are found out once for a request.
-#[derive(Default)]
-pub struct RequestValues {
-    pub captures: Captures,
-    /// Patterns that gave up on the request.
-    pub failures: Failures,
-    /// Values written by `set` and named captures; `None`: not set.
-    pub slots: Values,
-    /// Results of maps, remembered for the request.
-    pub maps: Values,
-    /// Results of `geo` and `split_clients`, remembered for the request.
-    pub geo: Values,
-    pub splits: Values,
-    /// Variables that `.htaccess` files set for scripts.
-    pub of_script: Vec<(String, Vec<u8>)>,
-}
-
-/// The results of `limit_req` and `limit_conn`.
-#[derive(Default)]
-pub struct LimitNotes {
-    pub req_status: &'static str,
-    pub conn_status: &'static str,
-    /// Connections counted by `limit_conn` until the request ends.
-    pub guards: Vec<Guard>,
 }
 
 /// Facts from earlier stages for the response.
@@ -112,14 +64,6 @@ pub struct FragmentFacts {
     pub budget: Option<Arc<PageBudget>>,
     /// Its turn to ask an upstream.
     pub turn: Option<FetchTurn>,
-}
-
-/// The two captures of `fastcgi_split_path_info`.
-#[derive(Debug, Clone)]
-pub struct PathInfo {
-    pub for_path: Vec<u8>,
-    pub script: Vec<u8>,
-    pub info: Vec<u8>,
 }
 
 /// The target of a `proxy_pass` with variables for one request.
@@ -171,20 +115,7 @@ impl SsiValues {
 pub type SharedSsiValues = Arc<Mutex<SsiValues>>;
 
 static NOTHING: Extra = Extra {
-    values: RequestValues {
-        captures: Captures::new(),
-        failures: Failures::None,
-        slots: Vec::new(),
-        maps: Vec::new(),
-        geo: Vec::new(),
-        splits: Vec::new(),
-        of_script: Vec::new(),
-    },
-    limits: LimitNotes {
-        req_status: "",
-        conn_status: "",
-        guards: Vec::new(),
-    },
+    script_variables: Vec::new(),
     carried: CarriedToResponse {
         fields: Fields::new(),
         error_fields: Fields::new(),
@@ -198,18 +129,11 @@ static NOTHING: Extra = Extra {
         budget: None,
         turn: None,
     },
-    request_id: None,
-    user_ids: None,
     remote_user: None,
-    path_info: None,
     proxy_url: None,
-    turn: RequestTurn {
-        class: upstream::Class::Visitor,
-        assessed: None,
-    },
+    class: Class::Visitor,
     own_visit: None,
     refresh: None,
-    tracing: None,
     sharing_note: None,
     has_post_action: false,
 };
@@ -245,50 +169,20 @@ impl Extras {
         })
     }
 
-    /// The value of `$request_id`, which the request and those made in its name share from now on.
-    pub fn name_request(&mut self) -> [u8; 16] {
-        *self.request_id.get_or_insert_with(random::bytes16)
-    }
-
-    /// Another path has another script.
-    pub fn forget_path_info(&mut self) {
-        if let Some(extra) = self.given() {
-            extra.path_info = None;
-        }
-    }
-
     /// Returns the initial state of a request that the server makes itself for the same resource.
     pub fn inherited(&self) -> Extras {
         Extras(self.0.as_ref().map(|own| {
             Box::new(Extra {
-                values: RequestValues {
-                    captures: own.values.captures.clone(),
-                    slots: own.values.slots.clone(),
-                    of_script: own.values.of_script.clone(),
-                    ..RequestValues::default()
-                },
+                script_variables: own.script_variables.clone(),
                 fragments: FragmentFacts {
                     budget: own.fragments.budget.clone(),
                     ..FragmentFacts::default()
                 },
                 remote_user: own.remote_user.clone(),
-                path_info: own.path_info.clone(),
                 proxy_url: own.proxy_url.clone(),
-                turn: RequestTurn {
-                    class: own.turn.class,
-                    assessed: own.turn.assessed.clone(),
-                },
-                tracing: own.tracing.as_ref().map(|it| Box::new(it.of_part())),
+                class: own.class,
                 ..Extra::default()
             })
         }))
     }
-}
-
-/// Puts a value among others.
-pub fn put_value(values: &mut Values, at: usize, value: Option<Vec<u8>>) {
-    if values.len() <= at {
-        values.resize(at + 1, None);
-    }
-    values[at] = value;
 }

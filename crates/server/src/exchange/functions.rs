@@ -22,7 +22,7 @@ pub struct Functions {
     /// Fetches the most wanted of the pages that a purge has hit in a zone.
     pub refill: fn(&Arc<ActiveConfiguration>, &Arc<Zone>, MostWanted),
     /// Writes the access log's lines about a request that has ended.
-    pub log_access: fn(&mut Request),
+    pub log_access: fn(&Request),
 }
 
 static TABLE: OnceLock<&'static Functions> = OnceLock::new();

@@ -27,7 +27,7 @@ pub mod request;
 pub mod request_buffers;
 pub mod request_fields;
 pub mod request_route;
-pub mod request_turn;
+pub mod request_values;
 pub mod sent_fields;
 pub mod sharing_note;
 pub mod slicing;

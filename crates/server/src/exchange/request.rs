@@ -5,7 +5,7 @@
 //! change its route in place. Subrequests are further values made
 //! by [`Request::internal`].
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http_semantics::RequestHead;
 use parking_lot::Mutex;
@@ -23,6 +23,7 @@ use crate::exchange::own_visit::Purpose;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request_buffers::RequestBuffers;
 use crate::exchange::request_route::{RequestKind, RequestRoute};
+use crate::exchange::request_values::RequestValues;
 use server_base::sampling::Sample;
 use upstream_fetch::Trace;
 
@@ -40,9 +41,10 @@ pub struct Request {
     pub received_bytes: u64,
     /// Unix milliseconds at which this request was last looked at.
     pub now: u64,
-    /// The trace of the upstreams that were tried; `None` while no upstream was asked.
-    pub trace: Option<Arc<Mutex<Trace>>>,
+    /// The trace of the upstreams that were tried; empty while no upstream was asked.
+    pub trace: OnceLock<Arc<Mutex<Trace>>>,
     pub cache: CacheFacts,
+    pub values: RequestValues,
     /// State that most requests do without.
     pub extras: Extras,
     pub delivery: Delivery,
@@ -75,8 +77,9 @@ impl Request {
                 body: RequestBody::None,
                 is_body_let_in: false,
                 now,
-                trace: None,
+                trace: OnceLock::new(),
                 cache: CacheFacts::new(buffers.key),
+                values: RequestValues::default(),
                 extras: Extras::default(),
                 delivery: Delivery::default(),
             },
@@ -104,8 +107,9 @@ impl Request {
             is_body_let_in: false,
             received_bytes: 0,
             now: self.now,
-            trace: None,
+            trace: OnceLock::new(),
             cache: CacheFacts::default(),
+            values: self.values.inherited(),
             extras: self.extras.inherited(),
             delivery: Delivery::default(),
         })
@@ -121,8 +125,8 @@ impl Request {
     }
 
     /// Returns the trace of upstreams, to note tries in.
-    pub fn trace(&mut self) -> &Arc<Mutex<Trace>> {
-        self.trace.get_or_insert_default()
+    pub fn trace(&self) -> &Arc<Mutex<Trace>> {
+        self.trace.get_or_init(Arc::default)
     }
 
     pub fn method_name(&self) -> &[u8] {

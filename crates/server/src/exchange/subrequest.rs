@@ -12,12 +12,12 @@ use crate::exchange::request_route::TargetOrigin;
 
 /// A subrequest of `request` for `target`, with `args` where the target has
 /// none of its own. Method and head are the client's; there is no body.
-pub fn to(request: &mut Request, target: &SubrequestTarget, args: &[u8]) -> Box<Request> {
+pub fn to(request: &Request, target: &SubrequestTarget, args: &[u8]) -> Box<Request> {
     // Both are the same request to a reader who follows `$request_id` through logs.
-    let id = request.extras.name_request();
+    let id = request.values.name_request();
     let mut made = request.internal();
-    made.extras.request_id = Some(id);
-    made.extras.forget_path_info();
+    made.values.get_mut().request_id = Some(id);
+    made.values.forget_path_info();
     made.route.origin = TargetOrigin::Changed;
     made.route.path = target.path.to_vec();
     made.route.args = target.args.as_deref().unwrap_or(args).to_vec();

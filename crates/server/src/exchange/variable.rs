@@ -8,14 +8,14 @@
 //! it has a value at all: logs show `-` for those without, everything else the empty text.
 //! Functions that end in `_sent` see the head of a response: `$sent_http_*`.
 
-use site::{Part, Template, Variable};
+use site::{Part, SlotId, Template, Variable};
 use transport::proxy_protocol;
 
-use crate::exchange::extras::{Extra, Values, put_value};
 use crate::exchange::functions;
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields;
+use crate::exchange::request_values::{Values, VariableValues, put_value};
 use crate::exchange::sent_fields;
 use crate::exchange::value::put;
 use crate::exchange::variable_table::Value;
@@ -23,20 +23,19 @@ use crate::exchange::view::View;
 use server_base::field_list::write_field_called;
 use upstream_fetch::Trace;
 
+/// The place of a table's values among those of a request.
+type Table = fn(&mut VariableValues) -> &mut Values;
+
 /// Room for most values: growing there in steps would cost more than the value.
 const USUAL_BYTES: usize = 64;
 
 /// The value of a template, in a buffer of its own.
-pub fn evaluate(request: &mut Request, template: &Template) -> Vec<u8> {
+pub fn evaluate(request: &Request, template: &Template) -> Vec<u8> {
     evaluate_sent(request, None, template)
 }
 
 /// Like [`evaluate`], with a response.
-pub fn evaluate_sent(
-    request: &mut Request,
-    sent: Option<&ReplyHead>,
-    template: &Template,
-) -> Vec<u8> {
+pub fn evaluate_sent(request: &Request, sent: Option<&ReplyHead>, template: &Template) -> Vec<u8> {
     let mut out = Vec::with_capacity(USUAL_BYTES);
     append_sent(request, sent, template, &mut out);
     out
@@ -44,21 +43,21 @@ pub fn evaluate_sent(
 
 /// The value of the variable called `name`; `None` if the name is unknown or the variable has no
 /// value.
-pub fn named(request: &mut Request, name: &str) -> Option<Vec<u8>> {
+pub fn named(request: &Request, name: &str) -> Option<Vec<u8>> {
     let variable = request.configuration.site.http.variable(name)?;
     let mut value = Vec::new();
     write(request, &variable, &mut value).then_some(value)
 }
 
 /// Appends the value of a template.
-pub fn append(request: &mut Request, template: &Template, out: &mut Vec<u8>) {
+pub fn append(request: &Request, template: &Template, out: &mut Vec<u8>) {
     append_sent(request, None, template, out);
 }
 
 /// Like [`append`], with a response.
 #[inline]
 pub fn append_sent(
-    request: &mut Request,
+    request: &Request,
     sent: Option<&ReplyHead>,
     template: &Template,
     out: &mut Vec<u8>,
@@ -74,19 +73,19 @@ pub fn append_sent(
 }
 
 /// The value of a `map`.
-pub fn evaluate_map(request: &mut Request, id: site::MapId) -> Vec<u8> {
+pub fn evaluate_map(request: &Request, id: site::MapId) -> Vec<u8> {
     let mut out = Vec::new();
     write(request, &Variable::Map(id), &mut out);
     out
 }
 
 /// Neither empty nor `0`: how nginx reads conditions.
-pub fn is_true(request: &mut Request, template: &Template) -> bool {
+pub fn is_true(request: &Request, template: &Template) -> bool {
     is_true_sent(request, None, template)
 }
 
 /// Like [`is_true`], with a response.
-pub fn is_true_sent(request: &mut Request, sent: Option<&ReplyHead>, template: &Template) -> bool {
+pub fn is_true_sent(request: &Request, sent: Option<&ReplyHead>, template: &Template) -> bool {
     if let Some(text) = template.as_constant() {
         return !text.is_empty() && text != b"0";
     }
@@ -95,7 +94,7 @@ pub fn is_true_sent(request: &mut Request, sent: Option<&ReplyHead>, template: &
 }
 
 /// Is one of the conditions true?
-pub fn is_any_true(request: &mut Request, conditions: &[Template]) -> bool {
+pub fn is_any_true(request: &Request, conditions: &[Template]) -> bool {
     conditions
         .iter()
         .any(|condition| is_true(request, condition))
@@ -103,14 +102,14 @@ pub fn is_any_true(request: &mut Request, conditions: &[Template]) -> bool {
 
 /// Appends the value of `variable`; false if it has none.
 #[inline]
-pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
+pub fn write(request: &Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
     write_sent(request, None, variable, out)
 }
 
 /// Like [`write()`], with a response.
 #[inline]
 pub fn write_sent(
-    request: &mut Request,
+    request: &Request,
     sent: Option<&ReplyHead>,
     variable: &Variable,
     out: &mut Vec<u8>,
@@ -123,7 +122,6 @@ pub fn write_sent(
         Value::Cache(write) => write(&request.cache, out),
         Value::Delivery(write) => write(&request.delivery, out),
         Value::Request(write) => write(request, out),
-        Value::Made(write) => write(request, out),
         Value::Reply(write) => write(request, sent, out),
         Value::Upstream(write) => of_upstream(request, |trace| write(trace, out)),
     }
@@ -131,27 +129,27 @@ pub fn write_sent(
 
 /// A variable that has a part of its name, or a number, from the configuration.
 fn write_of_name(
-    request: &mut Request,
+    request: &Request,
     sent: Option<&ReplyHead>,
     variable: &Variable,
     out: &mut Vec<u8>,
 ) -> bool {
     match variable {
         Variable::Builtin(_) => write_sent(request, sent, variable, out),
-        Variable::Capture(group) => put(
-            request.extras.values.captures.group(usize::from(*group)),
-            out,
-        ),
-        Variable::Slot(slot) => match request.extras.values.slots.get(slot.0) {
-            Some(Some(value)) => put(Some(value), out),
-            // Like in nginx: a variable of `set` that was not written is empty, a capture that
-            // was not made has no value.
-            _ => request.configuration.site.http.slots_of_set.contains(slot),
-        },
-        Variable::SetOver(slot, made) => match request.extras.values.slots.get(slot.0) {
-            Some(Some(value)) => put(Some(value), out),
-            _ => write_sent(request, sent, made, out),
-        },
+        Variable::Capture(group) => {
+            let group = usize::from(*group);
+            let values = &request.values;
+            values.read(|values| put(values.captures.group(group), out))
+        }
+        // Like in nginx: a variable of `set` that was not written is empty, a capture that
+        // was not made has no value.
+        Variable::Slot(slot) => {
+            put_slot(request, *slot, out)
+                || request.configuration.site.http.slots_of_set.contains(slot)
+        }
+        Variable::SetOver(slot, made) => {
+            put_slot(request, *slot, out) || write_sent(request, sent, made, out)
+        }
         Variable::Missing => false,
         Variable::Map(_) | Variable::Geo(_) | Variable::SplitClients(_) => {
             write_looked_up(request, sent, variable, out)
@@ -180,10 +178,15 @@ fn write_of_name(
     }
 }
 
+fn put_slot(request: &Request, slot: SlotId, out: &mut Vec<u8>) -> bool {
+    let values = &request.values;
+    values.read(|values| put(values.slots.get(slot.0).and_then(Option::as_deref), out))
+}
+
 /// Returns whether `write` finds a value in the trace of upstreams; false if no upstream was
 /// asked.
 fn of_upstream(request: &Request, write: impl FnOnce(&Trace) -> bool) -> bool {
-    let trace = request.trace.as_ref();
+    let trace = request.trace.get();
     trace.is_some_and(|trace| write(&trace.lock()))
 }
 
@@ -191,22 +194,26 @@ fn of_upstream(request: &Request, write: impl FnOnce(&Trace) -> bool) -> bool {
 /// it; the cache's view of a request has values of its own.
 #[inline(never)]
 fn write_looked_up(
-    request: &mut Request,
+    request: &Request,
     sent: Option<&ReplyHead>,
     variable: &Variable,
     out: &mut Vec<u8>,
 ) -> bool {
-    let configuration = request.configuration.clone();
-    let http = &configuration.site.http;
-    let (values, at, is_volatile): (fn(&mut Extra) -> &mut Values, usize, bool) = match variable {
-        Variable::Map(id) => (|own| &mut own.values.maps, id.0, http.maps[id.0].volatile),
-        Variable::Geo(id) => (|own| &mut own.values.geo, id.0, http.geos[id.0].volatile),
-        Variable::SplitClients(id) => (|own| &mut own.values.splits, id.0, false),
+    let http = &request.configuration.site.http;
+    let (table, at, is_volatile): (Table, usize, bool) = match variable {
+        Variable::Map(id) => (|own| &mut own.maps, id.0, http.maps[id.0].volatile),
+        Variable::Geo(id) => (|own| &mut own.geo, id.0, http.geos[id.0].volatile),
+        Variable::SplitClients(id) => (|own| &mut own.splits, id.0, false),
         _ => return false,
     };
     let remembers = matches!(request.cache.view, View::Plain) && !is_volatile;
-    if remembers && let Some(Some(value)) = values(&mut request.extras).get(at) {
-        return put(Some(value), out);
+    let values = &request.values;
+    if remembers {
+        let known =
+            |own: &mut VariableValues| put(table(own).get(at).and_then(Option::as_deref), out);
+        if values.write_given(known) == Some(true) {
+            return true;
+        }
     }
     let start = out.len();
     let tables = &functions::table().variables.tables;
@@ -217,7 +224,7 @@ fn write_looked_up(
     };
     if remembers {
         let value = Some(out[start..].to_vec());
-        put_value(values(&mut request.extras), at, value);
+        values.write(|own| put_value(table(own), at, value));
     }
     true
 }

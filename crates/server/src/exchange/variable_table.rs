@@ -18,12 +18,10 @@ pub enum Value {
     Received(fn(&ReceivedRequest, &mut Vec<u8>) -> bool),
     Cache(fn(&CacheFacts, &mut Vec<u8>) -> bool),
     Delivery(fn(&Delivery, &mut Vec<u8>) -> bool),
-    /// Read from the request in its current state.
+    /// Read from the request in its current state, or made and remembered with it.
     Request(fn(&Request, &mut Vec<u8>) -> bool),
-    /// Made when it is asked for, and remembered with the request.
-    Made(fn(&mut Request, &mut Vec<u8>) -> bool),
     /// Read from the response, if there is one.
-    Reply(fn(&mut Request, Option<&ReplyHead>, &mut Vec<u8>) -> bool),
+    Reply(fn(&Request, Option<&ReplyHead>, &mut Vec<u8>) -> bool),
     /// Read from the trace of upstreams; no value if no upstream was asked.
     Upstream(OfTrace),
 }
@@ -36,9 +34,9 @@ pub type Variables = &'static [(Builtin, Value)];
 
 /// Values that are looked up by another variable's.
 pub struct Tables {
-    pub map: fn(&mut Request, Option<&ReplyHead>, &Map, &mut Vec<u8>),
-    pub geo: fn(&mut Request, Option<&ReplyHead>, &Geo, &mut Vec<u8>),
-    pub split_clients: fn(&mut Request, Option<&ReplyHead>, &SplitClients, &mut Vec<u8>),
+    pub map: fn(&Request, Option<&ReplyHead>, &Map, &mut Vec<u8>),
+    pub geo: fn(&Request, Option<&ReplyHead>, &Geo, &mut Vec<u8>),
+    pub split_clients: fn(&Request, Option<&ReplyHead>, &SplitClients, &mut Vec<u8>),
 }
 
 /// All variables of the server.

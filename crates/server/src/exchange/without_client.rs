@@ -21,11 +21,11 @@ pub fn require(
     rules: &MatchRules,
     answer: &HealthAnswer,
 ) -> Result<(), String> {
-    let Some(mut request) = stand_in(configuration, answer) else {
+    let Some(request) = stand_in(configuration, answer) else {
         return Err("\"require\" could not be evaluated".to_owned());
     };
     for template in &rules.require {
-        let value = variable::evaluate(&mut request, template);
+        let value = variable::evaluate(&request, template);
         if value.is_empty() || value == b"0" {
             return Err("a required variable is empty or \"0\"".to_owned());
         }

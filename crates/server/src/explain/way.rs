@@ -110,7 +110,7 @@ pub async fn walk(configuration: &ConfigurationHandle, question: &Question) -> R
                     false => PlanKind::Answer,
                 },
                 to: match is_file {
-                    true => text_of(&mut request, Builtin::RequestFilename),
+                    true => text_of(&request, Builtin::RequestFilename),
                     false => String::new(),
                 },
                 status: Some(status),
@@ -167,7 +167,7 @@ fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) ->
         Protocol::Http(_) => PlanKind::Http,
         Protocol::Memcached(_) => PlanKind::Memcached,
     };
-    let to = upstream_name(&mut request, &pass.target);
+    let to = upstream_name(&request, &pass.target);
     let outlook = outlook(&mut request, configuration, pass);
     let turn = turn::part(&request, pass);
     Way {
@@ -180,7 +180,7 @@ fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) ->
     }
 }
 
-fn upstream_name(request: &mut Request, target: &PassTarget) -> String {
+fn upstream_name(request: &Request, target: &PassTarget) -> String {
     match target {
         PassTarget::Group(id) => request.configuration.site.http.groups[id.0].name.clone(),
         PassTarget::Variable(template) => match &request.extras.proxy_url {
@@ -194,7 +194,7 @@ fn upstream_name(request: &mut Request, target: &PassTarget) -> String {
 }
 
 /// The value of a variable.
-pub fn text_of(request: &mut Request, builtin: Builtin) -> String {
+pub fn text_of(request: &Request, builtin: Builtin) -> String {
     let template = Template {
         parts: vec![Part::Variable(Variable::Builtin(builtin))],
     };

@@ -38,7 +38,7 @@ thread_local! {
 }
 
 /// Writes the line of a request that has ended to its location's logs.
-pub fn log(request: &mut Request) {
+pub fn log(request: &Request) {
     if request.settings().access_logs.is_empty()
         || (request.route.is_subrequest() && !request.settings().log_subrequests)
     {
@@ -50,19 +50,15 @@ pub fn log(request: &mut Request) {
     WRITER.set(Some(writer));
 }
 
-fn write_all(request: &mut Request, writer: &mut Writer) {
-    let configuration = request.configuration.clone();
-    let settings = &configuration
-        .locations
-        .get(request.compiled_location_id())
-        .settings;
-    for log in &settings.access_logs {
+fn write_all(request: &Request, writer: &mut Writer) {
+    let formats = &request.configuration.site.http.log_formats;
+    for log in &request.settings().access_logs {
         if let Some(condition) = &log.condition
             && !variable::is_true(request, condition)
         {
             continue;
         }
-        let Some(format) = configuration.site.http.log_formats.get(log.format.0) else {
+        let Some(format) = formats.get(log.format.0) else {
             continue;
         };
         let Writer {
@@ -73,8 +69,8 @@ fn write_all(request: &mut Request, writer: &mut Writer) {
         } = writer;
         match &log.target {
             AccessLogTarget::Fixed(target) => {
-                let pending = gathered.pending(configuration.shared(), log, || {
-                    configuration.live.log_sinks.sink(target)
+                let pending = gathered.pending(request.configuration.shared(), log, || {
+                    request.configuration.live.log_sinks.sink(target)
                 });
                 pending.append(clock::recent(), |out| {
                     put_line(request, format, scratch, out)
@@ -129,7 +125,7 @@ pub fn flush_all_thread() {
     });
 }
 
-fn put_line(request: &mut Request, format: &LogFormat, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+fn put_line(request: &Request, format: &LogFormat, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     for part in &format.template.parts {
         match part {
             Part::Literal(text) => out.extend_from_slice(text),

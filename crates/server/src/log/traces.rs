@@ -27,12 +27,12 @@ use http_cache::Zone;
 use site::{Builtin as B, OtelTrace, Pass, PassTarget, Protocol};
 use traces::{Parent, TraceContext};
 
-use crate::exchange::extras::{Extras, Values};
 use crate::exchange::request::Request;
+use crate::exchange::request_values::{RequestValues, Values};
 use crate::exchange::tracing::{FetchSpan, TraceFields, Tracing, WaitSpan, new_span_id};
 use crate::exchange::value::put;
 use crate::exchange::variable;
-use crate::exchange::variable_table::Value::Made;
+use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 
 pub use fetch_trace::FetchTrace;
@@ -41,44 +41,48 @@ pub use live_state::traces::FetchKey;
 pub const VARIABLES: Variables = &[
     (
         B::OtelParentId,
-        Made(|request, out| {
-            let parent = tracing_of(request).parent.as_ref();
-            let id = parent.map(|parent| parent.context.span_id.to_string());
+        Of(|request, out| {
+            let parent = parent_of(request);
+            let id = parent.map(|parent| parent.span_id.to_string());
             put(id.as_deref().map(str::as_bytes), out)
         }),
     ),
     (
         B::OtelParentSampled,
-        Made(|request, out| {
-            let parent = tracing_of(request).parent.as_ref();
-            let is_sampled = parent.is_some_and(|parent| parent.context.is_sampled);
+        Of(|request, out| {
+            let is_sampled = parent_of(request).is_some_and(|parent| parent.is_sampled);
             put(Some(if is_sampled { b"1" } else { b"0" }), out)
         }),
     ),
     (
         B::OtelSpanId,
-        Made(|request, out| {
-            let id = tracing_of(request).context.span_id.to_string();
+        Of(|request, out| {
+            let id = with_tracing(request, |tracing| tracing.context.span_id.to_string());
             put(Some(id.as_bytes()), out)
         }),
     ),
     (
         B::OtelTraceId,
-        Made(|request, out| {
-            let id = tracing_of(request).context.trace_id.to_string();
+        Of(|request, out| {
+            let id = with_tracing(request, |tracing| tracing.context.trace_id.to_string());
             put(Some(id.as_bytes()), out)
         }),
     ),
 ];
 
-/// Returns the trace of `request`, and begins one by the location's settings if the request has none.
-fn tracing_of(request: &mut Request) -> &mut Tracing {
-    let parent = match request.extras.tracing {
-        Some(_) => None,
-        None => extracted(request),
-    };
-    let new = || Box::new(Tracing::new(parent));
-    request.extras.tracing.get_or_insert_with(new)
+/// Calls `work` with the trace of `request`, after beginning one by the location's settings if the
+/// request has none.
+fn with_tracing<T>(request: &Request, work: impl FnOnce(&mut Tracing) -> T) -> T {
+    request.values.write(|values| {
+        let new = || Box::new(Tracing::new(extracted(request)));
+        work(values.tracing.get_or_insert_with(new))
+    })
+}
+
+fn parent_of(request: &Request) -> Option<TraceContext> {
+    with_tracing(request, |tracing| {
+        tracing.parent.as_ref().map(|parent| parent.context)
+    })
 }
 
 /// The span that the request comes from, where the location wants to know.
@@ -106,24 +110,25 @@ fn group_name(request: &Request, target: &PassTarget) -> Option<String> {
 /// A request has come to a location: begins its trace, where the location wants one and none was
 /// begun.
 #[cold]
-pub fn begin(request: &mut Request) {
-    let Some(otel) = request.settings().otel.clone() else {
+pub fn begin(request: &Request) {
+    let Some(otel) = &request.settings().otel else {
         return;
     };
     // Parts of a request belong to its trace.
     if !otel.begins_traces() || request.route.is_subrequest() || request.is_own_visit() {
         return;
     }
-    if tracing_of(request).is_decided || otel.trace == OtelTrace::Off {
+    if with_tracing(request, |tracing| tracing.is_decided) || otel.trace == OtelTrace::Off {
         return;
     }
     let is_sampled = is_on(request, &otel.trace);
-    let tracing = tracing_of(request);
-    tracing.is_decided = true;
-    tracing.context.is_sampled = is_sampled;
+    with_tracing(request, |tracing| {
+        tracing.is_decided = true;
+        tracing.context.is_sampled = is_sampled;
+    });
 }
 
-fn is_on(request: &mut Request, trace: &OtelTrace) -> bool {
+fn is_on(request: &Request, trace: &OtelTrace) -> bool {
     match trace {
         OtelTrace::Off => false,
         OtelTrace::On => true,
@@ -135,12 +140,11 @@ fn is_on(request: &mut Request, trace: &OtelTrace) -> bool {
 
 /// A request has ended: its spans are sent, where it is recorded.
 #[cold]
-pub fn end(request: &mut Request) {
-    let Some(tracing) = recorded(&request.extras) else {
+pub fn end(request: &Request) {
+    let Some(tracing) = recorded(request) else {
         return;
     };
-    let tracing = tracing.clone();
-    let Some(exporter) = request.configuration.live.traces.clone() else {
+    let Some(exporter) = &request.configuration.live.traces else {
         return;
     };
     let mut sent = vec![spans::of_request(request, &tracing)];
@@ -150,19 +154,24 @@ pub fn end(request: &mut Request) {
 
 /// Ends the trace of a subrequest, which has no span of its own.
 pub fn end_part(request: &Request) {
-    let Some(tracing) = recorded(&request.extras) else {
+    let Some(tracing) = recorded(request) else {
         return;
     };
     let mut sent = Vec::new();
-    spans::put_children(request, tracing, &mut sent);
+    spans::put_children(request, &tracing, &mut sent);
     if let Some(exporter) = &request.configuration.live.traces {
         exporter.send(sent);
     }
 }
 
-fn recorded(extras: &Extras) -> Option<&Tracing> {
-    let tracing = extras.tracing.as_deref();
-    tracing.filter(|tracing| tracing.context.is_sampled)
+/// Returns the trace of a request that is recorded.
+fn recorded(request: &Request) -> Option<Tracing> {
+    request.values.read(|values| {
+        let tracing = values.tracing.as_deref();
+        tracing
+            .filter(|tracing| tracing.context.is_sampled)
+            .cloned()
+    })
 }
 
 /// A fetch for one visitor, before its request is put together.
@@ -174,8 +183,8 @@ pub enum DirectFetch {
 }
 
 /// An upstream is asked for this visitor.
-pub fn begin_direct(request: &mut Request, pass: &Pass) -> DirectFetch {
-    if request.extras.tracing.is_none() {
+pub fn begin_direct(request: &Request, pass: &Pass) -> DirectFetch {
+    if request.values.read(|values| values.tracing.is_none()) {
         return DirectFetch::Untraced;
     }
     if pass.exchange.file_copy.is_some()
@@ -186,14 +195,15 @@ pub fn begin_direct(request: &mut Request, pass: &Pass) -> DirectFetch {
     }
     let span = fetch_span(request, pass);
     let injects = injects(request);
-    let tracing = tracing_of(request);
-    let context = TraceContext {
-        span_id: span.span_id,
-        ..tracing.context
-    };
-    tracing.fetches.push(span);
-    let state = tracing.state();
-    DirectFetch::OfVisitor(injects.then(|| TraceFields::new(&context, state)))
+    with_tracing(request, |tracing| {
+        let context = TraceContext {
+            span_id: span.span_id,
+            ..tracing.context
+        };
+        tracing.fetches.push(span);
+        let state = tracing.state();
+        DirectFetch::OfVisitor(injects.then(|| TraceFields::new(&context, state)))
+    })
 }
 
 impl DirectFetch {
@@ -206,7 +216,7 @@ impl DirectFetch {
     }
 
     /// The request is put together, if that was possible. To be kept as long as the fetch lasts.
-    pub fn begun(self, request: &mut Request, is_possible: bool) -> Option<Box<FetchTrace>> {
+    pub fn begun(self, request: &Request, is_possible: bool) -> Option<Box<FetchTrace>> {
         match self {
             DirectFetch::Stored(fetch, visitors, _) => {
                 visitors.put_back(request);
@@ -223,7 +233,7 @@ fn injects(request: &Request) -> bool {
 }
 
 fn fetch_span(request: &Request, pass: &Pass) -> FetchSpan {
-    let tries = request.trace.as_ref();
+    let tries = request.trace.get();
     FetchSpan {
         span_id: new_span_id(),
         first_try: tries.map_or(0, |trace| trace.lock().tries.len()),
@@ -255,10 +265,12 @@ pub struct Visitors {
 
 /// The cache asks an upstream, because of `request`.
 pub fn begin_fetch(request: &Request, pass: &Pass) -> Option<CacheFetch> {
-    let tracing = request.extras.tracing.as_deref()?;
+    let context = request
+        .values
+        .read(|values| values.tracing.as_ref().map(|tracing| tracing.context))?;
     Some(CacheFetch {
         span: fetch_span(request, pass),
-        caused_by: tracing.context.is_sampled.then_some(tracing.context),
+        caused_by: context.is_sampled.then_some(context),
         injects: injects(request),
     })
 }
@@ -266,30 +278,27 @@ pub fn begin_fetch(request: &Request, pass: &Pass) -> Option<CacheFetch> {
 impl CacheFetch {
     /// Puts a trace of the fetch's own into the request that is `sent` in the visitor's place, which may
     /// be the visitor's itself. Variables evaluated from here on see no other trace.
-    pub fn enter(&mut self, sent: &mut Request) -> (Visitors, Option<TraceFields>) {
-        let visitors = Visitors {
-            tracing: sent.extras.tracing.replace(Box::new(Tracing::new(None))),
+    pub fn enter(&mut self, sent: &Request) -> (Visitors, Option<TraceFields>) {
+        let visitors = sent.values.write(|values| Visitors {
+            tracing: values.tracing.replace(Box::new(Tracing::new(None))),
             // They may be made of the visitor's trace.
-            map_values: std::mem::take(&mut sent.extras.values.maps),
-            split_values: std::mem::take(&mut sent.extras.values.splits),
-        };
-        let otel = sent.settings().otel.clone();
+            map_values: std::mem::take(&mut values.maps),
+            split_values: std::mem::take(&mut values.splits),
+        });
+        let otel = sent.settings().otel.as_ref();
         let is_sampled = otel.is_some_and(|otel| is_on(sent, &otel.trace));
-        let own = tracing_of(sent);
-        own.is_decided = true;
-        own.context.is_sampled = is_sampled;
-        let context = own.context;
+        let context = with_tracing(sent, |own| {
+            own.is_decided = true;
+            own.context.is_sampled = is_sampled;
+            own.context
+        });
         self.span.own_trace = Some(context);
         let fields = self.injects.then(|| TraceFields::new(&context, None));
         (visitors, fields)
     }
 
     /// The fetch has begun: notes it, and returns the trace to send when it has ended.
-    pub fn begun(
-        mut self,
-        request: &mut Request,
-        key: Option<FetchKey>,
-    ) -> Option<Box<FetchTrace>> {
+    pub fn begun(mut self, request: &Request, key: Option<FetchKey>) -> Option<Box<FetchTrace>> {
         let own = self.span.own_trace?;
         let is_recorded = own.is_sampled || self.caused_by.is_some();
         let exporter = request.configuration.live.traces.clone();
@@ -319,24 +328,25 @@ impl CacheFetch {
             Some(fetch) if fetch.is_sent => Some(fetch.context()),
             _ => None,
         };
-        tracing_of(request).fetches.push(self.span);
+        with_tracing(request, |tracing| tracing.fetches.push(self.span));
         fetch
     }
 }
 
 impl Visitors {
     /// Gives the request its own trace and values back.
-    pub fn put_back(self, request: &mut Request) {
-        request.extras.tracing = self.tracing;
-        request.extras.values.maps = self.map_values;
-        request.extras.values.splits = self.split_values;
+    pub fn put_back(self, request: &Request) {
+        request.values.write(|values| {
+            values.tracing = self.tracing;
+            values.maps = self.map_values;
+            values.splits = self.split_values;
+        });
     }
 }
 
 /// Marks the last fetch that `request` has begun as one in the background.
-pub fn in_background(extras: &mut Extras, fetch: Option<&mut FetchTrace>) {
-    let tracing = extras.given();
-    let tracing = tracing.and_then(|extra| extra.tracing.as_mut());
+pub fn in_background(values: &mut RequestValues, fetch: Option<&mut FetchTrace>) {
+    let tracing = values.given().and_then(|values| values.tracing.as_mut());
     if let Some(last) = tracing.and_then(|tracing| tracing.fetches.last_mut()) {
         last.in_background = true;
         last.own_trace = fetch.as_ref().map(|fetch| fetch.context());
@@ -348,7 +358,7 @@ pub fn in_background(extras: &mut Extras, fetch: Option<&mut FetchTrace>) {
 
 /// The request waits for the fetch of another.
 pub fn begin_wait(request: &Request, zone: &Arc<Zone>, key: &[u8]) -> Option<WaitSpan> {
-    recorded(&request.extras)?;
+    recorded(request)?;
     let exporter = request.configuration.live.traces.as_ref()?;
     let now = clock::now();
     Some(WaitSpan {
@@ -358,10 +368,10 @@ pub fn begin_wait(request: &Request, zone: &Arc<Zone>, key: &[u8]) -> Option<Wai
     })
 }
 
-pub fn end_wait(request: &mut Request, wait: Option<WaitSpan>) {
+pub fn end_wait(request: &Request, wait: Option<WaitSpan>) {
     if let Some(wait) = wait {
         let ended_at = clock::now();
-        let waits = &mut tracing_of(request).waits;
-        waits.push(WaitSpan { ended_at, ..wait });
+        let wait = WaitSpan { ended_at, ..wait };
+        with_tracing(request, |tracing| tracing.waits.push(wait));
     }
 }

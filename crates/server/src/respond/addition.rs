@@ -136,7 +136,7 @@ pub fn choose(request: &Request, reply: &mut Reply) -> Option<Addition> {
 
 /// The body that a path of this site has for this request, plain; `None` when it has none.
 async fn ask(
-    request: &mut Request,
+    request: &Request,
     path: &Template,
 ) -> Option<(Box<Request>, Box<dyn ArrivingBody<Request>>)> {
     let target = variable::evaluate(request, path);
@@ -152,6 +152,6 @@ async fn ask(
     let expander = recode::expand_part(&asked, &mut reply);
     let body = std::mem::replace(&mut reply.body, Body::Empty);
     reply.body = recode::around(body, expander);
-    sub_filter::apply(&mut asked, &mut reply);
+    sub_filter::apply(&asked, &mut reply);
     Some((asked, reply.body.into_arriving()))
 }

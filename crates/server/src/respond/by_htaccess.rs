@@ -13,7 +13,6 @@ use crate::exchange::error_page::ErrorPage;
 use crate::exchange::reply::{Reply, ReplySource};
 use crate::exchange::request::Request;
 use crate::exchange::request_route::RequestKind;
-use crate::exchange::slicing::Slicing;
 
 /// Protects visitors from files that they have uploaded, so it is in no hand that writes a `.htaccess`.
 const KEPT_FIELD: &[u8] = b"x-content-type-options";
@@ -191,8 +190,8 @@ pub fn error_answer(request: &mut Request, status: u16, fields: &Fields) -> Opti
             request.route.path = path;
             request.route.args = args.unwrap_or_default().to_vec();
             request.route.note_change();
-            request.extras.forget_path_info();
-            request.cache.slicing = Slicing::None;
+            request.values.forget_path_info();
+            request.values.forget_slicing();
             request.enter(Server::ROOT);
             Some(ErrorAnswer::Redirected)
         }

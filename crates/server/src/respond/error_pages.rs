@@ -10,11 +10,11 @@ use super::pages::page_with;
 use super::status_page;
 use crate::exchange::captures::Failures;
 use crate::exchange::error_page::ErrorPage;
+use crate::exchange::extras::Extras;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::request_route::TargetOrigin;
-use crate::exchange::slicing::Slicing;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::route::pattern;
@@ -33,7 +33,7 @@ pub enum Next {
 /// Returns the next step after `handled`.
 #[inline]
 pub fn after(request: &mut Request, handled: StageEnd) -> Next {
-    if pattern::has_failed(&request.extras) {
+    if pattern::has_failed(request) {
         return refuse_for_pattern(request);
     }
     match handled {
@@ -64,7 +64,7 @@ fn after_other(request: &mut Request, handled: StageEnd) -> Next {
 /// configuration. The first time the error page is looked for; after that no page is sent.
 #[cold]
 fn refuse_for_pattern(request: &mut Request) -> Next {
-    let failures = std::mem::replace(&mut request.extras.values.failures, Failures::Refused);
+    let failures = std::mem::replace(&mut request.values.get_mut().failures, Failures::Refused);
     match failures {
         Failures::FoundAgain => broken(request),
         _ => error(request, 500, Fields::new()),
@@ -88,8 +88,8 @@ fn redirected(request: &mut Request, path: Vec<u8>, args: Vec<u8>) -> Next {
 
 fn begin_internal(request: &mut Request) {
     request.route.become_internal();
-    request.extras.forget_path_info();
-    request.cache.slicing = Slicing::None;
+    request.values.forget_path_info();
+    request.values.forget_slicing();
     request.route.origin = TargetOrigin::Changed;
     request.enter(Server::ROOT);
 }
@@ -118,7 +118,7 @@ fn named(request: &mut Request, name: &[u8]) -> Next {
         return broken(request);
     }
     request.route.become_internal();
-    request.cache.slicing = Slicing::None;
+    request.values.forget_slicing();
     Next::Location(location)
 }
 
@@ -140,7 +140,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
     match by_rules {
         Some(ErrorAnswer::Reply(reply)) => return Next::Reply(reply),
         Some(ErrorAnswer::Redirected) => {
-            carry(request, &fields);
+            carry(&mut request.extras, &fields);
             return Next::Redirected;
         }
         None => {}
@@ -153,7 +153,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
     let Some(page) = page.filter(|_| may_use_page) else {
         return Next::Reply(Box::new(page_with(request, status, &fields)));
     };
-    carry(request, &fields);
+    carry(&mut request.extras, &fields);
     let target = variable::evaluate(request, &page.target);
     let forced = match page.answer {
         site::ErrorAnswer::Same => Some(status),
@@ -187,9 +187,9 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
 }
 
 /// Notes the fields of an error for the page that takes its place.
-fn carry(request: &mut Request, fields: &Fields) {
+fn carry(extras: &mut Extras, fields: &Fields) {
     for (name, value) in fields.as_slice() {
-        let carried = &mut request.extras.carried.error_fields;
+        let carried = &mut extras.carried.error_fields;
         match name.eq_ignore_ascii_case(b"location") {
             true => carried.set(name.clone(), value.clone()),
             false => carried.append(name.clone(), value.clone()),

@@ -67,7 +67,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
 }
 
 /// `more_set_headers` and `more_clear_headers`, ahead of all that adds, as in the module headers-more.
-fn edit(request: &mut Request, reply: &mut Reply, edits: &[FieldEdit]) {
+fn edit(request: &Request, reply: &mut Reply, edits: &[FieldEdit]) {
     for edit in edits {
         if !holds_for(edit, reply) {
             continue;
@@ -125,35 +125,24 @@ pub(super) fn on_one_line(value: Bytes) -> Bytes {
 /// Fills in the trailers of a response: those of `add_trailer`, evaluated now that
 /// the body is out, and the upstream's.
 pub fn add_trailers(request: &mut Request, of_upstream: Fields) {
-    add_own_trailers(request);
-    for (name, value) in of_upstream.as_slice() {
-        request
-            .extras
-            .carried
-            .trailers
-            .append(name.clone(), value.clone());
+    let own = own_trailers(request);
+    for (name, value) in own.iter().chain(of_upstream.as_slice()) {
+        let trailers = &mut request.extras.carried.trailers;
+        trailers.append(name.clone(), value.clone());
     }
 }
 
-fn add_own_trailers(request: &mut Request) {
-    if request.settings().headers.trailers.is_empty() {
-        return;
-    }
-    let settings = request.settings_held();
+fn own_trailers(request: &Request) -> Vec<(Bytes, Bytes)> {
     let is_usual = ADDED_TO.contains(&request.delivery.status);
-    for trailer in &settings.headers.trailers {
-        if !is_usual && !trailer.always {
-            continue;
-        }
-        let value = on_one_line(variable::evaluate(request, &trailer.value).into());
-        if !value.is_empty() {
-            request
-                .extras
-                .carried
-                .trailers
-                .append(trailer.name.clone(), value);
-        }
-    }
+    let trailers = request.settings().headers.trailers.iter();
+    trailers
+        .filter(|trailer| is_usual || trailer.always)
+        .map(|trailer| {
+            let value = variable::evaluate(request, &trailer.value);
+            (trailer.name.clone(), on_one_line(value.into()))
+        })
+        .filter(|(_, value)| !value.is_empty())
+        .collect()
 }
 
 /// nginx replaces these two and adds everything else; nothing is sent for an
@@ -180,7 +169,7 @@ fn set(reply: &mut Reply, name: &Bytes, value: Bytes) {
     }
 }
 
-fn expires(request: &mut Request, reply: &mut Reply, rule: &Expires) {
+fn expires(request: &Request, reply: &mut Reply, rule: &Expires) {
     let now = i64::try_from(clock::wall(request.now) / 1000).unwrap_or(0);
     let rule = match rule {
         Expires::Variable { value, modified } => {

@@ -75,7 +75,7 @@ pub fn complete(request: &mut Request, mut reply: Box<Reply>) -> Completion {
         true => prepare_alone(request, &mut reply),
         false => prepare(request, &mut reply),
     };
-    if pattern::has_failed(&request.extras) {
+    if pattern::has_failed(request) {
         // On the way of a field that is added: without it the response may not go out.
         *reply = status_page(request, 500);
         return set(&mut request.delivery, reply);
@@ -213,7 +213,7 @@ fn adds_nothing(request: &Request, reply: &Reply) -> bool {
 }
 
 /// Prepares a response that nothing is added to.
-fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Changes {
+fn prepare_alone(request: &Request, reply: &mut Reply) -> Changes {
     if !request.route.is_subrequest() {
         check_conditions(request, reply);
     }

@@ -7,17 +7,14 @@ use crate::exchange::variable;
 use crate::route::rewrite::parse_rate;
 
 /// The pace that X-Accel-Limit-Rate, `set $limit_rate` or `limit_rate` ask for.
-pub fn of(request: &mut Request) -> Option<Pace> {
+pub fn of(request: &Request) -> Option<Pace> {
+    let settings = request.settings();
     let rate = match request.delivery.limit_rate {
         None if !request.compiled_location().is_paced => return None,
-        None => {
-            let settings = request.settings_held();
-            parse_rate(&variable::evaluate(request, &settings.limit_rate))
-        }
+        None => parse_rate(&variable::evaluate(request, &settings.limit_rate)),
         rate => rate,
     };
     let bytes_per_second = rate.filter(|&rate| rate > 0)?;
-    let settings = request.settings_held();
     Some(Pace {
         bytes_per_second,
         free: parse_rate(&variable::evaluate(request, &settings.limit_rate_after)).unwrap_or(0),

@@ -74,7 +74,7 @@ fn title(code: u16) -> Option<(String, Option<&'static str>)> {
 }
 
 /// A redirect to `location`, made absolute as the directives say.
-pub fn redirect(request: &mut Request, code: u16, location: Vec<u8>) -> StageEnd {
+pub fn redirect(request: &Request, code: u16, location: Vec<u8>) -> StageEnd {
     let location = absolute(request, location);
     let mut fields = http_semantics::Fields::new();
     if !location.is_empty() {
@@ -94,12 +94,12 @@ pub fn absolute(request: &Request, location: Vec<u8>) -> Vec<u8> {
 }
 
 /// A redirect within this site; `target` is an escaped path with arguments.
-pub fn local_redirect(request: &mut Request, target: Vec<u8>, code: u16) -> StageEnd {
+pub fn local_redirect(request: &Request, target: Vec<u8>, code: u16) -> StageEnd {
     redirect(request, code, target)
 }
 
 /// Redirects to the same path with a slash.
-pub fn add_slash(request: &mut Request) -> StageEnd {
+pub fn add_slash(request: &Request) -> StageEnd {
     let mut target = http_semantics::escape::escape_uri(&request.route.path).into_owned();
     target.push(b'/');
     if !request.route.args.is_empty() {

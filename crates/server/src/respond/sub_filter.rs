@@ -23,7 +23,7 @@ const MAX_VARIABLE_STRING_BYTES: usize = 256;
 
 /// Puts the replacements of the location around the body of `reply`, where it has any for it, and
 /// changes the fields accordingly. Gives whether there are any.
-pub fn apply(request: &mut Request, reply: &mut Reply) -> bool {
+pub fn apply(request: &Request, reply: &mut Reply) -> bool {
     let Some(filter) = request.settings().sub_filter.clone() else {
         return false;
     };
@@ -84,7 +84,7 @@ fn is_put_together(settings: &Settings) -> bool {
         || settings.addition.after.is_some()
 }
 
-fn string(request: &mut Request, reply: &Reply, pair: &SubFilterPair) -> Vec<u8> {
+fn string(request: &Request, reply: &Reply, pair: &SubFilterPair) -> Vec<u8> {
     if let Some(constant) = pair.string.as_constant() {
         return constant.to_vec();
     }

@@ -14,23 +14,23 @@ use bytes::Bytes;
 use site::{Builtin as B, LogLevel, UserIdExpires, UserIdSettings, UserIdVersion};
 use transport::facts::LocalAddress;
 
-use crate::exchange::extras::UserIds;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields;
+use crate::exchange::request_values::UserIds;
 use crate::exchange::variable;
-use crate::exchange::variable_table::Value::Made;
+use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::log::error_log;
 
 pub const VARIABLES: Variables = &[
     (
         B::UidGot,
-        Made(|request, out| put_identifier(request, out, |ids| ids.got)),
+        Of(|request, out| put_identifier(request, out, |ids| ids.got)),
     ),
     (
         B::UidSet,
-        Made(|request, out| put_identifier(request, out, |ids| ids.given)),
+        Of(|request, out| put_identifier(request, out, |ids| ids.given)),
     ),
 ];
 
@@ -62,8 +62,8 @@ type Identifier = [u8; 16];
 
 /// Returns the identifiers of the request, found out once: `$uid_set` in a log line is the one that was
 /// sent.
-fn identifiers(request: &mut Request, settings: &UserIdSettings) -> UserIds {
-    if let Some(known) = request.extras.user_ids {
+fn identifiers(request: &Request, settings: &UserIdSettings) -> UserIds {
+    if let Some(known) = request.values.read(|values| values.user_ids) {
         return known;
     }
     let mut cookie = Vec::new();
@@ -86,7 +86,7 @@ fn identifiers(request: &mut Request, settings: &UserIdSettings) -> UserIds {
         (Some(version), _) => Some(new(request, settings, version)),
     };
     let ids = UserIds { got, given };
-    request.extras.user_ids = Some(ids);
+    request.values.write(|values| values.user_ids = Some(ids));
     ids
 }
 
@@ -98,7 +98,7 @@ fn parse(cookie: &[u8]) -> Option<Identifier> {
 }
 
 /// Does `$uid_reset` say that the client gets another one?
-fn is_reset(request: &mut Request, settings: &UserIdSettings, got: &Identifier) -> bool {
+fn is_reset(request: &Request, settings: &UserIdSettings, got: &Identifier) -> bool {
     let Some(reset) = &settings.reset else {
         return false;
     };
@@ -173,12 +173,11 @@ fn hexadecimal(identifier: &Identifier) -> String {
 }
 
 fn put_identifier(
-    request: &mut Request,
+    request: &Request,
     out: &mut Vec<u8>,
     which: fn(&UserIds) -> Option<Identifier>,
 ) -> bool {
-    let settings = request.settings_held();
-    let Some(settings) = settings.headers.user_id.as_deref() else {
+    let Some(settings) = request.settings().headers.user_id.as_deref() else {
         return false;
     };
     let Some(identifier) = which(&identifiers(request, settings)) else {
@@ -191,7 +190,7 @@ fn put_identifier(
 }
 
 /// Adds the cookie to the response where the client needs one.
-pub fn add(request: &mut Request, reply: &mut Reply, settings: &UserIdSettings) {
+pub fn add(request: &Request, reply: &mut Reply, settings: &UserIdSettings) {
     if request.route.is_subrequest() {
         return;
     }

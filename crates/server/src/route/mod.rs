@@ -50,7 +50,7 @@ pub fn may_capture(listener: &Listener) -> bool {
 }
 
 /// Stores the captures of the pattern by which the server was chosen in the request.
-pub fn capture_server_name(request: &mut Request, listener: &Listener) {
+pub fn capture_server_name(request: &Request, listener: &Listener) {
     if request.received.host().is_empty() {
         return;
     }
@@ -95,12 +95,7 @@ enum LocationMatch {
     AddSlash,
 }
 
-fn locate_in(
-    request: &mut Request,
-    server: &Server,
-    level: &Locations,
-    path: &[u8],
-) -> LocationMatch {
+fn locate_in(request: &Request, server: &Server, level: &Locations, path: &[u8]) -> LocationMatch {
     if let Some(&location) = level.exact.get(path) {
         return LocationMatch::Final(location);
     }

@@ -9,8 +9,8 @@ use pcre2::bytes::CaptureLocations;
 use site::{LogLevel, Pattern};
 
 use crate::exchange::captures::Failures;
-use crate::exchange::extras::{Extras, put_value};
 use crate::exchange::request::Request;
+use crate::exchange::request_values::put_value;
 use crate::log::error_log;
 
 /// The number of bytes logged of a text on which a pattern gave up.
@@ -22,45 +22,42 @@ pub struct GivenUp;
 /// Does `pattern` match `subject`? A match fills the request's captures and
 /// the slots of named groups. A pattern that gives up does not match, and the request is
 /// refused for it.
-pub fn matches(request: &mut Request, pattern: &Pattern, subject: &[u8]) -> bool {
+pub fn matches(request: &Request, pattern: &Pattern, subject: &[u8]) -> bool {
     // A request that is refused anyway pays for no further match.
-    if has_failed(&request.extras) {
+    if has_failed(request) {
         return false;
     }
     if pattern.group_count() <= 1 {
-        return is_match(request, pattern, subject)
-            .unwrap_or_else(|GivenUp| refuse(&mut request.extras));
+        return is_match(request, pattern, subject).unwrap_or_else(|GivenUp| refuse(request));
     }
     let Some(locations) = captures(request, pattern, subject) else {
         return false;
     };
     let groups = (0..locations.len()).map(|group| locations.get(group));
-    request.extras.values.captures.set(subject, groups);
-    for &(group, slot) in &pattern.named {
-        let value = locations
-            .get(group)
-            .and_then(|(start, end)| subject.get(start..end));
-        let value = value.unwrap_or_default().to_vec();
-        put_value(&mut request.extras.values.slots, slot.0, Some(value));
-    }
+    request.values.write(|values| {
+        values.captures.set(subject, groups);
+        for &(group, slot) in &pattern.named {
+            let value = locations
+                .get(group)
+                .and_then(|(start, end)| subject.get(start..end));
+            let value = value.unwrap_or_default().to_vec();
+            put_value(&mut values.slots, slot.0, Some(value));
+        }
+    });
     true
 }
 
 /// Returns the positions of the groups of `pattern` in `subject`, or `None` if it does not match. A
 /// pattern that gives up makes the request be refused.
-pub fn captures(
-    request: &mut Request,
-    pattern: &Pattern,
-    subject: &[u8],
-) -> Option<CaptureLocations> {
-    if has_failed(&request.extras) {
+pub fn captures(request: &Request, pattern: &Pattern, subject: &[u8]) -> Option<CaptureLocations> {
+    if has_failed(request) {
         return None;
     }
     match pattern.captures(subject) {
         Ok(found) => found,
         Err(error) => {
             log(request, pattern, subject, &error);
-            refuse(&mut request.extras);
+            refuse(request);
             None
         }
     }
@@ -91,20 +88,19 @@ fn log(request: &Request, pattern: &Pattern, subject: &[u8], error: &pcre2::Erro
 
 /// Notes that the server must refuse the request; false, as nothing matched.
 #[cold]
-pub fn refuse(extras: &mut Extras) -> bool {
-    let failures = &mut extras.values.failures;
-    *failures = match *failures {
-        Failures::None | Failures::Found => Failures::Found,
-        Failures::Refused | Failures::FoundAgain => Failures::FoundAgain,
-    };
+pub fn refuse(request: &Request) -> bool {
+    request.values.write(|values| {
+        values.failures = match values.failures {
+            Failures::None | Failures::Found => Failures::Found,
+            Failures::Refused | Failures::FoundAgain => Failures::FoundAgain,
+        };
+    });
     false
 }
 
 /// Has a pattern given up on the request since it was refused for one?
 #[inline]
-pub fn has_failed(extras: &Extras) -> bool {
-    matches!(
-        extras.values.failures,
-        Failures::Found | Failures::FoundAgain
-    )
+pub fn has_failed(request: &Request) -> bool {
+    let failures = request.values.failures();
+    matches!(failures, Failures::Found | Failures::FoundAgain)
 }

@@ -4,9 +4,9 @@
 use rustix::fs::FileType;
 use site::{Condition, FileTest, Part, RewriteOp, RewriteThen, SetTarget, Template, Variable};
 
-use crate::exchange::extras::put_value;
 use crate::exchange::request::Request;
 use crate::exchange::request_route::TargetOrigin;
+use crate::exchange::request_values::put_value;
 use crate::exchange::variable;
 use crate::exchange::variables::files;
 use crate::route::pattern;
@@ -128,11 +128,7 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
 
 /// Returns the target of a redirect: captured text that was decoded is escaped again, and the old
 /// arguments are appended.
-fn redirect_target(
-    request: &mut Request,
-    replacement: &Template,
-    drops_arguments: bool,
-) -> Vec<u8> {
+fn redirect_target(request: &Request, replacement: &Template, drops_arguments: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(64);
     put_replacement(request, replacement, true, &mut out);
     let mut out = decode_redirect(out);
@@ -200,7 +196,7 @@ fn apply(request: &mut Request, replacement: &Template, drops_arguments: bool) {
         }
     }
     request.route.origin = TargetOrigin::Rewritten;
-    request.extras.forget_path_info();
+    request.values.forget_path_info();
 }
 
 fn set(request: &mut Request, target: &SetTarget, value: &Template) {
@@ -217,7 +213,7 @@ pub fn assign(request: &mut Request, target: &SetTarget, value: Vec<u8>) {
         }
         SetTarget::LimitRate => request.delivery.limit_rate = parse_rate(&value),
         SetTarget::Slot(slot) => {
-            put_value(&mut request.extras.values.slots, slot.0, Some(value));
+            put_value(&mut request.values.get_mut().slots, slot.0, Some(value));
         }
     }
 }
@@ -234,7 +230,7 @@ pub fn parse_rate(text: &[u8]) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-fn holds(request: &mut Request, condition: &Condition) -> bool {
+fn holds(request: &Request, condition: &Condition) -> bool {
     match condition {
         Condition::IsTrue(subject) => {
             let mut value = Vec::new();
@@ -270,12 +266,11 @@ fn holds(request: &mut Request, condition: &Condition) -> bool {
     }
 }
 
-fn is_file(request: &mut Request, test: FileTest, path: &[u8]) -> bool {
-    if request.settings().files.disable_symlinks.is_some() {
-        let settings = request.settings_held();
-        if files::look(request, path, OpenPurpose::Facts, &settings.files).is_err() {
-            return false;
-        }
+fn is_file(request: &Request, test: FileTest, path: &[u8]) -> bool {
+    if request.settings().files.disable_symlinks.is_some()
+        && files::look(request, path, OpenPurpose::Facts).is_err()
+    {
+        return false;
     }
     let Ok(stat) = site_path::stat(path) else {
         return false;
@@ -292,7 +287,7 @@ fn is_file(request: &mut Request, test: FileTest, path: &[u8]) -> bool {
 /// A `rewrite` replacement: captures of a decoded path are escaped again where
 /// they land in arguments or in a redirect. Gives the position of the first `?` that is written.
 fn put_replacement(
-    request: &mut Request,
+    request: &Request,
     replacement: &Template,
     redirects: bool,
     out: &mut Vec<u8>,
@@ -310,17 +305,15 @@ fn put_replacement(
                 out.extend_from_slice(text);
             }
             Part::Variable(Variable::Capture(group)) => {
-                let text = request
-                    .extras
-                    .values
-                    .captures
-                    .group(usize::from(*group))
-                    .unwrap_or_default();
-                if was_escaped && (mark.is_some() || redirects) {
-                    out.extend_from_slice(&http_semantics::escape::escape_args(text));
-                } else {
-                    out.extend_from_slice(text);
-                }
+                let group = usize::from(*group);
+                request.values.read(|values| {
+                    let text = values.captures.group(group).unwrap_or_default();
+                    if was_escaped && (mark.is_some() || redirects) {
+                        out.extend_from_slice(&http_semantics::escape::escape_args(text));
+                    } else {
+                        out.extend_from_slice(text);
+                    }
+                });
             }
             Part::Variable(variable) => {
                 variable::write(request, variable, out);

@@ -22,14 +22,14 @@ pub const TABLES: Tables = Tables {
 };
 
 /// `map`: exact values, host name wildcards, patterns, default.
-fn write_map(request: &mut Request, sent: Option<&ReplyHead>, map: &Map, out: &mut Vec<u8>) {
+fn write_map(request: &Request, sent: Option<&ReplyHead>, map: &Map, out: &mut Vec<u8>) {
     let mut key = Vec::new();
     append_sent(request, sent, &map.source, &mut key);
     let found = find_in_map(request, map, &key);
     append_sent(request, sent, found, out);
 }
 
-fn find_in_map<'m>(request: &mut Request, map: &'m Map, key: &[u8]) -> &'m Template {
+fn find_in_map<'m>(request: &Request, map: &'m Map, key: &[u8]) -> &'m Template {
     let lower = key.to_ascii_lowercase();
     let key_name = if map.hostnames {
         lower.strip_suffix(b".").unwrap_or(&lower)
@@ -63,7 +63,7 @@ fn find_in_map<'m>(request: &mut Request, map: &'m Map, key: &[u8]) -> &'m Templ
 }
 
 /// `geo`: the longest network that holds the address.
-fn write_geo(request: &mut Request, sent: Option<&ReplyHead>, geo: &Geo, out: &mut Vec<u8>) {
+fn write_geo(request: &Request, sent: Option<&ReplyHead>, geo: &Geo, out: &mut Vec<u8>) {
     let mut text = Vec::new();
     write_sent(request, sent, &geo.source, &mut text);
     let mut address = std::str::from_utf8(&text)
@@ -113,7 +113,7 @@ fn binary_address(bytes: &[u8]) -> Option<IpAddr> {
 /// `split_clients`: MurmurHash2 of the source against the parts' bounds, as
 /// nginx documents it.
 fn write_split(
-    request: &mut Request,
+    request: &Request,
     sent: Option<&ReplyHead>,
     split: &SplitClients,
     out: &mut Vec<u8>,

@@ -20,9 +20,9 @@ pub fn end(
     if let Err(error) = ending {
         log_send_error(request, error);
     }
-    if let Some(extra) = request.extras.given() {
-        extra.limits.guards.clear();
-        if extra.tracing.is_some() {
+    if let Some(values) = request.values.given() {
+        values.limits.guards.clear();
+        if values.tracing.is_some() {
             traces::end(request);
         }
     }

@@ -126,7 +126,7 @@ pub fn request(
     let now = clock::now();
     let received = ReceivedHead::made(connection, head, now);
     let mut request = Request::new(terms.configuration, received, None, terms.server, now);
-    request.extras.turn.class = upstream::Class::Refresh;
+    request.extras.class = upstream::Class::Refresh;
     request.extras.own_visit = Some(Box::new(OwnVisit::new(purpose)));
     let is_dry = request.is_dry();
     let body_of = |head: http_semantics::RequestView<'_>, _| {

@@ -55,7 +55,7 @@ pub fn abandoned(terms: RequestTerms, received: ReceivedHead, reason: &str, stat
     );
     if request.received_bytes > 0 {
         counting::count(&request);
-        access_log::log(&mut request);
+        access_log::log(&request);
     }
 }
 

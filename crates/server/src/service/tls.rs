@@ -72,9 +72,9 @@ fn of_handshake(
     let tls = &configuration.site.http.server_tls[tls_of(configuration, listener, server)?.0];
     let name = name.map(str::to_ascii_lowercase);
     let name = name.filter(|name| handshake_certificates::is_file_name(name));
-    let mut request = without_client::in_handshake(configuration, server, name)?;
-    let mut value = |template| {
-        let value = variable::evaluate(&mut request, template);
+    let request = without_client::in_handshake(configuration, server, name)?;
+    let value = |template| {
+        let value = variable::evaluate(&request, template);
         String::from_utf8_lossy(&value).into_owned()
     };
     let pairs = tls.certificates_of_handshake.iter();

@@ -127,7 +127,7 @@ fn not_asked(request: &Request) -> Option<NotAsked> {
 
 /// Was any upstream asked, with whatever success?
 fn was_asked(request: &Request) -> bool {
-    let trace = request.trace.as_ref();
+    let trace = request.trace.get();
     trace.is_some_and(|trace| !trace.lock().tries.is_empty())
 }
 

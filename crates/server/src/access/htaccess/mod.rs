@@ -20,6 +20,7 @@ use site::LogLevel;
 use transport::facts::LocalAddress;
 
 use crate::access::real_ip;
+use crate::exchange::extras::Extras;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::htaccess_site::HtaccessSite;
 use crate::exchange::request::Request;
@@ -44,13 +45,13 @@ fn obey_rules(request: &mut Request) -> Option<StageEnd> {
     let configuration = request.configuration.clone();
     let site = configuration.htaccess[request.route.server().0].as_ref()?;
     if !site.rules.is_given && !files::has_rules(&site.mounts, &request.route.path) {
-        set_response(request, None);
+        set_response(&mut request.extras, None);
         return None;
     }
     real_ip::apply_real_ip(request);
     let (evaluation, notes) = evaluation(request, site);
     tell(request, notes);
-    set_response(request, evaluation.response);
+    set_response(&mut request.extras, evaluation.response);
     match evaluation.verdict {
         Verdict::Target(target) => {
             if target.is_missing {
@@ -60,12 +61,12 @@ fn obey_rules(request: &mut Request) -> Option<StageEnd> {
                 request.route.path = target.path;
                 request.route.args = target.args;
                 request.route.note_change();
-                request.extras.forget_path_info();
+                request.values.forget_path_info();
             }
             let mut variables = target.variables;
             variables.extend(error_variables(request));
-            if !variables.is_empty() || !request.extras.values.of_script.is_empty() {
-                request.extras.values.of_script = variables;
+            if !variables.is_empty() || !request.extras.script_variables.is_empty() {
+                request.extras.script_variables = variables;
             }
             None
         }
@@ -95,9 +96,9 @@ fn obey_rules(request: &mut Request) -> Option<StageEnd> {
 }
 
 /// Notes the rules for the response. Most responses have none.
-fn set_response(request: &mut Request, response: Option<Box<ResponseRules>>) {
-    if response.is_some() || request.extras.carried.rules.is_some() {
-        request.extras.carried.rules = response;
+fn set_response(extras: &mut Extras, response: Option<Box<ResponseRules>>) {
+    if response.is_some() || extras.carried.rules.is_some() {
+        extras.carried.rules = response;
     }
 }
 

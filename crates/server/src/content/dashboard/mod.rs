@@ -43,7 +43,7 @@ use purge_order::{Order, Target, order};
 use control::dashboard_request::{self, DashboardRequest};
 
 /// Answers with the page, or with the data that it asks for.
-pub async fn answer(request: &mut Request, dashboard: &Dashboard) -> StageEnd {
+pub async fn answer(request: &Request, dashboard: &Dashboard) -> StageEnd {
     let tokens = tokens(request, dashboard);
     let asked = match DashboardRequest::read(&request.route.args) {
         Ok(asked) => asked,
@@ -77,7 +77,7 @@ fn tokens<'a>(request: &Request, dashboard: &'a Dashboard) -> Option<&'a Path> {
 }
 
 async fn try_answer(
-    request: &mut Request,
+    request: &Request,
     asked: DashboardRequest,
     tokens: Option<&Path>,
 ) -> Result<Vec<u8>, Refusal> {

@@ -37,9 +37,9 @@ fn served(site: &TestSite, line: &str) -> String {
     {
         return "fallback".into();
     }
-    match serve(&mut request) {
+    match serve(&request) {
         StageEnd::Reply(reply) => {
-            let path = request_path(&mut request);
+            let path = request_path(&request);
             let file = path
                 .strip_prefix(site.folder.path().as_os_str().as_bytes())
                 .unwrap();

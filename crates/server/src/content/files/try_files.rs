@@ -12,12 +12,11 @@ use site_files::open::{Kind, OpenPurpose};
 /// Looks for the candidates in turn; `None` if one exists, whose path is that of the request
 /// now. Else the last argument counts.
 pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd> {
-    let settings = request.settings_held();
     let root = document_root(request);
     for candidate in &try_files.candidates {
         let name = candidate_name(request, candidate);
         let path = [root.as_slice(), &name].concat();
-        match look(request, &path, OpenPurpose::Facts, &settings.files) {
+        match look(request, &path, OpenPurpose::Facts) {
             // A FIFO is as good as a file here; who serves it will refuse it.
             Ok(found) if (found.kind == Kind::Directory) == candidate.is_directory => {
                 take_path(request, &name, candidate.is_directory);
@@ -49,7 +48,7 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd
 }
 
 /// A candidate, as it goes behind `root` or `alias`.
-fn candidate_name(request: &mut Request, candidate: &TryFile) -> Vec<u8> {
+fn candidate_name(request: &Request, candidate: &TryFile) -> Vec<u8> {
     let mut name = variable::evaluate(request, &candidate.path);
     let has_variables = candidate
         .path

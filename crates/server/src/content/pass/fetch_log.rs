@@ -25,7 +25,7 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    pub fn of(request: &mut Request) -> Visitor {
+    pub fn of(request: &Request) -> Visitor {
         Visitor {
             origin: error_log::origin(request),
             trace: request.trace().clone(),

@@ -83,7 +83,7 @@ pub fn spec(
     let is_idempotent = request.route.method.is_idempotent();
     let rendered = render(request, pass, purpose, &group);
     (request.route.method, request.route.method_override) = method;
-    if pattern::has_failed(&request.extras) {
+    if pattern::has_failed(request) {
         return Err(500);
     }
     let RenderedRequest {
@@ -152,7 +152,7 @@ struct RenderedRequest {
 }
 
 fn render(
-    request: &mut Request,
+    request: &Request,
     pass: &Pass,
     purpose: &FetchPurpose<'_>,
     group: &GroupHandle,
@@ -204,7 +204,7 @@ fn render(
 
 /// Returns how the upstream is asked over TLS, and the name that its certificate must have.
 fn upstream_tls(
-    request: &mut Request,
+    request: &Request,
     proxy: &Proxy,
     id: TlsId,
 ) -> Result<(tls_client::Connector, String), u16> {
@@ -215,7 +215,7 @@ fn upstream_tls(
         let tls = &request.configuration.upstream_tls[id.0];
         return Ok((tls.connector().clone(), name));
     };
-    let files = [chain.clone(), key.clone()].map(|name| file_name(request, &name));
+    let files = [chain, key].map(|name| file_name(request, name));
     let found = match files {
         [Ok(chain), Ok(key)] => request.configuration.upstream_tls[id.0].connector_of(&chain, &key),
         [Err(error), _] | [_, Err(error)] => Err(error),
@@ -230,7 +230,7 @@ fn upstream_tls(
 }
 
 /// A name of a file with variables, whose values may lead to no other folder.
-fn file_name(request: &mut Request, template: &Template) -> Result<String, String> {
+fn file_name(request: &Request, template: &Template) -> Result<String, String> {
     let value = variable::evaluate(request, template);
     let steps = |text: &[u8]| memchr::memmem::find_iter(text, b"..").count();
     let own = template.parts.iter().map(|part| match part {
@@ -246,7 +246,7 @@ fn file_name(request: &mut Request, template: &Template) -> Result<String, Strin
 
 /// `*_bind` and `*_socket_keepalive`. Like in nginx, a value that is no address is logged, and
 /// the system chooses.
-fn local_end(request: &mut Request, pass: &Pass) -> LocalEnd {
+fn local_end(request: &Request, pass: &Pass) -> LocalEnd {
     let address = match &pass.exchange.bind {
         None => None,
         Some(Bind::To(address)) => Some(*address),
@@ -268,7 +268,7 @@ fn local_end(request: &mut Request, pass: &Pass) -> LocalEnd {
 }
 
 /// `*_limit_rate`, in bytes per second; 0: no limit.
-pub fn rate(request: &mut Request, pass: &Pass) -> u64 {
+pub fn rate(request: &Request, pass: &Pass) -> u64 {
     let exchange = &pass.exchange;
     if exchange.limit_rate.is_empty() || !exchange.buffering {
         return 0;
@@ -278,7 +278,7 @@ pub fn rate(request: &mut Request, pass: &Pass) -> u64 {
 }
 
 /// The group to ask, and how to find its servers if they are not known.
-fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<GroupHandle>, Option<Lookup>), u16> {
+fn group(request: &Request, pass: &Pass) -> Result<(Arc<GroupHandle>, Option<Lookup>), u16> {
     match &pass.target {
         PassTarget::Group(id) => Ok((request.configuration.live.groups[id.0].clone(), None)),
         PassTarget::Variable(template) => {

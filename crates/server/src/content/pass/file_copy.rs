@@ -15,7 +15,7 @@ use crate::log::error_log;
 use upstream_fetch::{FetchedResponse, FileCopy};
 
 /// The copy of a response whose directives want it kept: 200, whole, with a path to be at.
-pub fn plan(request: &mut Request, pass: &Pass, fetched: &FetchedResponse) -> Option<FileCopy> {
+pub fn plan(request: &Request, pass: &Pass, fetched: &FetchedResponse) -> Option<FileCopy> {
     let rules = pass.exchange.file_copy.as_ref()?;
     if fetched.status != 200 {
         return None;
@@ -39,7 +39,7 @@ pub fn plan(request: &mut Request, pass: &Pass, fetched: &FetchedResponse) -> Op
 
 /// Returns the file to write the response to. A path that leads upwards through values of
 /// variables gives `None`: a client cannot choose the folder.
-fn path(request: &mut Request, pass: &Pass, rules: &site::FileCopy) -> Option<PathBuf> {
+fn path(request: &Request, pass: &Pass, rules: &site::FileCopy) -> Option<PathBuf> {
     let path = match &rules.path {
         Some(template) => variable::evaluate(request, template),
         None => files::mapped_path(request)?,

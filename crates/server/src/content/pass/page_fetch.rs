@@ -29,7 +29,7 @@ pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), StageEn
     }
     // The next slice of a part has the turn of its first one: to wait for another while that is held
     // could be to wait for itself.
-    if matches!(request.cache.slicing, Slicing::Next(_)) {
+    if matches!(request.values.slicing(), Slicing::Next(_)) {
         return Ok(());
     }
     let at_once = match &pass.target {

@@ -18,7 +18,7 @@ use upstream_fetch::{FetchError, FetchedResponse, FileCopy};
 
 /// Completes a stored response with the fields that are written anew for each client.
 #[inline]
-pub fn of_cache(request: &mut Request, pass: &Pass, mut reply: Box<Reply>) -> StageEnd {
+pub fn of_cache(request: &Request, pass: &Pass, mut reply: Box<Reply>) -> StageEnd {
     let head = &mut reply.head;
     if head.stored.is_none() {
         return StageEnd::Reply(reply);
@@ -132,7 +132,7 @@ pub fn into_handled(
 }
 
 /// Rewrites the fields of a response that the protocol changes for this client.
-pub fn rewrite_fields(request: &mut Request, pass: &Pass, head: &mut ReplyHead) {
+pub fn rewrite_fields(request: &Request, pass: &Pass, head: &mut ReplyHead) {
     if let Protocol::Http(proxy) = &pass.protocol {
         proxy::rewrite_fields(request, proxy, head);
     }

@@ -14,8 +14,8 @@ use crate::exchange::page_name::page_and_agent;
 use crate::exchange::request::Request;
 
 /// The class of a request and its turn, as its group wants it.
-pub fn of(request: &mut Request, group: &Group) -> (Class, Option<Turn>) {
-    let class = request.extras.turn.class;
+pub fn of(request: &Request, group: &Group) -> (Class, Option<Turn>) {
+    let class = request.extras.class;
     if !group.has_turns() || class.is_background() {
         return (class, None);
     }
@@ -28,7 +28,7 @@ pub fn of(request: &mut Request, group: &Group) -> (Class, Option<Turn>) {
         (Class::Visitor, of_client) => of_client,
         (class, _) => class,
     };
-    let mut turn = assessed.turn.clone();
+    let mut turn = assessed.turn;
     let agent = request.received.head().field("user-agent");
     turn.latest = page_and_agent(&request.received, agent.unwrap_or_default());
     (class, Some(turn))
@@ -36,9 +36,9 @@ pub fn of(request: &mut Request, group: &Group) -> (Class, Option<Turn>) {
 
 /// Is the client a crawler, by its name or its behaviour? Always false unless the group serves clients
 /// in turn.
-pub fn is_crawler(request: &mut Request, pass: &Pass) -> bool {
+pub fn is_crawler(request: &Request, pass: &Pass) -> bool {
     group_with_turns(request, pass).is_some()
-        && !request.extras.turn.class.is_background()
+        && !request.extras.class.is_background()
         && assessed(request).is_some_and(|assessed| assessed.class == Class::Crawler)
 }
 
@@ -58,16 +58,19 @@ fn group_with_turns<'r>(request: &'r Request, pass: &Pass) -> Option<&'r Group> 
 }
 
 /// Assesses the client by its behaviour, once for each request.
-fn assessed(request: &mut Request) -> Option<&Assessment> {
-    if request.extras.turn.assessed.is_none() {
-        let clients = request.configuration.live.groups.clients().cloned()?;
-        let assessed = match request.is_own_visit() {
-            true => look(request, &clients),
-            false => with_visit(request, |visit| clients.assess(visit, request.now)),
-        };
-        request.extras.turn.assessed = Some(assessed);
+fn assessed(request: &Request) -> Option<Assessment> {
+    if let Some(assessed) = request.values.read(|values| values.assessed.clone()) {
+        return Some(assessed);
     }
-    request.extras.turn.assessed.as_ref()
+    let clients = request.configuration.live.groups.clients()?;
+    let assessed = match request.is_own_visit() {
+        true => look(request, clients),
+        false => with_visit(request, |visit| clients.assess(visit, request.now)),
+    };
+    request
+        .values
+        .write(|values| values.assessed = Some(assessed.clone()));
+    Some(assessed)
 }
 
 /// Assesses the client without noting the request.

@@ -15,7 +15,7 @@ use crate::respond;
 use crate::route::pattern;
 
 /// Rewrites the fields of a response's head.
-pub fn rewrite_fields(request: &mut Request, proxy: &Proxy, head: &mut ReplyHead) {
+pub fn rewrite_fields(request: &Request, proxy: &Proxy, head: &mut ReplyHead) {
     if !proxy.rewrites_fields() || !concerns(head) {
         return;
     }
@@ -43,13 +43,13 @@ fn concerns(head: &ReplyHead) -> bool {
         .any(|name| head.has(name))
 }
 
-fn location(request: &mut Request, proxy: &Proxy, value: &[u8]) -> Option<Vec<u8>> {
+fn location(request: &Request, proxy: &Proxy, value: &[u8]) -> Option<Vec<u8>> {
     let rewritten = redirect(request, proxy, value)?;
     Some(respond::absolute(request, rewritten))
 }
 
 /// `5; url=http://...`
-fn refresh(request: &mut Request, proxy: &Proxy, value: &[u8]) -> Option<Vec<u8>> {
+fn refresh(request: &Request, proxy: &Proxy, value: &[u8]) -> Option<Vec<u8>> {
     let at = value
         .windows(4)
         .position(|window| window.eq_ignore_ascii_case(b"url="))?
@@ -59,7 +59,7 @@ fn refresh(request: &mut Request, proxy: &Proxy, value: &[u8]) -> Option<Vec<u8>
     Some([before, &rewritten].concat())
 }
 
-fn redirect(request: &mut Request, proxy: &Proxy, url: &[u8]) -> Option<Vec<u8>> {
+fn redirect(request: &Request, proxy: &Proxy, url: &[u8]) -> Option<Vec<u8>> {
     proxy
         .redirects
         .iter()
@@ -68,7 +68,7 @@ fn redirect(request: &mut Request, proxy: &Proxy, url: &[u8]) -> Option<Vec<u8>>
 
 /// Replaces a value's beginning if the rule has a text, and the whole value if it has a
 /// pattern.
-fn replace_start(request: &mut Request, rule: &Replacement, value: &[u8]) -> Option<Vec<u8>> {
+fn replace_start(request: &Request, rule: &Replacement, value: &[u8]) -> Option<Vec<u8>> {
     match &rule.matching {
         Matching::Text(text) => {
             let text = variable::evaluate(request, text);
@@ -84,7 +84,7 @@ fn replace_start(request: &mut Request, rule: &Replacement, value: &[u8]) -> Opt
 
 /// Replaces a domain. If the rule has a text, the whole domain must match it, but for
 /// case and a dot before it.
-fn replace_domain(request: &mut Request, rule: &Replacement, value: &[u8]) -> Option<Vec<u8>> {
+fn replace_domain(request: &Request, rule: &Replacement, value: &[u8]) -> Option<Vec<u8>> {
     match &rule.matching {
         Matching::Text(text) => {
             let text = variable::evaluate(request, text);
@@ -104,7 +104,7 @@ fn replace_domain(request: &mut Request, rule: &Replacement, value: &[u8]) -> Op
 }
 
 /// A cookie in its parts: `name=value`, then attributes, spaces as they came.
-fn cookie(request: &mut Request, proxy: &Proxy, value: &[u8]) -> Option<Vec<u8>> {
+fn cookie(request: &Request, proxy: &Proxy, value: &[u8]) -> Option<Vec<u8>> {
     let mut parts: Vec<Vec<u8>> = value
         .split(|&byte| byte == b';')
         .map(<[u8]>::to_vec)
@@ -139,7 +139,7 @@ fn cookie(request: &mut Request, proxy: &Proxy, value: &[u8]) -> Option<Vec<u8>>
 }
 
 /// Adds and removes flags, following the first rule that names the cookie.
-fn flags(request: &mut Request, rules: &[CookieFlags], parts: &mut Vec<Vec<u8>>) -> bool {
+fn flags(request: &Request, rules: &[CookieFlags], parts: &mut Vec<Vec<u8>>) -> bool {
     let Some(first) = parts.first() else {
         return false;
     };

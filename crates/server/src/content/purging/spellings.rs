@@ -20,13 +20,13 @@ type Groups = Vec<Option<Vec<u8>>>;
 
 /// Adds the names of further spellings to targets that are keys with captures.
 pub fn add(request: &mut Request, rules: &Arc<CacheRules>, targets: &mut [Target]) {
-    let captures = &request.extras.values.captures;
+    let captures = request.values.read(|values| values.captures.clone());
     if rules.shared.is_some() || rules.purges_everything || captures.is_empty() {
         return;
     }
-    let decoded = groups(captures);
+    let decoded = groups(&captures);
     let mut known = vec![decoded.clone()];
-    for groups in spellings(captures, request.received.target(), &decoded) {
+    for groups in spellings(&captures, request.received.target(), &decoded) {
         if known.contains(&groups) {
             continue;
         }
@@ -118,7 +118,7 @@ fn with_groups<T>(
             (start, subject.len())
         }));
     }
-    let values = &mut request.extras.values;
+    let values = request.values.get_mut();
     let captures = std::mem::take(&mut values.captures);
     let slots = values.slots.clone();
     values.captures.set(&subject, ranges.into_iter());
@@ -131,7 +131,7 @@ fn with_groups<T>(
         }
     }
     let done = work(request);
-    let values = &mut request.extras.values;
+    let values = request.values.get_mut();
     (values.captures, values.slots) = (captures, slots);
     done
 }
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     fn captured(path: &str, ranges: &[Option<(usize, usize)>]) -> Captures {
-        let mut captures = Captures::new();
+        let mut captures = Captures::default();
         captures.set(path.as_bytes(), ranges.iter().copied());
         captures
     }

@@ -1,35 +1,36 @@
 //! The slice of a response that a request is for, and the check of its `Content-Range`.
 
 use bytes::Bytes;
+use http_semantics::range::number;
 use site::Builtin as B;
 
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
 use crate::exchange::value::put;
-use crate::exchange::variable_table::Value::Made;
+use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 
 pub const VARIABLES: Variables = &[(
     B::SliceRange,
-    Made(|request, out| range(request).is_some_and(|range| put(Some(range.as_bytes()), out))),
+    Of(|request, out| range(request).is_some_and(|range| put(Some(range.as_bytes()), out))),
 )];
 
 /// `$slice_range`; asking for it makes the request one for slices. `None`
 /// where `slice` is off.
-fn range(request: &mut Request) -> Option<String> {
+fn range(request: &Request) -> Option<String> {
     let size = request.settings().slice_bytes;
     if size == 0 {
         return None;
     }
-    let start = match request.cache.slicing {
+    let start = request.values.write(|values| match values.slicing {
         Slicing::First(start) | Slicing::Next(start) => start,
         Slicing::None => {
             let start = asked_start(&request.received) / size * size;
-            request.cache.slicing = Slicing::First(start);
+            values.slicing = Slicing::First(start);
             start
         }
-    };
+    });
     let last = start.saturating_add(size).saturating_sub(1);
     Some(format!("bytes={start}-{last}"))
 }
@@ -44,7 +45,7 @@ pub struct WantedSlice {
 impl WantedSlice {
     /// Returns the slice that `request` asks for, if it has used `$slice_range`.
     pub fn by(request: &Request) -> Option<WantedSlice> {
-        match request.cache.slicing {
+        match request.values.slicing() {
             Slicing::First(start) | Slicing::Next(start) => Some(WantedSlice {
                 start,
                 size: request.settings().slice_bytes,
@@ -128,15 +129,6 @@ impl ContentRange {
             complete,
         })
     }
-}
-
-/// Digits and nothing else, up to `i64::MAX` as in nginx.
-fn number(digits: &[u8]) -> Option<u64> {
-    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    let text = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
-    text.parse::<i64>()
-        .ok()
-        .and_then(|number| u64::try_from(number).ok())
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use super::MissedLookup;
 use super::file_part;
 use super::from_memory::{note_served, reply_from_memory};
 use super::learned;
+use crate::exchange::cache_facts::CacheFacts;
 use crate::exchange::reply::{Body, Reply, ReplyHead, Segment, StoredFrom};
 use crate::exchange::request::Request;
 use crate::respond::recode;
@@ -216,7 +217,7 @@ fn without_storing(request: &mut Request, plan: &Plan<'_>, page: &TierPage) -> O
         return None;
     }
     note_served(request, stored, ServedFrom::Fresh);
-    note_disk(request);
+    note_disk(&mut request.cache);
     Some(Box::new(reply))
 }
 
@@ -254,12 +255,12 @@ fn leaves_as_it_is(request: &Request) -> bool {
 
 fn reply(request: &mut Request, stored: Arc<StoredResponse>) -> Box<Reply> {
     let reply = reply_from_memory(request, stored, ServedFrom::Fresh);
-    note_disk(request);
+    note_disk(&mut request.cache);
     reply
 }
 
-fn note_disk(request: &mut Request) {
-    if let Some(outcome) = &mut request.cache.outcome {
+fn note_disk(cache: &mut CacheFacts) {
+    if let Some(outcome) = &mut cache.outcome {
         outcome.from_tier = true;
     }
 }

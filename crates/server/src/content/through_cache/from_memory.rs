@@ -60,13 +60,9 @@ pub fn note_served(request: &mut Request, stored: &StoredHead, served: ServedFro
     }
     // The reason that an internal redirect may have left is out of date.
     request.cache.reason = request.cache.lost_lease();
-    note_age(request, stored, now);
-}
-
-fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
-    request.cache.age = Some(head.current_age(now).as_secs());
+    request.cache.age = Some(stored.current_age(now).as_secs());
     if request.configuration.site.http.uses_cache_last_modified {
-        request.cache.last_modified = head.last_modified().map(Bytes::copy_from_slice);
+        request.cache.last_modified = stored.last_modified().map(Bytes::copy_from_slice);
     }
 }
 

@@ -105,10 +105,7 @@ pub fn asked_target(request: &Request) -> &[u8] {
 
 /// The path of a target.
 pub fn path_of(target: &[u8]) -> &[u8] {
-    target
-        .split(|&byte| byte == b'?')
-        .next()
-        .unwrap_or_default()
+    http_semantics::split_query(target).0
 }
 
 /// The arguments of a target, of which there may be several, each with the target without it.

@@ -23,6 +23,7 @@ use crate::content::own_machine;
 use crate::content::pass::learned;
 use crate::content::proxy;
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::cache_facts::CacheFacts;
 use crate::exchange::own_visit::Purpose;
 use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::{RequestRoute, TargetOrigin};
@@ -61,7 +62,7 @@ pub fn plan<'a>(
     pass: &'a Pass,
 ) -> CachePlan<'a> {
     let Some(rules) = &pass.cache else {
-        return no_lookup(request, Decision::OFF, None);
+        return no_lookup(&mut request.cache, Decision::OFF, None);
     };
     if request.route.method.is_write()
         && let Some(lifetime) = rules.read_your_writes
@@ -70,11 +71,11 @@ pub fn plan<'a>(
     }
     let zone = match zone(request, configuration, rules) {
         Ok(Some(zone)) => zone,
-        Ok(None) => return no_lookup(request, Decision::OFF, None),
+        Ok(None) => return no_lookup(&mut request.cache, Decision::OFF, None),
         Err(name) => return CachePlan::UnknownZone(name),
     };
     if rules.shared.is_none() && is_led_by_rules(request, configuration) {
-        return no_lookup(request, Decision::OFF, None);
+        return no_lookup(&mut request.cache, Decision::OFF, None);
     }
     let overlooks_something = rules.overlooks_something();
     if overlooks_something {
@@ -92,7 +93,7 @@ pub fn plan<'a>(
 fn is_led_by_rules(request: &Request, configuration: &ActiveConfiguration) -> bool {
     configuration.htaccess[request.route.server().0].is_some()
         && (request.route.origin != TargetOrigin::Received
-            || !request.extras.values.of_script.is_empty())
+            || !request.extras.script_variables.is_empty())
 }
 
 /// Is it a question whose answer may be stored under a key that has its body in it?
@@ -101,11 +102,11 @@ pub fn asks_by_body(route: &RequestRoute, pass: &Pass) -> bool {
 }
 
 fn no_lookup<'a>(
-    request: &mut Request,
+    cache: &mut CacheFacts,
     decision: Decision,
     removal: Option<Removal<'a>>,
 ) -> CachePlan<'a> {
-    request.cache.note_decision(&decision);
+    cache.note_decision(&decision);
     CachePlan::NoLookup(decision, removal)
 }
 
@@ -140,7 +141,7 @@ fn plan_with<'a>(
             }
             let mut plan = Plan::new((zone, rules), CacheKey::new(key), audience, past);
             (plan.shared, plan.tried) = (page.map(Box::new), tried);
-            if request.extras.turn.class == upstream::Class::Fragment {
+            if request.extras.class == upstream::Class::Fragment {
                 plan.urgency = Urgency::Part;
             }
             return CachePlan::Use(plan);
@@ -157,7 +158,7 @@ fn plan_with<'a>(
         Action::Invalidate => Some(Removal::Invalidation(invalidation(request, rules, zone))),
         _ => None,
     };
-    no_lookup(request, decision, removal)
+    no_lookup(&mut request.cache, decision, removal)
 }
 
 /// A request as decisions ask for it, with the memory for its key.
@@ -390,7 +391,7 @@ fn of_shared(why: Bypass) -> Reason {
 /// Appends the key of a request whose answer may be shared; an error is the reason why it goes past
 /// the cache.
 fn put_shared_key(
-    request: &mut Request,
+    request: &Request,
     rules: &SharedRules,
     key: &mut Vec<u8>,
 ) -> Result<Visitor, Reason> {
@@ -411,7 +412,7 @@ fn put_shared_key(
 /// The zone; none if variables came to `off` or nothing; the name of one that
 /// is not there.
 fn zone<'a>(
-    request: &mut Request,
+    request: &Request,
     configuration: &'a ActiveConfiguration,
     rules: &CacheRules,
 ) -> Result<Option<&'a Arc<Zone>>, String> {

@@ -21,7 +21,10 @@ pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
         // and the proxy in front of it may speak another.
         Some(_) => vec![Target::address(address_of(&request.received, rules))],
         None => {
-            let mut keys = vec![key_of_get(request, rules), key_of(request, rules, "HEAD")];
+            let mut keys = vec![
+                key_of(request, rules, "GET"),
+                key_of(request, rules, "HEAD"),
+            ];
             keys.dedup();
             keys.iter().map(|key| Target::key(key)).collect()
         }
@@ -33,18 +36,13 @@ pub fn address_of(received: &ReceivedRequest, rules: &CacheRules) -> Vec<u8> {
     address::of_request(received.host(), received.target(), rules)
 }
 
-/// The key that a GET for the same target has.
-fn key_of_get(request: &mut Request, rules: &CacheRules) -> Vec<u8> {
-    key_of(request, rules, "GET")
-}
-
 /// The key that the same request has with another method.
 fn key_of(request: &mut Request, rules: &CacheRules, method: &'static str) -> Vec<u8> {
     let method = request.route.method_override.replace(method);
     // Maps may depend on the method: their values have to be evaluated again.
-    let maps = std::mem::take(&mut request.extras.values.maps);
+    let maps = std::mem::take(&mut request.values.get_mut().maps);
     let key = variable::evaluate(request, &rules.key);
-    request.extras.values.maps = maps;
+    request.values.get_mut().maps = maps;
     request.route.method_override = method;
     key
 }
@@ -81,7 +79,7 @@ pub fn invalidation<'a>(
     zone: &'a Arc<Zone>,
 ) -> Invalidation<'a> {
     let Some(shared) = &rules.shared else {
-        let what = InvalidatedPage::Key(key_of_get(request, rules));
+        let what = InvalidatedPage::Key(key_of(request, rules, "GET"));
         return Invalidation { zone, what };
     };
     let lifetime = rules

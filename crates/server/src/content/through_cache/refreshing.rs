@@ -31,7 +31,7 @@ pub fn refresh(
     let served = match plan.zone.refresh(&join, found) {
         Some(leader) => {
             if let Ok((spec, mut store)) = prepare(request, pass, plan, &leader) {
-                traces::in_background(&mut request.extras, store.links.trace.as_deref_mut());
+                traces::in_background(&mut request.values, store.links.trace.as_deref_mut());
                 let background = storing::Background::Refresh;
                 let begun = storing::begin_in_background(leader, spec, store, background);
                 request.extras.refresh = Some(begun);

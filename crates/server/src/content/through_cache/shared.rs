@@ -11,7 +11,7 @@
 //! do not count ([`without_what_does_not_count`]).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use http_semantics::Version;
@@ -22,10 +22,10 @@ use transport::facts::{ConnectionFacts, LocalAddress};
 
 use crate::content::pass::fetch_purpose::NOT_FOR_CACHE;
 use crate::content::pass::loop_detection;
-use crate::exchange::extras::Extras;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::TargetOrigin;
+use crate::exchange::request_values::VariableValues;
 
 /// Stands before each value of a variable that is in a key; in no field and no target.
 const SEPARATOR: u8 = 0;
@@ -156,11 +156,13 @@ fn put_way(request: &Request, key: &mut Vec<u8>) {
     if !location.is_empty() {
         put_numbered(usize::MAX, location, key);
     }
-    if !request.extras.values.slots.is_empty() || !request.extras.values.captures.is_empty() {
-        put_values(&request.extras, key);
-    }
+    request.values.read(|values| {
+        if !values.slots.is_empty() || !values.captures.is_empty() {
+            put_values(values, key);
+        }
+    });
     let address = client_address(request);
-    for (name, value) in &request.extras.values.of_script {
+    for (name, value) in &request.extras.script_variables {
         put_numbered(SCRIPT_VARIABLE, name.as_bytes(), key);
         match address.as_deref() == Some(value) {
             true => put_numbered(CLIENT_ADDRESS, b"", key),
@@ -172,21 +174,20 @@ fn put_way(request: &Request, key: &mut Vec<u8>) {
 /// The client's address, as variables of `.htaccess` files have it. A variable with nothing else in it is to the script
 /// what `REMOTE_ADDR` is: it is in no key, and the shared request has its own address there.
 fn client_address(request: &Request) -> Option<Vec<u8>> {
-    let values = &request.extras.values.of_script;
-    let ip = (!values.is_empty()).then(|| request.received.client_ip())??;
+    let is_set = !request.extras.script_variables.is_empty();
+    let ip = is_set.then(|| request.received.client_ip())??;
     Some(ip.to_canonical().to_string().into_bytes())
 }
 
-fn put_values(extras: &Extras, key: &mut Vec<u8>) {
-    let slots = extras.values.slots.iter();
-    let values = slots.map(Option::as_deref).enumerate();
-    let groups = (1..10).map(|group| {
+fn put_values(values: &VariableValues, key: &mut Vec<u8>) {
+    let slots = values.slots.iter().map(Option::as_deref).enumerate();
+    let group = |number| {
         (
-            usize::from(u16::MAX) + group,
-            extras.values.captures.group(group),
+            usize::from(u16::MAX) + number,
+            values.captures.group(number),
         )
-    });
-    for (number, value) in values.chain(groups) {
+    };
+    for (number, value) in slots.chain((1..10).map(group)) {
         if let Some(value) = value {
             put_numbered(number, value, key);
         }
@@ -251,14 +252,14 @@ pub fn request_for(
     made.route.method_override = None;
     made.extras.remote_user = None;
     // An earlier X-Accel-Redirect of another upstream is in no key.
-    made.trace = None;
+    made.trace = OnceLock::new();
     Some(made)
 }
 
 /// A copy of a request, of which others can be made once its visitor has an answer.
 pub fn copy_of(request: &Request) -> Box<Request> {
     let mut copy = request.internal();
-    copy.trace = None;
+    copy.trace = OnceLock::new();
     resume_way(request, &mut copy);
     copy
 }
@@ -280,17 +281,19 @@ fn made_for_cache(
 
 /// Takes `made` as far on its way through the configuration as `request` is.
 fn resume_way(request: &Request, made: &mut Request) {
-    made.cache.slicing = request.cache.slicing;
+    let values = made.values.get_mut();
+    values.slicing = request.values.slicing();
+    // It is made again.
+    values.path_info = None;
+    // The fetch has a trace of its own.
+    values.tracing = None;
     made.cache.guest = request.cache.guest.clone();
     made.route.adds_path_to_alias = request.route.adds_path_to_alias;
     // It is the request that is answered, not a part of another.
     made.route.kind = request.route.kind;
-    // Both are made of the request; they are made again.
+    // It is made again too.
     if let Some(extra) = made.extras.given() {
-        extra.path_info = None;
         extra.proxy_url = None;
-        // The fetch has a trace of its own.
-        extra.tracing = None;
     }
 }
 

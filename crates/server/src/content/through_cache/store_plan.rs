@@ -323,7 +323,7 @@ pub fn prepare(
         .audience
         .class()
         .map(|_| site_variance::site_key(request));
-    let mut minds_private = || {
+    let minds_private = || {
         pass.exchange.ignored_fields.cache_control
             && plan.audience.class().is_none()
             && has_cookie_outside_key(request, plan.rules)
@@ -337,7 +337,7 @@ pub fn prepare(
     };
     let conditions = asks_later.then(|| {
         let mut copy = request.internal();
-        copy.trace = Some(request.trace().clone());
+        copy.trace = request.trace().clone().into();
         copy
     });
     Ok((

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use site::{Builtin as B, FileSettings, Root};
+use site::{Builtin as B, Root};
 use site_files::open::{self, Failure, FoundFile, LinkRule, OpenPurpose};
 
 use crate::exchange::reply::ReplyHead;
@@ -19,19 +19,15 @@ pub const VARIABLES: Variables = &[
 ];
 
 /// `root` or `alias` for this request, without the request's path.
-pub fn document_root(request: &mut Request) -> Vec<u8> {
-    let settings = request.settings_held();
+pub fn document_root(request: &Request) -> Vec<u8> {
+    let settings = request.settings();
     let (Root::Root(template) | Root::Alias(template)) = &settings.files.root;
     evaluate(request, template)
 }
 
 /// Looks at `path`, as `disable_symlinks` allows.
-pub fn look(
-    request: &mut Request,
-    path: &[u8],
-    wanted: OpenPurpose,
-    settings: &FileSettings,
-) -> Result<FoundFile, Failure> {
+pub fn look(request: &Request, path: &[u8], wanted: OpenPurpose) -> Result<FoundFile, Failure> {
+    let settings = &request.settings().files;
     let Some(links) = &settings.disable_symlinks else {
         return open::look(path, wanted, settings);
     };
@@ -39,14 +35,14 @@ pub fn look(
     open::look_now(path, wanted, LinkRule::new(path, &from, links.if_not_owner))
 }
 
-fn put_document_root(request: &mut Request, sent: Option<&ReplyHead>, out: &mut Vec<u8>) -> bool {
-    let settings = request.settings_held();
+fn put_document_root(request: &Request, sent: Option<&ReplyHead>, out: &mut Vec<u8>) -> bool {
+    let settings = request.settings();
     let (Root::Root(template) | Root::Alias(template)) = &settings.files.root;
     append_sent(request, sent, template, out);
     true
 }
 
-fn put_realpath_root(request: &mut Request, sent: Option<&ReplyHead>, out: &mut Vec<u8>) -> bool {
+fn put_realpath_root(request: &Request, sent: Option<&ReplyHead>, out: &mut Vec<u8>) -> bool {
     let mut root = Vec::new();
     put_document_root(request, sent, &mut root);
     match std::fs::canonicalize(OsStr::from_bytes(&root)) {

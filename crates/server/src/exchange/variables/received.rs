@@ -12,7 +12,7 @@ use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields::put_field;
 use crate::exchange::value::{put, put_address, put_number, put_port};
-use crate::exchange::variable_table::Value::{Made, Received, Request as Of};
+use crate::exchange::variable_table::Value::{Received, Request as Of};
 use crate::exchange::variable_table::Variables;
 
 pub const VARIABLES: Variables = &[
@@ -52,7 +52,7 @@ pub const VARIABLES: Variables = &[
         B::RequestBodyFile,
         Of(|request, out| put(request.body.file_name(), out)),
     ),
-    (B::RequestId, Made(put_request_id)),
+    (B::RequestId, Of(put_request_id)),
     (
         B::RequestLength,
         Of(|request, out| put_number(request.received_bytes, out)),
@@ -170,7 +170,7 @@ fn put_binary_address(received: &ReceivedRequest, out: &mut Vec<u8>) -> bool {
     true
 }
 
-fn put_request_id(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    out.extend(hex_digits(&request.extras.name_request()));
+fn put_request_id(request: &Request, out: &mut Vec<u8>) -> bool {
+    out.extend(hex_digits(&request.values.name_request()));
     true
 }

@@ -36,7 +36,7 @@ struct KeptLog {
 
 impl OpenFiles {
     /// Writes `line` to the file that `path` names for this request.
-    pub fn write(&mut self, request: &mut Request, path: &Template, line: &[u8]) {
+    pub fn write(&mut self, request: &Request, path: &Template, line: &[u8]) {
         let Some(path) = evaluate(request, path) else {
             error_log::request(
                 request,
@@ -45,7 +45,7 @@ impl OpenFiles {
             );
             return;
         };
-        let settings = request.settings_held();
+        let settings = request.settings();
         let name = Path::new(OsStr::from_bytes(&path));
         let written = match &settings.open_log_file_cache {
             Some(cache) => {
@@ -84,7 +84,7 @@ impl OpenFiles {
             kept.uses = kept.uses.saturating_add(1);
             uses = kept.uses;
             kept.used_at = now;
-            if now.saturating_sub(kept.checked_at) >= millis(cache.valid) {
+            if now.saturating_sub(kept.checked_at) >= clock::millis(cache.valid) {
                 kept.checked_at = now;
                 if kept.file.as_ref().is_some_and(|file| !is_same(file, path)) {
                     kept.file = None;
@@ -121,7 +121,8 @@ impl OpenFiles {
     fn drop_idle(&mut self, cache: &OpenLogFileCache, now: u64) {
         // One or two at a time are enough to keep up with new files.
         for _ in 0..2 {
-            let idle = |kept: &KeptLog| now.saturating_sub(kept.used_at) > millis(cache.inactive);
+            let idle =
+                |kept: &KeptLog| now.saturating_sub(kept.used_at) > clock::millis(cache.inactive);
             if self.by_path.oldest().is_some_and(|(_, kept)| idle(kept)) {
                 self.by_path.remove_oldest();
             }
@@ -134,10 +135,6 @@ impl OpenFiles {
     }
 }
 
-fn millis(time: std::time::Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Does the name still lead to this file?
 fn is_same(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::metadata(path)) {
@@ -147,7 +144,7 @@ fn is_same(file: &File, path: &Path) -> bool {
 }
 
 /// The path; `None` if a variable would lead out of the directory.
-fn evaluate(request: &mut Request, template: &Template) -> Option<Vec<u8>> {
+fn evaluate(request: &Request, template: &Template) -> Option<Vec<u8>> {
     let path = variable::evaluate(request, template);
     let steps_up = |text: &[u8]| text.split(|&byte| byte == b'/').any(|part| part == b"..");
     let is_meant = template.parts.iter().any(|part| match part {
@@ -158,7 +155,7 @@ fn evaluate(request: &mut Request, template: &Template) -> Option<Vec<u8>> {
     (!is_refused).then_some(path)
 }
 
-fn root_exists(request: &mut Request) -> bool {
+fn root_exists(request: &Request) -> bool {
     let root = document_root(request);
     let is_whole_path = request.location().is_pattern
         && matches!(request.settings().files.root, site::Root::Alias(_));

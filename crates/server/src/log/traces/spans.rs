@@ -51,7 +51,7 @@ fn span(context: TraceContext, name: String, kind: Kind, times: (u64, u64)) -> S
 }
 
 /// The span of the request itself.
-pub fn of_request(request: &mut Request, tracing: &Tracing) -> Span {
+pub fn of_request(request: &Request, tracing: &Tracing) -> Span {
     let times = (request.received.started_at(), clock::now());
     let name = name(request);
     let mut made = span(tracing.context, name, Kind::Server, times);
@@ -80,9 +80,9 @@ fn link(context: TraceContext) -> Link {
 }
 
 /// `otel_span_name`, or the name of the location.
-fn name(request: &mut Request) -> String {
-    let otel = request.settings().otel.clone();
-    let template = otel.as_ref().and_then(|otel| otel.span_name.as_ref());
+fn name(request: &Request) -> String {
+    let otel = request.settings().otel.as_ref();
+    let template = otel.and_then(|otel| otel.span_name.as_ref());
     if let Some(template) = template {
         return bounded(&variable::evaluate(request, template));
     }
@@ -108,12 +108,12 @@ pub fn subject(request: &Request) -> Vec<Attribute> {
 
 /// Collects the attributes of nginx's module (the conventions of OpenTelemetry 1.16 for HTTP), those
 /// of the cache, and those of `otel_span_attr`.
-fn attributes(request: &mut Request) -> Vec<Attribute> {
+fn attributes(request: &Request) -> Vec<Attribute> {
     let mut found = subject(request);
     put_http(request, &mut found);
     put_addresses(&request.received, &mut found);
     put_cache(request, &mut found);
-    let otel = request.settings().otel.clone();
+    let otel = &request.settings().otel;
     for (name, template) in otel.iter().flat_map(|otel| &otel.span_attributes) {
         let value = bounded(&variable::evaluate(request, template));
         let is_list =
@@ -220,10 +220,10 @@ fn zone_name<'a>(request: &'a Request, settings: &Settings) -> Option<&'a str> {
 pub fn put_children(request: &Request, tracing: &Tracing, out: &mut Vec<Span>) {
     let waits = tracing.waits.iter();
     out.extend(waits.map(|wait| of_wait(tracing, wait)));
-    let tries = match &request.trace {
-        Some(trace) => trace.lock().tries.clone(),
-        None => return,
+    let Some(trace) = request.trace.get() else {
+        return;
     };
+    let tries = trace.lock().tries.clone();
     for (at, fetch) in tracing.fetches.iter().enumerate() {
         let end = match tracing.fetches.get(at + 1) {
             Some(next) => next.first_try,

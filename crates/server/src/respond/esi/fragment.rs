@@ -57,7 +57,7 @@ pub fn request(page: &Request, url: &[u8]) -> Result<Box<Request>, &'static str>
     fragment.route.path = parsed.path.into_owned();
     fragment.route.args = args.unwrap_or_default().to_vec();
     fragment.route.origin = TargetOrigin::Received;
-    fragment.extras.forget_path_info();
+    fragment.values.forget_path_info();
     Ok(fragment)
 }
 

@@ -189,7 +189,7 @@ impl Page {
 
 impl RequestedFragment {
     /// The fragment, or the one that stands in for it; `None` if the page goes on without.
-    async fn open(self, page: &mut Request) -> Option<Fragment> {
+    async fn open(self, page: &Request) -> Option<Fragment> {
         let is_optional = self.is_optional;
         let level = match is_optional {
             true => LogLevel::Info,
@@ -230,7 +230,7 @@ impl RequestedFragment {
 }
 
 /// Asks for the fragment of a URL.
-async fn ask(page: &mut Request, url: &[u8]) -> Result<RequestedPart, Failure> {
+async fn ask(page: &Request, url: &[u8]) -> Result<RequestedPart, Failure> {
     let request = fragment::request(page, url).map_err(|why| Failure::Because(why.to_owned()))?;
     RequestedPart::ask(request)
         .await
@@ -238,7 +238,7 @@ async fn ask(page: &mut Request, url: &[u8]) -> Result<RequestedPart, Failure> {
 }
 
 /// A fragment whose answer can be shown.
-async fn answered(page: &mut Request, asked: RequestedPart) -> Result<Fragment, Failure> {
+async fn answered(page: &Request, asked: RequestedPart) -> Result<Fragment, Failure> {
     let limit = page.settings().esi.timeout;
     let answer = parts::answer(page, asked, Some(limit)).await;
     let answer = answer.map_err(|late| match late {
@@ -540,7 +540,7 @@ impl State {
         }));
     }
 
-    async fn include(&mut self, page: &mut Request, include: &Include) {
+    async fn include(&mut self, page: &Request, include: &Include) {
         let expanded = |url: &[u8]| {
             let mut out = Vec::with_capacity(url.len());
             esi::expand(url, &Visitor(page), Escape::Url, &mut out);

@@ -179,7 +179,7 @@ impl Page {
 
 impl IncludedPart {
     /// The part once it is answered.
-    async fn open(self, page: &mut Request) -> Result<OpenedPart, SendError> {
+    async fn open(self, page: &Request) -> Result<OpenedPart, SendError> {
         let IncludedPart {
             asked,
             stub,
@@ -211,7 +211,7 @@ impl IncludedPart {
     }
 
     /// The whole body, up to `subrequest_output_buffer_size`.
-    async fn into_value(self, page: &mut Request) -> Result<Vec<u8>, SendError> {
+    async fn into_value(self, page: &Request) -> Result<Vec<u8>, SendError> {
         let mut part = match self.open(page).await? {
             OpenedPart::Part(part) => part,
             OpenedPart::Nothing => return Ok(Vec::new()),
@@ -231,7 +231,7 @@ impl IncludedPart {
 
 impl State {
     fn new(request: &mut Request) -> State {
-        request.extras.name_request();
+        request.values.name_request();
         let errors_are_silent = request.settings().ssi.silent_errors;
         State {
             values: request.extras.fragments.ssi.get_or_insert_default().clone(),
@@ -250,7 +250,7 @@ impl State {
     }
 
     /// Runs a command, or lets text through.
-    async fn token(&mut self, request: &mut Request, token: Token) {
+    async fn token(&mut self, request: &Request, token: Token) {
         if let Some((name, mut tokens)) = self.block.take() {
             if matches!(&token, Token::Command(Some(command)) if command.name == b"endblock") {
                 if self.is_open() {
@@ -285,7 +285,7 @@ impl State {
         self.waiting.push_back(Piece::Text(self.error_text.clone()));
     }
 
-    async fn command(&mut self, request: &mut Request, command: &Command) {
+    async fn command(&mut self, request: &Request, command: &Command) {
         if self.is_of_conditions(request, command) || !self.is_open() {
             return;
         }
@@ -330,7 +330,7 @@ impl State {
     }
 
     /// `if`, `elif`, `else`, `endif`.
-    fn is_of_conditions(&mut self, request: &mut Request, command: &Command) -> bool {
+    fn is_of_conditions(&mut self, request: &Request, command: &Command) -> bool {
         match command.name.as_slice() {
             b"if" => {
                 let holds = match self.is_open() {
@@ -373,7 +373,7 @@ impl State {
 
     /// `$name`, `TEXT = TEXT`, `TEXT != /PATTERN/`; `None` if the pattern gave up: then
     /// neither this part of the page is shown nor its alternative.
-    fn holds(&mut self, request: &mut Request, command: &Command) -> Option<bool> {
+    fn holds(&mut self, request: &Request, command: &Command) -> Option<bool> {
         let expression = command.parameter("expr").unwrap_or_default().trim_ascii();
         let Some(equals) = expression.iter().position(|&byte| byte == b'=') else {
             return Some(!self.expand(request, expression).is_empty());
@@ -424,7 +424,7 @@ impl State {
         Some(true)
     }
 
-    fn echo(&mut self, request: &mut Request, command: &Command) {
+    fn echo(&mut self, request: &Request, command: &Command) {
         let Some(name) = command.parameter("var") else {
             self.error(request, "no \"var\" in \"echo\" SSI command");
             return;
@@ -447,7 +447,7 @@ impl State {
         }
     }
 
-    fn value(&self, request: &mut Request, name: &[u8]) -> Option<Vec<u8>> {
+    fn value(&self, request: &Request, name: &[u8]) -> Option<Vec<u8>> {
         {
             let values = self.values.lock();
             if let [digit @ b'0'..=b'9'] = name {
@@ -472,7 +472,7 @@ impl State {
     }
 
     /// `text` with the values of the variables in it; none beyond [`MAX_EXPANDED_BYTES`].
-    fn expand(&self, request: &mut Request, text: &[u8]) -> Vec<u8> {
+    fn expand(&self, request: &Request, text: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         let mut rest = text;
         while let Some(dollar) = memchr::memchr(b'$', rest) {
@@ -497,7 +497,7 @@ impl State {
         out
     }
 
-    async fn include(&mut self, request: &mut Request, command: &Command) {
+    async fn include(&mut self, request: &Request, command: &Command) {
         let target = command
             .parameter("virtual")
             .or_else(|| command.parameter("file"));
@@ -560,7 +560,7 @@ fn part(request: &Request, target: &[u8]) -> Option<Box<Request>> {
     }
     let mut part = request.internal();
     part.route.depth = request.route.depth + 1;
-    part.extras.request_id = request.extras.request_id;
+    part.values.get_mut().request_id = request.values.read(|values| values.request_id);
     part.extras
         .fragments
         .ssi
