@@ -113,6 +113,15 @@ impl StartedProcess {
         ended.expect("a status")
     }
 
+    /// Ends the process in order.
+    ///
+    /// # Panics
+    /// When it goes on.
+    pub async fn end(&mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        self.ended().await
+    }
+
     /// Asks the process to end, if it still runs.
     pub(crate) fn terminate(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {

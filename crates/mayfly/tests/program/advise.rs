@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::free_port;
 
+use crate::commands::output;
 use crate::start;
 
 /// 23 November 2026.
@@ -18,8 +19,7 @@ const SECONDS: u64 = 4;
 async fn run(arguments: &[&str]) -> Output {
     let mut command = Command::new(crate::program_with_tools());
     command.args(arguments);
-    let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
-    output.await.expect("a thread")
+    output(command).await
 }
 
 async fn json(arguments: &[&str]) -> serde_json::Value {

@@ -4,13 +4,13 @@ use std::process::{Command, Output};
 
 use testkit::process::{Signal, free_port, send_signal};
 
+use crate::commands::{ended, output};
 use crate::start;
 
 async fn run(arguments: &[&str]) -> Output {
     let mut command = Command::new(crate::program_with_tools());
     command.args(arguments);
-    let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
-    output.await.expect("a thread")
+    output(command).await
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -120,8 +120,7 @@ async fn an_interrupt_ends_the_run_and_what_was_measured_is_shown() {
     let child = command.spawn().expect("the program");
     testkit::wait::until("requests", || !server.read("access.log").is_empty()).await;
     send_signal(child.id(), Signal::INT);
-    let output = tokio::task::spawn_blocking(move || child.wait_with_output().expect("its end"));
-    let output = output.await.expect("a thread");
+    let output = ended(child).await;
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("p99.9"));
 }

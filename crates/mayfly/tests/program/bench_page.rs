@@ -8,14 +8,14 @@ use testkit::fake_http::{FakeHttp, Request, Script};
 use testkit::process::free_port;
 use tokio::sync::Semaphore;
 
+use crate::commands::output;
 use crate::tls::Certificates;
 use crate::{gzip, start};
 
 async fn bench(arguments: &[&str]) -> Output {
     let mut command = Command::new(crate::program_with_tools());
     command.arg("bench").args(arguments);
-    let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
-    output.await.expect("a thread")
+    output(command).await
 }
 
 fn text(bytes: &[u8]) -> String {

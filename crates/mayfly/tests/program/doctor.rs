@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 
 use testkit::serving::write_files;
 
+use crate::commands::code_and_text;
+
 /// A configuration that has no fault, for the site in `/srv/site`.
 const SOUND: &str = "php_pool site { workers 2; max_requests 1000; slow_log /tmp/slow.log 5s; }\n\
     events { }\n\
@@ -35,7 +37,7 @@ fn doctor(conf: &str) -> (i32, String) {
     write_files(root.path(), &FILES);
     let file = root.path().join("mayfly.conf");
     std::fs::write(&file, conf).expect("a file");
-    said(&run(&file, root.path()))
+    code_and_text(&run(&file, root.path()))
 }
 
 fn run(file: &Path, root: &Path) -> Output {
@@ -47,12 +49,6 @@ fn run(file: &Path, root: &Path) -> Output {
         .arg("--root")
         .arg(root);
     command.output().expect("the program")
-}
-
-fn said(output: &Output) -> (i32, String) {
-    let text = [&output.stdout[..], &output.stderr].concat();
-    let text = String::from_utf8_lossy(&text).into_owned();
-    (output.status.code().unwrap_or(-1), text)
 }
 
 #[test]
@@ -200,7 +196,7 @@ fn every_fault_at_once_is_found_and_with_all_mended_nothing_is_said() {
     write_files(root.path(), &FAULTS.map(|(path, faulty, _)| (path, faulty)));
     let file = root.path().join("mayfly.conf");
     std::fs::write(&file, FAULTY).expect("a file");
-    let (exit, text) = said(&run(&file, root.path()));
+    let (exit, text) = code_and_text(&run(&file, root.path()));
     assert_eq!(exit, 4, "{text}");
     let mut names: Vec<&str> = text
         .lines()
@@ -235,7 +231,7 @@ fn every_fault_at_once_is_found_and_with_all_mended_nothing_is_said() {
     write_files(root.path(), &FAULTS.map(|(path, _, mended)| (path, mended)));
     write_files(root.path(), &[("run/systemd/timesync/synchronized", "")]);
     std::fs::write(&file, SOUND).expect("a file");
-    assert_eq!(said(&run(&file, root.path())), (0, String::new()));
+    assert_eq!(code_and_text(&run(&file, root.path())), (0, String::new()));
 }
 
 #[test]
@@ -265,7 +261,7 @@ fn what_the_hardened_unit_denies_is_named_with_the_drop_in() {
             error_log /var/log/mayfly/error.log; fastcgi_temp_path /var/cache/mayfly/fastcgi;");
     let file = root.path().join("mayfly.conf");
     std::fs::write(&file, conf).expect("a file");
-    let (exit, text) = said(&run(&file, root.path()));
+    let (exit, text) = code_and_text(&run(&file, root.path()));
     let begin = text
         .find("the unit mayfly.service may not write")
         .expect("the finding");
@@ -291,7 +287,7 @@ fn what_the_hardened_unit_denies_is_named_with_the_drop_in() {
             &drop_in,
         )],
     );
-    let (_, text) = said(&run(&file, root.path()));
+    let (_, text) = code_and_text(&run(&file, root.path()));
     assert!(!text.contains("[unit-denies]"), "{text}");
 }
 
@@ -306,14 +302,14 @@ fn what_workers_auto_would_choose_is_held_against_the_machine() {
     std::fs::write(&file, conf).expect("a file");
     // At least 2 workers are chosen, of 48 MB each.
     write_files(root.path(), &[("proc/meminfo", &meminfo(200 << 10))]);
-    let (exit, text) = said(&run(&file, root.path()));
+    let (exit, text) = code_and_text(&run(&file, root.path()));
     assert_eq!(exit, 3, "{text}");
     assert!(
         text.contains("[memory]") && text.contains("2 PHP workers (workers auto chooses so many)"),
         "{text}"
     );
     write_files(root.path(), &[("proc/meminfo", &meminfo(4 << 20))]);
-    assert_eq!(said(&run(&file, root.path())), (0, String::new()));
+    assert_eq!(code_and_text(&run(&file, root.path())), (0, String::new()));
 }
 
 #[test]

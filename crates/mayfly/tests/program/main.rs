@@ -18,6 +18,7 @@ mod cache_as_nginx;
 mod cache_learn;
 mod charset;
 mod command_line;
+mod commands;
 mod compression;
 mod conditional_requests;
 mod counts;

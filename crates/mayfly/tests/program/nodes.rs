@@ -485,8 +485,7 @@ async fn nodes_are_listed_and_an_expelled_one_comes_back_when_it_is_restarted() 
     cluster.until_logged(1, "has expelled this node").await;
     assert_eq!(cluster.purge(0).await.status, 200);
     assert_eq!(cluster.get(1, "/warm").await.field("x-reason"), "no-lease");
-    cluster.servers[1].signal(Signal::TERM);
-    cluster.servers[1].ended().await;
+    cluster.servers[1].end().await;
     cluster.servers[1].start_again(crate::program()).await;
     cluster.until_hit(1, "/warm").await;
 }

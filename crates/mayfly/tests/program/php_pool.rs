@@ -177,8 +177,7 @@ async fn run_folders_of_a_killed_server_go_with_the_next_start() {
             "of two servers, and the foreign one"
         );
         for mut server in [beside, next] {
-            server.signal(Signal::TERM);
-            server.ended().await;
+            server.end().await;
         }
         assert_eq!(run_folders(&name), std::slice::from_ref(&theirs));
         std::fs::remove_dir_all(theirs).unwrap();

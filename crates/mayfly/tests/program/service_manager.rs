@@ -183,8 +183,7 @@ async fn service_manager_that_does_not_read_holds_nothing_up() {
     let mut service = Service::start("user root;", ONE, PassedSockets::default());
     assert_eq!(service.next_state(), "READY=1\nSTATUS=Serving");
     service.fill();
-    service.server.signal(Signal::TERM);
-    assert!(service.server.ended().await.success());
+    assert!(service.server.end().await.success());
 }
 
 #[tokio::test]
@@ -263,8 +262,7 @@ async fn file_of_a_passed_unix_socket_stays_the_managers() {
     let mut service = Service::start("user root;", &http, passed);
     assert_eq!(service.next_state(), "READY=1\nSTATUS=Serving");
     assert_eq!(get(&path).await, "passed");
-    service.server.signal(Signal::TERM);
-    assert!(service.server.ended().await.success());
+    assert!(service.server.end().await.success());
     assert!(path.exists());
 }
 

@@ -99,8 +99,7 @@ async fn pages_on_disk_keep_their_age_when_the_wall_clock_is_set_between_two_sta
     let mut server = RunningServer::start(&clock.program(), "", &http).await;
     assert_eq!(server.target().get("/").await.x_cache(), "MISS");
     for hours in [-24, 24, 0] {
-        server.signal(testkit::process::Signal::TERM);
-        server.ended().await;
+        server.end().await;
         clock.set(hours * HOUR);
         server.start_again(&clock.program()).await;
         counted(&server, Number::ZoneDiskResponses, 1.0).await;

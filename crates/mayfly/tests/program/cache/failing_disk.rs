@@ -6,7 +6,7 @@ use std::time::Duration;
 use numbers::Number;
 use testkit::running::RunningServer;
 
-use super::kept_on_disk::{Data, is, kill, shown, start_with, stop};
+use super::kept_on_disk::{Data, is, kill, shown, start_with};
 use crate::counts::counted;
 use crate::lent_library::LentLibrary;
 
@@ -18,7 +18,7 @@ const STALLED: i64 = -1;
 /// A server on a disk that works so far, with a page there.
 async fn server_with_page(data: &Data, disk: &LentLibrary) -> RunningServer {
     let mut server = data.server().await;
-    stop(&mut server).await;
+    server.end().await;
     server.start_again(&disk.program()).await;
     assert!(is(&shown(&server, "/a").await, "version 1", "php"));
     counted(&server, Number::ZoneDiskWrites, 1.0).await;
@@ -93,7 +93,7 @@ async fn a_purge_is_refused_where_the_pages_of_an_earlier_start_cannot_be_opened
     };
     let data = Data::new().await;
     let mut server = server_with_page(&data, &disk).await;
-    stop(&mut server).await;
+    server.end().await;
     disk.set(READ_ONLY);
     data.change();
     server.start_again(&disk.program()).await;

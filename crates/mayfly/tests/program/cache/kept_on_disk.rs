@@ -17,6 +17,7 @@ use testkit::serving::{FolderServer, write_files};
 use testkit::wait::until;
 
 use super::cached;
+use crate::commands::code_and_text;
 use crate::counts::{counted, is_counted};
 use crate::{file_names, program, start};
 
@@ -81,11 +82,6 @@ pub async fn kill(server: &mut RunningServer) {
     server.ended().await;
 }
 
-pub async fn stop(server: &mut RunningServer) {
-    server.signal(Signal::TERM);
-    server.ended().await;
-}
-
 /// Returns the content of a page, and its source.
 pub async fn shown(server: &RunningServer, path: &str) -> (String, String) {
     let reply = server.target().get(path).await;
@@ -112,7 +108,7 @@ async fn a_page_outlives_a_stop() {
     assert!(is(&shown(&server, "/a").await, "version 1", "php"));
     assert!(is(&shown(&server, "/a").await, "version 1", "memory"));
     data.change();
-    stop(&mut server).await;
+    server.end().await;
     let log = server.error_log();
     assert!(
         log.contains("responses that only memory had were written"),
@@ -240,7 +236,7 @@ async fn a_tag_purged_softly_makes_pages_on_disk_stale_and_not_gone() {
     let mut server = data.server().await;
     assert!(is(&shown(&server, "/a").await, "version 1", "php"));
     written(&server, 1.0).await;
-    stop(&mut server).await;
+    server.end().await;
     start_with(&mut server, 1.0).await;
     data.change();
     let order = PurgeRequest {
@@ -265,14 +261,6 @@ async fn wait_for_version(server: &RunningServer, path: &str, version: &str) {
     panic!("no {version}: {}", server.error_log());
 }
 
-/// Returns a command's exit code and its output.
-fn code_and_words(command: &mut Command) -> (Option<i32>, String) {
-    let output = command.output().expect("the command runs");
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    (output.status.code(), said)
-}
-
 #[tokio::test]
 async fn a_purge_said_while_the_server_is_stopped_holds_after_the_start() {
     let data = Data::new().await;
@@ -280,21 +268,19 @@ async fn a_purge_said_while_the_server_is_stopped_holds_after_the_start() {
     for path in ["/a", "/b"] {
         assert!(is(&shown(&server, path).await, "version 1", "php"));
     }
-    stop(&mut server).await;
+    server.end().await;
     data.change();
     let purge = |arguments: &[&str]| {
         let conf = server.path("test.conf");
         let mut command = Command::new(program());
-        code_and_words(command.arg("purge").args(arguments).arg("-c").arg(conf))
+        let command = command.arg("purge").args(arguments).arg("-c").arg(conf);
+        code_and_text(&command.output().expect("the command runs"))
     };
     let (code, said) = purge(&["http://site.test/a"]);
-    assert!(
-        code == Some(0) && said.contains("next start"),
-        "{code:?} {said}"
-    );
+    assert!(code == 0 && said.contains("next start"), "{code} {said}");
     // The number of pages that would be purged is not known.
     let (code, said) = purge(&["--dry-run", "http://site.test/b"]);
-    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(code, 2, "{said}");
     start_with(&mut server, 2.0).await;
     assert!(is(&shown(&server, "/a").await, "version 2", "php"));
     assert!(is(&shown(&server, "/b").await, "version 1", "disk"));
@@ -316,7 +302,7 @@ async fn purges_left_while_the_server_is_stopped_hold_after_the_start() {
     for path in ["/a", "/b"] {
         assert!(is(&shown(&server, path).await, "version 1", "php"));
     }
-    stop(&mut server).await;
+    server.end().await;
     data.change();
     let left = [
         ("1.json", r#"{"urls":["http://site.test/a"]}"#),
@@ -343,7 +329,7 @@ async fn a_left_purge_that_is_not_understood_purges_everything() {
     for path in ["/a", "/b"] {
         assert!(is(&shown(&server, path).await, "version 1", "php"));
     }
-    stop(&mut server).await;
+    server.end().await;
     data.change();
     leave(&server, &[("1.json", r#"{"urls":["http://si"#)]);
     start_with(&mut server, 2.0).await;
@@ -383,26 +369,24 @@ async fn a_purge_said_while_serve_is_stopped_holds_after_the_start() {
             std::fs::File::open(unused.join(path)).and_then(|it| it.set_modified(long_ago));
         changed.expect("a file of its own");
     }
-    let server = started().await;
+    let mut server = started().await;
     // Pages of a site that is gone go at the start of another one.
     until("the folder is removed", || !unused.exists()).await;
     for path in ["/?a", "/?b"] {
         is(shown(&server, path).await, "version 1", "MISS");
     }
-    stop_served(server).await;
+    server.end().await;
     std::fs::write(&version, "2").unwrap();
     // PHP of pages that were learned loads it from there.
     write_files(kept.path(), &[("library/mayfly-learn.so", "")]);
     let purge = |url: &str| {
         let mut command = Command::new(program());
         command.args(["purge", url]).env("CACHE_DIRECTORY", cache);
-        code_and_words(command.env("RUNTIME_DIRECTORY", cache))
+        let command = command.env("RUNTIME_DIRECTORY", cache);
+        code_and_text(&command.output().expect("the command runs"))
     };
     let (code, said) = purge("http://site.test/?a&utm_source=x");
-    assert!(
-        code == Some(0) && said.contains("next start"),
-        "{code:?} {said}"
-    );
+    assert!(code == 0 && said.contains("next start"), "{code} {said}");
     if is_root() {
         // The account without a name that served before is taken at the next start.
         give_pages_to(61_190, kept.path());
@@ -413,10 +397,7 @@ async fn a_purge_said_while_serve_is_stopped_holds_after_the_start() {
     is(shown(&server, "/?b").await, "version 1", "HIT");
     // Now it runs: the folder is its own.
     let (code, said) = purge("http://site.test/?a");
-    assert!(
-        code == Some(2) && said.contains("in use"),
-        "{code:?} {said}"
-    );
+    assert!(code == 2 && said.contains("in use"), "{code} {said}");
 }
 
 /// Everything in the folders of pages belongs to this account from now on.
@@ -436,24 +417,19 @@ fn give_pages_to(account: u32, cache: &Path) {
     }
 }
 
-async fn stop_served(mut server: FolderServer) {
-    server.signal(Signal::TERM);
-    server.ended().await;
-}
-
 #[tokio::test]
 async fn what_others_have_left_in_the_path_stays_as_it_is() {
     let data = Data::new().await;
     let mut server = data.server().await;
     shown(&server, "/a").await;
-    stop(&mut server).await;
+    server.end().await;
     let of_nginx = server.path("cache/c/29");
     std::fs::create_dir_all(&of_nginx).unwrap();
     let file = of_nginx.join("b7f54b2df7773722d382f4809d65029c");
     std::fs::write(&file, "KEY: http://site.test/a").unwrap();
     start_with(&mut server, 1.0).await;
     assert!(is(&shown(&server, "/a").await, "version 1", "disk"));
-    stop(&mut server).await;
+    server.end().await;
     assert_eq!(std::fs::read(&file).unwrap(), b"KEY: http://site.test/a");
     assert_eq!(file_names(&server.path("cache")), ["c", "mayfly-zone"]);
     let mode = std::fs::metadata(server.path("cache/mayfly-zone")).unwrap();
@@ -467,7 +443,7 @@ async fn damaged_files_are_a_miss_and_a_line_in_the_log() {
     for number in 0..20 {
         shown(&server, &format!("/{number}")).await;
     }
-    stop(&mut server).await;
+    server.end().await;
     data.change();
     let folder = server.path("cache/mayfly-zone");
     // The path of the zone, or its folder below it.
@@ -561,7 +537,7 @@ async fn a_folder_that_cannot_be_made_at_the_start_is_made_later() {
     let data = Data::new().await;
     let rules = data.php.cached_site(RULES);
     let mut server = RunningServer::start_as_chosen(program(), "", &rules).await;
-    stop(&mut server).await;
+    server.end().await;
     let cache = server.path("cache");
     std::fs::remove_dir_all(&cache).expect("the folder was there");
     std::fs::write(&cache, "in the way").expect("a file");
@@ -605,7 +581,7 @@ async fn with_disk_off_nothing_is_kept() {
         .replace("memory=8m", "memory=8m disk=off");
     let mut server = start(&http).await;
     shown(&server, "/a").await;
-    stop(&mut server).await;
+    server.end().await;
     assert!(!server.path("cache").exists());
     server.start_again(program()).await;
     assert!(is(&shown(&server, "/a").await, "version 1", "php"));

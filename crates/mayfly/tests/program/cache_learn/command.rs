@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use socket2::{Domain, SockAddr, Socket, Type};
 use testkit::process::{Signal, descendants, is_root, send_signal};
@@ -16,6 +16,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use super::database_site::{DatabaseSite, until_kept};
 use super::upgrade::{begin, configuration};
 use super::{explained, learned};
+use crate::commands::ended;
 use crate::program;
 use control::explain::LearnedState;
 
@@ -30,12 +31,6 @@ fn run(command: &[&str]) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     run
-}
-
-/// While the test goes on.
-async fn ended(child: Child) -> Output {
-    let ended = tokio::task::spawn_blocking(move || child.wait_with_output());
-    ended.await.expect("a thread").expect("an end")
 }
 
 async fn output(mut command: Command) -> Output {

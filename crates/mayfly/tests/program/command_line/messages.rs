@@ -2,26 +2,19 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
+use crate::commands::code_and_text;
 use crate::program;
 
 /// The program run to its end in `folder`.
 fn run_in(folder: &Path, arguments: &[&str]) -> (i32, String) {
-    said(
-        Command::new(program())
-            .args(arguments)
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .output()
-            .expect("the program starts"),
-    )
-}
-
-fn said(output: Output) -> (i32, String) {
-    let text = [output.stdout, output.stderr].concat();
-    let code = output.status.code().expect("an exit code");
-    (code, String::from_utf8_lossy(&text).into_owned())
+    let output = Command::new(program())
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output();
+    code_and_text(&output.expect("the program starts"))
 }
 
 fn folder() -> tempfile::TempDir {
@@ -203,7 +196,7 @@ fn a_port_that_is_for_root_is_told_with_the_ways_to_it() {
         .gid(65534)
         .output()
         .expect("the program starts");
-    let (code, text) = said(output);
+    let (code, text) = code_and_text(&output);
     assert_eq!(code, 1, "{text}");
     for part in [
         "port 81 is for root",

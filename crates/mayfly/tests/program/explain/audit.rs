@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use testkit::fake_http::{FakeHttp, Request, Script};
 use testkit::running::RunningServer;
 
+use crate::commands::{code_and_text, output};
 use crate::start;
 
 /// A path of the application at which one visitor's request shapes the page of others.
@@ -587,8 +588,7 @@ async fn audit(server: &RunningServer, arguments: &[String]) -> (i32, Vec<serde_
     ]);
     command.args(["--duration", "1h", "--timeout", "5m"]);
     command.args(arguments);
-    let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
-    let output = output.await.expect("a thread");
+    let output = output(command).await;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let lines = text
@@ -786,11 +786,8 @@ async fn audit_shows_the_request_and_tells_wrong_use_from_no_server() {
     ] {
         let mut command = Command::new(crate::program());
         command.arg("explain").args(arguments);
-        let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
-        let output = output.await.expect("a thread");
-        let text = [&output.stdout[..], &output.stderr].concat();
-        let text = String::from_utf8_lossy(&text);
-        assert_eq!(output.status.code(), Some(exit), "{arguments:?}: {text}");
+        let (code, text) = code_and_text(&output(command).await);
+        assert_eq!(code, exit, "{arguments:?}: {text}");
         for part in parts {
             assert!(text.contains(part), "{arguments:?}: {part}: {text}");
         }

@@ -3,10 +3,10 @@
 use std::process::Command;
 
 use testkit::fake_php::{FakePhp, Script};
-use testkit::process::Signal;
 use testkit::running::RunningServer;
 use testkit::wait::until;
 
+use crate::commands::{code_and_text, output};
 use crate::start;
 
 async fn site() -> (FakePhp, RunningServer) {
@@ -27,13 +27,7 @@ async fn typed(server: &RunningServer, arguments: &[&str]) -> (i32, String) {
         .arg("-c")
         .arg(server.path("test.conf"));
     command.args(arguments);
-    let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
-    let output = output.await.expect("a thread");
-    let text = [&output.stdout[..], &output.stderr].concat();
-    (
-        output.status.code().unwrap_or(-1),
-        String::from_utf8_lossy(&text).into_owned(),
-    )
+    code_and_text(&output(command).await)
 }
 
 fn has(text: &str, parts: &[&str]) {
@@ -146,8 +140,7 @@ async fn wrong_use_and_no_server_are_told_apart() {
         assert_eq!(code, exit, "{arguments:?}: {text}");
         has(&text, &[words]);
     }
-    server.signal(Signal::TERM);
-    server.ended().await;
+    server.end().await;
     let (code, text) = typed(&server, &["http://site.test/"]).await;
     assert_eq!(code, 2, "{text}");
 }

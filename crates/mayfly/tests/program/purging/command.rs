@@ -10,6 +10,7 @@ use testkit::process::{KilledOnDrop, Signal, free_port, is_root};
 use testkit::wait::until;
 
 use super::*;
+use crate::commands::{output, text as said};
 use crate::serve::http_upstream::get_tcp;
 
 /// Runs `mayfly purge` for the server of a folder.
@@ -20,17 +21,7 @@ async fn purge(arguments: &[&str]) -> Output {
     command
         .env("XDG_RUNTIME_DIR", "/nonexistent")
         .env("RUNTIME_DIRECTORY", "/nonexistent");
-    tokio::task::spawn_blocking(move || command.output().expect("the program"))
-        .await
-        .expect("a thread")
-}
-
-fn said(output: &Output) -> String {
-    format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    )
+    output(command).await
 }
 
 fn shown(path: &Path) -> String {
@@ -283,9 +274,9 @@ async fn a_server_without_a_configuration_is_found_as_well() {
             .env("CACHE_DIRECTORY", run.path().join("no-pages"))
             .arg("purge")
             .args(arguments);
-        tokio::task::spawn_blocking(move || command.output().expect("the program"))
+        output(command)
     };
-    let output = purge(&["--all"]).await.expect("a thread");
+    let output = purge(&["--all"]).await;
     assert!(output.status.success(), "{}", said(&output));
     assert!(
         said(&output).contains("Purged 0 stored responses"),
@@ -300,7 +291,7 @@ async fn a_server_without_a_configuration_is_found_as_well() {
         controls.all(|name| UnixStream::connect(run.path().join(name)).is_err())
     })
     .await;
-    let output = purge(&["--all"]).await.expect("a thread");
+    let output = purge(&["--all"]).await;
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(
         said(&output).contains("no server was found"),
@@ -350,18 +341,15 @@ async fn among_several_servers_the_one_that_serves_the_url_is_found() {
             assert_eq!(cached(port).await, wanted);
         }
     }
-    let purge = |arguments: &[&str]| {
-        let mut purge = command(&[&["purge"], arguments].concat());
-        tokio::task::spawn_blocking(move || purge.output().expect("the program"))
-    };
+    let purge = |arguments: &[&str]| output(command(&[&["purge"], arguments].concat()));
     let urls = ports.map(|port| format!("http://127.0.0.1:{port}/page"));
-    let output = purge(&[&urls[1]]).await.expect("a thread");
+    let output = purge(&[&urls[1]]).await;
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(cached(ports[0]).await, "HIT");
     assert_eq!(cached(ports[1]).await, "MISS");
     // Purges of everything, or of pages of both, are not for one server.
     for arguments in [&["--all"][..], &[&urls[0], &urls[1]]] {
-        let output = purge(arguments).await.expect("a thread");
+        let output = purge(arguments).await;
         assert_eq!(output.status.code(), Some(1), "{}", said(&output));
         let several = "several servers run";
         assert!(said(&output).contains(several), "{}", said(&output));
@@ -392,8 +380,7 @@ async fn a_server_is_found_wherever_its_control_socket_is() {
             .args(["purge", &url])
             .env_remove("RUNTIME_DIRECTORY")
             .env("XDG_RUNTIME_DIR", "/nonexistent");
-        let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
-        let output = output.await.expect("a thread");
+        let output = output(command).await;
         let said = said(&output);
         assert!(
             output.status.success() && said.contains("Purged 1"),

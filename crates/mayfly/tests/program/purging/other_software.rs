@@ -22,6 +22,11 @@ async fn send(server: &RunningServer, bytes: &str) -> (u16, Vec<&'static str>) {
     (reply.status, gone(&target, PAGES).await)
 }
 
+/// Sends these bytes, which are answered with 200, and after which exactly these pages are gone.
+async fn assert_purges(server: &RunningServer, bytes: &str, pages: &[&str]) {
+    assert_eq!(send(server, bytes).await, (200, pages.to_vec()), "{bytes}");
+}
+
 /// A site where these methods purge.
 async fn purged_by(methods: &[&str]) -> (FakePhp, RunningServer) {
     let php = tagged_pages().await;
@@ -39,7 +44,7 @@ async fn mediawiki_sends_purge_with_a_whole_url() {
     let (_php, server) = purged_by(&["PURGE"]).await;
     let bytes = "PURGE http://site.test/news/5 HTTP/1.1\r\nHost: site.test\r\nConnection: Keep-Alive\r\n\
                  Proxy-Connection: Keep-Alive\r\nUser-Agent: MediaWiki/1.39 CdnCacheUpdate::purge\r\n\r\n";
-    assert_eq!(send(&server, bytes).await, (200, vec!["/news/5"]));
+    assert_purges(&server, bytes, &["/news/5"]).await;
 }
 
 #[tokio::test]
@@ -59,11 +64,7 @@ async fn magento_sends_a_pattern_of_tags() {
         (".*", PAGES),
     ] {
         let bytes = format!("{head}{pattern}\r\n\r\n");
-        assert_eq!(
-            send(&server, &bytes).await,
-            (200, expected.to_vec()),
-            "{pattern}"
-        );
+        assert_purges(&server, &bytes, expected).await;
     }
     let bytes = format!("{head}((^|,)cat_p_5(,|$)\r\n\r\n");
     assert_eq!(send(&server, &bytes).await, (400, vec![]));
@@ -118,7 +119,7 @@ async fn foshttpcache_sends_ban_with_patterns() {
         );
     }
     let bytes = "PURGE /news/5 HTTP/1.1\r\nHost: site.test\r\nUser-Agent: Symfony HttpClient (Curl)\r\n\r\n";
-    assert_eq!(send(&server, bytes).await, (200, vec!["/news/5"]));
+    assert_purges(&server, bytes, &["/news/5"]).await;
 }
 
 #[tokio::test]
@@ -137,11 +138,7 @@ async fn purgekeys_and_xkey_fields_name_tags() {
         ("PURGEKEYS", "xkey-softpurge: news/5\r\n", &["/news/5"]),
     ] {
         let bytes = format!("{method} / HTTP/1.1\r\nHost: site.test\r\n{fields}\r\n");
-        assert_eq!(
-            send(&server, &bytes).await,
-            (200, expected.to_vec()),
-            "{fields}"
-        );
+        assert_purges(&server, &bytes, expected).await;
     }
 }
 
@@ -150,12 +147,9 @@ async fn foshttpcache_for_symfony_sends_purgetags_and_clears_all() {
     // FOSHttpCache: src/ProxyClient/Symfony.php, invalidateTags() and clear().
     let (_php, server) = purged_by(&["PURGETAGS", "PURGE"]).await;
     let bytes = "PURGETAGS / HTTP/1.1\r\nHost: site.test\r\nX-Cache-Tags: news/5,news/6\r\n\r\n";
-    assert_eq!(
-        send(&server, bytes).await,
-        (200, vec!["/news/5", "/news/6"])
-    );
+    assert_purges(&server, bytes, &["/news/5", "/news/6"]).await;
     let bytes = "PURGE / HTTP/1.1\r\nHost: site.test\r\nClear-Cache: true\r\n\r\n";
-    assert_eq!(send(&server, bytes).await, (200, PAGES.to_vec()));
+    assert_purges(&server, bytes, PAGES).await;
 }
 
 #[tokio::test]
@@ -169,11 +163,7 @@ async fn drupals_purgers_send_ban_with_cache_tags() {
         ("news/5 news/6", &["/news/5", "/news/6"]),
     ] {
         let bytes = format!("BAN / HTTP/1.1\r\nHost: site.test\r\nCache-Tags: {tags}\r\n\r\n");
-        assert_eq!(
-            send(&server, &bytes).await,
-            (200, expected.to_vec()),
-            "{tags}"
-        );
+        assert_purges(&server, &bytes, expected).await;
     }
 }
 
@@ -191,11 +181,7 @@ async fn wordpress_proxy_cache_purge_sends_a_method_of_matching() {
         let bytes = format!(
             "PURGE {path} HTTP/1.1\r\nHost: site.test\r\nX-Purge-Method: {method}\r\n{rest}"
         );
-        assert_eq!(
-            send(&server, &bytes).await,
-            (200, expected.to_vec()),
-            "{path}"
-        );
+        assert_purges(&server, &bytes, expected).await;
     }
 }
 
@@ -212,11 +198,7 @@ async fn wordpress_proxy_cache_purge_with_tags_sends_a_pattern_of_them() {
         ("none", &[]),
     ] {
         let bytes = format!("{head}{pattern}\r\nConnection: close\r\n\r\n");
-        assert_eq!(
-            send(&server, &bytes).await,
-            (200, expected.to_vec()),
-            "{pattern}"
-        );
+        assert_purges(&server, &bytes, expected).await;
     }
 }
 
@@ -228,11 +210,7 @@ async fn w3_total_cache_sends_purge_and_a_star_for_all() {
         let bytes = format!(
             "PURGE {path} HTTP/1.1\r\nHost: site.test\r\nUser-Agent: W3 Total Cache\r\nConnection: close\r\n\r\n"
         );
-        assert_eq!(
-            send(&server, &bytes).await,
-            (200, expected.to_vec()),
-            "{path}"
-        );
+        assert_purges(&server, &bytes, expected).await;
     }
 }
 
@@ -248,11 +226,7 @@ async fn nginx_helper_gets_a_page_below_purge() {
         let server = site(&php, location, "").await;
         for method in ["GET", "PURGE"] {
             let bytes = format!("{method} /purge/news/5 HTTP/1.1\r\nHost: site.test\r\n{rest}");
-            assert_eq!(
-                send(&server, &bytes).await,
-                (200, vec!["/news/5"]),
-                "{location}"
-            );
+            assert_purges(&server, &bytes, &["/news/5"]).await;
         }
     }
 }

@@ -58,15 +58,10 @@ fn tokens(port: u16) -> String {
     format!("run/dashboard-127.0.0.1-{port}.tokens")
 }
 
-async fn end(mut server: StartedProcess) {
-    server.signal(Signal::TERM);
-    server.ended().await;
-}
-
 #[tokio::test]
 async fn the_dashboard_is_for_this_machine_and_its_token_for_who_started_it() {
     let port = free_port();
-    let server = serve(port, 0o600).await;
+    let mut server = serve(port, 0o600).await;
     let own = format!("localhost:{port}");
     let page = get(port, "/", &own).await;
     assert_eq!(page.status, 200);
@@ -104,16 +99,14 @@ async fn the_dashboard_is_for_this_machine_and_its_token_for_who_started_it() {
         assert_eq!(about.status, if token == "x" { 401 } else { 200 });
     }
     let folder = file.parent().expect("a folder").to_owned();
-    let mut server = server;
-    server.signal(Signal::TERM);
-    server.ended().await;
+    server.end().await;
     assert!(!folder.join(tokens(port)).exists() && !file.exists());
 }
 
 #[tokio::test]
 async fn a_token_is_not_said_where_others_may_read_it() {
     let port = free_port();
-    let server = serve(port, 0o644).await;
+    let mut server = serve(port, 0o644).await;
     let said = server.read("stderr");
     assert!(
         said.contains(&format!("Dashboard: http://127.0.0.1:{port}/\n")),
@@ -123,13 +116,13 @@ async fn a_token_is_not_said_where_others_may_read_it() {
         said.contains("printed on terminals only") && !said.contains("token="),
         "{said}"
     );
-    end(server).await;
+    server.end().await;
 }
 
 #[tokio::test]
 async fn a_second_one_at_the_same_place_is_refused_and_changes_nothing() {
     let port = free_port();
-    let server = serve(port, 0o600).await;
+    let mut server = serve(port, 0o600).await;
     let file = server.path(&tokens(port));
     let known = std::fs::read_to_string(&file).expect("the tokens");
     let site = server.path("site").display().to_string();
@@ -148,7 +141,7 @@ async fn a_second_one_at_the_same_place_is_refused_and_changes_nothing() {
     );
     assert!(said.contains(&expected), "{said}");
     assert_eq!(std::fs::read_to_string(&file).expect("the tokens"), known);
-    end(server).await;
+    server.end().await;
 }
 
 #[tokio::test]

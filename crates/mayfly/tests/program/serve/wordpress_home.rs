@@ -72,8 +72,7 @@ async fn with_home_the_pages_are_those_of_the_address_that_is_served() {
     );
     let made = format!("home-{}.php", server.pid());
     assert!(server.path(&made).exists());
-    server.signal(testkit::process::Signal::TERM);
-    server.ended().await;
+    server.end().await;
     assert!(!server.path(&made).exists());
 }
 

@@ -1,7 +1,7 @@
 //! `mayfly warm`.
 
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use testkit::fake_php::Script;
@@ -11,6 +11,7 @@ use testkit::wait::until;
 use tokio::sync::Semaphore;
 
 use super::Php;
+use crate::commands::{code_and_text, ended, output};
 use crate::{gzip, start};
 
 /// Pages of an hour, some sitemaps, and pages that are not kept.
@@ -64,15 +65,7 @@ fn command(server: &RunningServer, arguments: &[&str]) -> Command {
 }
 
 async fn warm(server: &RunningServer, arguments: &[&str]) -> (i32, String) {
-    let mut command = command(server, arguments);
-    let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
-    said(&output.await.expect("a thread"))
-}
-
-fn said(output: &Output) -> (i32, String) {
-    let text = [&output.stdout[..], &output.stderr].concat();
-    let text = String::from_utf8_lossy(&text).into_owned();
-    (output.status.code().unwrap_or(-1), text)
+    code_and_text(&output(command(server, arguments)).await)
 }
 
 #[tokio::test]
@@ -168,8 +161,7 @@ async fn files_and_standard_input_have_a_url_in_each_line() {
         .write_all(b"https://site.test/3\r\nhttps://site.test/1\n")
         .expect("it is read");
     drop(input);
-    let output = tokio::task::spawn_blocking(move || child.wait_with_output());
-    let (code, text) = said(&output.await.expect("a thread").expect("an output"));
+    let (code, text) = code_and_text(&ended(child).await);
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("3 pages in "), "{text}");
     let asked = php.take_sorted();
@@ -178,8 +170,7 @@ async fn files_and_standard_input_have_a_url_in_each_line() {
     assert_eq!(code, 1, "{text}");
     let mut lost = Command::new(crate::program());
     lost.args(["warm", "https://site.test/", "--socket", "/nonexistent"]);
-    let output = tokio::task::spawn_blocking(move || lost.output()).await;
-    let (code, text) = said(&output.expect("a thread").expect("an output"));
+    let (code, text) = code_and_text(&output(lost).await);
     assert_eq!(code, 2, "{text}");
 }
 
@@ -213,8 +204,7 @@ async fn visitors_come_first() {
     for visitor in [first, second, third] {
         assert_eq!(visitor.await.expect("an answer"), 200);
     }
-    let output = tokio::task::spawn_blocking(move || warming.wait_with_output());
-    let (code, text) = said(&output.await.expect("a thread").expect("an output"));
+    let (code, text) = code_and_text(&ended(warming).await);
     assert_eq!(code, 0, "{text}");
     assert_eq!(php.take().last().map(String::as_str), Some("/warm"));
 }
@@ -235,8 +225,7 @@ async fn an_interrupted_command_says_how_far_it_came() {
         .expect("the program");
     until("the second page", || php.asked.lock().len() == 2).await;
     send_signal(warming.id(), Signal::INT);
-    let output = tokio::task::spawn_blocking(move || warming.wait_with_output());
-    let (code, text) = said(&output.await.expect("a thread").expect("an output"));
+    let (code, text) = code_and_text(&ended(warming).await);
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("Stopped after 1 of 2 pages"), "{text}");
     // The server goes on with the requests it has begun.
