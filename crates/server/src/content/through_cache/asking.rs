@@ -66,7 +66,7 @@ async fn ask(request: &Request, mut made: Box<Request>, class: Class) -> Option<
     made.route.method = Method::Get;
     made.route.method_override = None;
     made.extras = Extras::default();
-    made.extras.turn.class = class;
+    made.extras.class = class;
     made.extras.own_visit = Some(Box::new(OwnVisit::new(Purpose::Try)));
     made.enter_server(request.route.server());
     whole_answer(&mut made, MAX_BODY_BYTES).await

@@ -235,7 +235,7 @@ pub fn request_for(
     if let (Some(own), Some(shared)) = (client_address(request), client_address(&made))
         && let Some(extra) = made.extras.given()
     {
-        let values = extra.values.of_script.iter_mut();
+        let values = extra.script_variables.iter_mut();
         let of_client = values.filter(|(_, value)| *value == own);
         of_client.for_each(|(_, value)| value.clone_from(&shared));
     }
