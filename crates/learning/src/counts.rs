@@ -42,6 +42,7 @@ impl ReplayEnd {
 /// The states of shapes for metrics: compared, kept, and refuted a short time ago.
 pub const SHAPE_STATES: [&str; 3] = ["compared", "kept", "refuted"];
 
+// Large: each is a metric of the pool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Pages that were learned, and made again.

@@ -195,6 +195,6 @@ mod tests {
         assert!(covered >= 3_600_000.0, "{covered}");
         assert_eq!(history.report(last - EVERY_MS).points.len(), 1);
         let bytes = KEPT_POINTS * (report.columns.len() * 8 + 32);
-        assert!(bytes < 600 << 10, "{bytes}");
+        assert!(bytes < 640 << 10, "{bytes}");
     }
 }
