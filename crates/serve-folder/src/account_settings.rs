@@ -89,7 +89,7 @@ impl AccountSettingsFile {
         })
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         !name.is_empty()
             && match self {
                 AccountSettingsFile::Php(values, _) => values.has(name),
@@ -97,7 +97,7 @@ impl AccountSettingsFile {
             }
     }
 
-    fn literal(&self, name: &str) -> Option<String> {
+    pub(super) fn literal(&self, name: &str) -> Option<String> {
         match self {
             AccountSettingsFile::Php(values, _) => values.literal(name),
             AccountSettingsFile::Lines(lines) => {

@@ -143,7 +143,7 @@ pub fn account_of_file(text: &str) -> Result<DatabaseLogin, String> {
 }
 
 /// Whether the configuration can have them. A letter that was not UTF-8 is not known any more.
-fn is_plain<'a>(values: impl IntoIterator<Item: AsRef<str> + 'a>) -> Result<(), String> {
+pub(super) fn is_plain<'a>(values: impl IntoIterator<Item: AsRef<str> + 'a>) -> Result<(), String> {
     let is_odd = |it: char| it.is_control() || it == char::REPLACEMENT_CHARACTER;
     let mut values = values.into_iter();
     match values.any(|value| value.as_ref().contains(is_odd)) {

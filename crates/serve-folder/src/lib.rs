@@ -20,6 +20,7 @@ mod locations;
 mod mediawiki;
 mod mediawiki_purges;
 mod nested_applications;
+mod object_cache_login;
 mod options;
 mod php_literals;
 mod php_params;
@@ -39,6 +40,7 @@ pub use database_login::{account_of_file, database_login};
 pub use detect::{DetectedSite, detect};
 pub use https::port_of_urls;
 pub use kind::Kind;
+pub use object_cache_login::object_cache_login;
 pub use options::{
     AccessLogPlace, DEFAULT_TTL, Dashboard, DatabaseLogin, GuestSessions, Https, LearnMode,
     ServeOptions,

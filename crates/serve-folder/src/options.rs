@@ -62,6 +62,8 @@ pub struct ServeOptions {
     pub learn: Option<LearnMode>,
     /// The account with which Mayfly asks the database, if that is known.
     pub learn_database: Option<DatabaseLogin>,
+    /// The account with which its object cache is followed, if it needs one and that is known.
+    pub learn_object_cache: Option<DatabaseLogin>,
     pub guest_sessions: GuestSessions,
     /// Pages are kept below this folder.
     pub cache_folder: PathBuf,
@@ -132,6 +134,7 @@ impl Default for ServeOptions {
             vouched_ttl: None,
             learn: None,
             learn_database: None,
+            learn_object_cache: None,
             guest_sessions: GuestSessions::Uniform,
             cache_folder: "/var/cache/mayfly".into(),
             workers: None,

@@ -20,7 +20,7 @@ use super::kind::Kind;
 use super::locations::locations;
 use super::mediawiki;
 use super::nested_applications;
-use super::options::{LearnMode, ServeOptions};
+use super::options::{DatabaseLogin, LearnMode, ServeOptions};
 use super::php_params::php_params;
 
 /// The configuration that serves the site `found` in the folder `dir` (an absolute path).
@@ -129,26 +129,29 @@ fn learn(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
         conf.note("Its cron begins at page views, which are few while pages are kept.");
         conf.line(WORDPRESS_CRON);
     }
-    let Some(login) = &options.learn_database else {
-        return;
-    };
+    for (directive, login) in [
+        ("cache_learn_database", &options.learn_database),
+        ("cache_learn_object_cache", &options.learn_object_cache),
+    ] {
+        if let Some(login) = login {
+            account(conf, directive, login);
+        }
+    }
+}
+
+fn account(conf: &mut Conf, directive: &str, login: &DatabaseLogin) {
     // A password may have a `$`, which means nothing here.
     let argument = |text: &str| word(text).unwrap_or_else(|_| quoted(text));
     let account = format!("{} {}", argument(&login.server), argument(&login.user));
     match login.password.as_deref() {
-        Some("") => conf.line(&format!("cache_learn_database {account};")),
-        Some(password) => {
-            conf.line(&format!(
-                "cache_learn_database {account} {};",
-                argument(password)
-            ));
-        }
+        Some("") => conf.line(&format!("{directive} {account};")),
+        Some(password) => conf.line(&format!("{directive} {account} {};", argument(password))),
         None => {
             conf.note(&format!(
                 "The account of {}. Write its password for PASSWORD:",
                 login.settings
             ));
-            conf.note(&format!("cache_learn_database {account} PASSWORD;"));
+            conf.note(&format!("{directive} {account} PASSWORD;"));
         }
     }
 }
@@ -236,7 +239,7 @@ mod tests {
 
     use super::super::mediawiki_purges::PurgeSettings;
     use super::*;
-    use crate::{AccessLogPlace, Dashboard, DatabaseLogin, GuestSessions, Https};
+    use crate::{AccessLogPlace, Dashboard, GuestSessions, Https};
 
     fn found(kind: Kind) -> DetectedSite {
         DetectedSite {
@@ -277,6 +280,12 @@ mod tests {
                 server: "unix:/run/mysqld/mysqld.sock".to_owned(),
                 user: "blog".to_owned(),
                 password: Some("a $b \"c\\".to_owned()),
+                settings: "wp-config.php".to_owned(),
+            }),
+            learn_object_cache: Some(DatabaseLogin {
+                server: "10.0.0.7:6379".to_owned(),
+                user: "default".to_owned(),
+                password: None,
                 settings: "wp-config.php".to_owned(),
             }),
             workers: Some(4),

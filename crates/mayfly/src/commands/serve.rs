@@ -11,7 +11,7 @@ use serve_folder::wordpress_plugin::{MustUse, State};
 use serve_folder::{
     AccessLogPlace, DEFAULT_TTL, Dashboard, DatabaseLogin, DetectedSite, Files, Folder, Https,
     Kind, ServeOptions, UpstreamUrl, WatchedFolder, account_of_file, database_login, detect,
-    write_config, write_upstream_config,
+    object_cache_login, write_config, write_upstream_config,
 };
 
 use crate::cli::{LearnMode, ServeArgs, Workers};
@@ -124,6 +124,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         vouched_ttl: (has_plugin && args.ttl.is_none()).then_some(VOUCHED_TTL),
         learn: learned.as_ref().map(|learned| learned.mode),
         learn_database: learned.as_ref().and_then(|it| it.login.clone().ok()),
+        learn_object_cache: learned.as_ref().and_then(|it| it.object_cache.clone()),
         guest_sessions: args.guest_sessions.written(),
         cache_folder: paths::cache(),
         workers: match args.workers {
@@ -184,6 +185,8 @@ struct LearnedSite {
     mode: serve_folder::LearnMode,
     /// The account by which the database is asked, or why it is not known.
     login: Result<DatabaseLogin, String>,
+    /// The account by which its object cache is followed, if it needs one.
+    object_cache: Option<DatabaseLogin>,
     is_default: bool,
 }
 
@@ -234,14 +237,17 @@ fn learned_site(
         Some(file) => Ok(written_account(file)?),
         None => database_login(files, found, &is_socket),
     };
-    let login = login.map(|login| DatabaseLogin {
+    let shown = |login: DatabaseLogin| DatabaseLogin {
         password: login.password.filter(|_| !args.print_config),
         ..login
-    });
+    };
+    let login = login.map(shown);
+    let object_cache = object_cache_login(files, found).map(shown);
     let is_learned = login.is_ok() || !is_default || !is_wordpress;
     Ok(is_learned.then_some(LearnedSite {
         mode,
         login,
+        object_cache,
         is_default,
     }))
 }

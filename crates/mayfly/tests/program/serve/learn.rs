@@ -154,14 +154,18 @@ fn printed_with(folder: &Path, options: &[&str]) -> (bool, String) {
 
 #[test]
 fn the_account_of_any_application_comes_from_its_settings_or_from_a_file() {
-    const ENV: &str =
-        "DB_CONNECTION=mysql\nDB_HOST=127.0.0.1\nDB_USERNAME=shop\nDB_PASSWORD=w0rdw0rd\n";
+    const ENV: &str = "DB_CONNECTION=mysql\nDB_HOST=127.0.0.1\nDB_USERNAME=shop\nDB_PASSWORD=w0rdw0rd\n\
+         REDIS_HOST=127.0.0.1\nREDIS_PASSWORD=w0rdw0rd\n";
     let site = FolderServer::folder();
     let page = ("public/index.php", "<?php echo 'page';");
     write_files(site.path(), &[page, ("artisan", ""), (".env", ENV)]);
     let (_, text) = printed(site.path(), &[]);
     assert!(
         text.contains("cache_learn_database 127.0.0.1:3306 shop PASSWORD;"),
+        "{text}"
+    );
+    assert!(
+        text.contains("cache_learn_object_cache 127.0.0.1:6379 default PASSWORD;"),
         "{text}"
     );
     assert!(
