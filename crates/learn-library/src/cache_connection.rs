@@ -1,10 +1,10 @@
-//! One connection to an object cache (Redis, Valkey), followed from its first byte.
+//! One connection to an object cache (Redis, Valkey, memcached), followed from its first byte.
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
 
+use cache_wire::{CacheConversation, Command, Effect, Event, ReplyEnd};
 use learn_record::{CacheKey, InputKind, Session, StatementKind, Value, Write, WriteOutcome};
-use redis_wire::{Command, Conversation, Effect, Event, ReplyEnd};
 
 use crate::reporter::Reporter;
 
@@ -23,7 +23,7 @@ enum SeenEvent {
 }
 
 pub(crate) struct CacheConnection {
-    conversation: Conversation,
+    conversation: CacheConversation,
     number: u32,
     address: Vec<u8>,
     /// Bytes that were read before the kernel took them.
@@ -35,9 +35,9 @@ pub(crate) struct CacheConnection {
 }
 
 impl CacheConnection {
-    pub(crate) fn new(number: u32, address: Vec<u8>) -> Self {
+    pub(crate) fn new(number: u32, address: Vec<u8>, conversation: CacheConversation) -> Self {
         Self {
-            conversation: Conversation::default(),
+            conversation,
             number,
             address,
             ahead: 0,

@@ -8,6 +8,8 @@ use learn_record::{
     DoubtReason, FileState, FileUse, InputKind, MOST_HASHED_SESSION_BYTES, SqliteFile,
 };
 
+use cache_wire::CacheConversation;
+
 use crate::cache_connection::CacheConnection;
 use crate::channel::Channel;
 use crate::channels::Channels;
@@ -434,15 +436,20 @@ fn is_session(path: &[u8]) -> bool {
 }
 
 impl Role {
-    /// A connection whose client speaks first, and sends an array, is one to an object cache.
+    /// A connection whose client speaks first, and sends a command of an object cache, is one to such.
     fn become_cache_by(&mut self, sent: &[u8]) {
         let is_first = matches!(self, Self::Connection(it) if it.is_untouched());
-        if !is_first || sent.first() != Some(&b'*') {
+        let conversation = CacheConversation::begin(sent).filter(|_| is_first);
+        let Some(conversation) = conversation else {
             return;
-        }
+        };
         if let Self::Connection(connection) = std::mem::replace(self, Self::Inherited) {
             let (number, address) = connection.into_address();
-            *self = Self::Cache(Box::new(CacheConnection::new(number, address)));
+            *self = Self::Cache(Box::new(CacheConnection::new(
+                number,
+                address,
+                conversation,
+            )));
         }
     }
 }

@@ -465,8 +465,9 @@ impl Book {
         let has_record = run.is_some();
         let made_of = self.understand(end, run, now);
         if has_record {
-            let tables = made_of.as_ref().is_ok_and(|it| !it.tables.is_empty());
-            self.note_trial(end, (agrees, differs, age), tables, now);
+            let is_polled = |it: &MadeOf| !it.tables.is_empty() || it.cache.is_some();
+            let is_polled = made_of.as_ref().is_ok_and(is_polled);
+            self.note_trial(end, (agrees, differs, age), is_polled, now);
         }
         let known = self.pages.named(&end.page.name).map(|(number, _)| number);
         if let Some(number) = known {
@@ -489,8 +490,8 @@ impl Book {
                         self.counts.note_not_learned(why.reason);
                     }
                     if differs {
-                        let tables = page.tables.clone();
-                        self.differing.suspect(name.clone(), tables, now);
+                        let inputs = (page.tables.clone(), page.cache.is_some());
+                        self.differing.suspect(name.clone(), inputs, now);
                     }
                 }
                 self.notes.remove(&name);

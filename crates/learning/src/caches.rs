@@ -1,4 +1,4 @@
-//! The object caches (Redis, Valkey) that pages were made of: which page read which key, and when a key was last written.
+//! The object caches (Redis, Valkey, memcached) that pages were made of: which page read which key, and when a key was last written.
 //!
 //! ```text
 //! page ─► keys (by their hashes) ─► pages of a key      a write of a key makes its pages suspect for good
@@ -223,8 +223,14 @@ impl Cache {
         None
     }
 
+    /// Was the server asked for this key, or is it to be?
+    pub fn knows(&self, key: &CacheKey) -> bool {
+        let known = self.lifetimes.get(&self.hash(&key.key));
+        known.is_some_and(|known| known.iter().any(|it| it.key == *key))
+    }
+
     /// Makes room: keys that no page is made of now are asked for again when one is.
-    fn forget_unread(&mut self) {
+    pub fn forget_unread(&mut self) {
         let pages_of_keys = &self.pages_of_keys;
         self.lifetimes
             .retain(|hash, _| pages_of_keys.contains_key(hash));

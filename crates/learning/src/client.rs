@@ -51,6 +51,14 @@ impl DatabaseAccount {
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
+/// Connects to a server by its address, as PHP wrote it.
+pub(crate) async fn connect(server: &str) -> io::Result<Box<dyn Stream>> {
+    Ok(match server.strip_prefix("unix:") {
+        Some(path) => Box::new(UnixStream::connect(path).await?),
+        None => Box::new(TcpStream::connect(server).await?),
+    })
+}
+
 /// A row of texts; `None`: NULL.
 pub type TextRow = Vec<Option<Vec<u8>>>;
 
@@ -197,11 +205,8 @@ impl Client {
     }
 
     async fn connect(account: &DatabaseAccount) -> io::Result<Client> {
-        let (stream, is_local): (Box<dyn Stream>, bool) = match account.server.strip_prefix("unix:")
-        {
-            Some(path) => (Box::new(UnixStream::connect(path).await?), true),
-            None => (Box::new(TcpStream::connect(&account.server).await?), false),
-        };
+        let is_local = account.server.starts_with("unix:");
+        let stream = connect(&account.server).await?;
         Ok(Client {
             stream,
             is_local,

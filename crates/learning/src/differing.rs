@@ -1,8 +1,8 @@
 //! Pages that were made again while nothing had changed, and were others: they are made of something that is not seen,
 //! such as the clock or chance, and are not kept for a while.
 //!
-//! A recent write of another program may be the reason. So the next poll decides: a page whose tables
-//! were written is none of them.
+//! A recent write of another program may be the reason. So the next poll of the database decides, and the next answer of the
+//! object cache: a page whose tables or keys were written is none of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,8 +24,10 @@ pub struct DifferingPages {
 
 /// A page that differed a moment ago.
 struct SuspectedPage {
-    /// It reads these tables.
+    /// It reads these tables; none: no poll has found a write that explains it.
     tables: Box<[Arc<str>]>,
+    /// The object cache may have been written as well.
+    awaits_cache: bool,
     at: Instant,
 }
 
@@ -39,12 +41,22 @@ pub struct DecidedPages {
 
 impl DifferingPages {
     /// The page was another than what is known of it, which counted as unchanged.
-    pub fn suspect(&mut self, page: PageName, tables: Box<[Arc<str>]>, now: Instant) {
-        if tables.is_empty() {
+    pub fn suspect(
+        &mut self,
+        page: PageName,
+        (tables, awaits_cache): (Box<[Arc<str>]>, bool),
+        now: Instant,
+    ) {
+        if tables.is_empty() && !awaits_cache {
             self.put(page, now);
         } else if self.suspected.len() < MOST_PAGES {
-            self.suspected
-                .insert(page, SuspectedPage { tables, at: now });
+            let suspected = SuspectedPage {
+                tables,
+                awaits_cache,
+                at: now,
+            };
+            // The first time counts: a page that is made all the time is decided about, too.
+            self.suspected.entry(page).or_insert(suspected);
         }
     }
 
@@ -62,17 +74,38 @@ impl DifferingPages {
             let mut tables = it.tables.iter();
             tables.any(|table| written.is_none_or(|written| written.contains(table)))
         };
-        let is_decided = |it: &SuspectedPage| it.at <= began || was_written(it);
-        for (page, suspected) in self.suspected.extract_if(|_, it| is_decided(it)) {
-            match was_written(&suspected) {
-                true => decided.explained.push(page),
-                false => decided.unexplained.push(page),
-            }
+        for (page, _) in self.suspected.extract_if(|_, it| was_written(it)) {
+            decided.explained.push(page);
         }
-        for page in &decided.unexplained {
-            self.put(page.clone(), began);
-        }
+        let polled = self.suspected.values_mut().filter(|it| it.at <= began);
+        polled.for_each(|it| it.tables = Box::default());
+        decided.unexplained = self.take_unexplained(began);
         decided
+    }
+
+    /// The object cache has named a write to keys of these pages.
+    pub fn cache_written<'a>(
+        &mut self,
+        pages: impl Iterator<Item = &'a PageName>,
+    ) -> Vec<PageName> {
+        let explained = pages.filter_map(|page| self.suspected.remove_entry(page));
+        explained.map(|(page, _)| page).collect()
+    }
+
+    /// The object cache has answered a question that was put then, and named no other writes before. Returns pages that nothing
+    /// explains.
+    pub fn cache_asked(&mut self, began: Instant) -> Vec<PageName> {
+        let asked = self.suspected.values_mut().filter(|it| it.at <= began);
+        asked.for_each(|it| it.awaits_cache = false);
+        self.take_unexplained(began)
+    }
+
+    fn take_unexplained(&mut self, now: Instant) -> Vec<PageName> {
+        let is_over = |it: &SuspectedPage| it.tables.is_empty() && !it.awaits_cache;
+        let over = self.suspected.extract_if(|_, it| is_over(it));
+        let over: Vec<PageName> = over.map(|(page, _)| page).collect();
+        over.iter().for_each(|page| self.put(page.clone(), now));
+        over
     }
 
     pub fn has(&self, page: &PageName, now: Instant) -> bool {
@@ -104,7 +137,9 @@ mod tests {
             (after, Some(&[]), (0, 1)),
         ] {
             let mut pages = DifferingPages::default();
-            pages.suspect(page.clone(), [table.clone()].into(), compared);
+            pages.suspect(page.clone(), ([table.clone()].into(), false), compared);
+            let again = compared + Duration::from_secs(9);
+            pages.suspect(page.clone(), ([table.clone()].into(), false), again);
             let decided = pages.polled(written, began);
             let counts = (decided.explained.len(), decided.unexplained.len());
             assert_eq!(counts, expected, "{written:?}");
@@ -112,5 +147,33 @@ mod tests {
             let waits = expected == (0, 0);
             assert_eq!(pages.suspected.len(), usize::from(waits));
         }
+    }
+
+    #[test]
+    fn a_page_of_an_object_cache_waits_for_its_answer_and_that_of_the_database() {
+        let (page, table): (PageName, Arc<str>) = (b"a"[..].into(), "blog.post".into());
+        let now = Instant::now();
+        let before = now - Duration::from_secs(1);
+        let suspects = |tables: &[Arc<str>]| {
+            let mut pages = DifferingPages::default();
+            pages.suspect(page.clone(), (tables.into(), true), now);
+            pages
+        };
+        let mut pages = suspects(&[]);
+        assert!(pages.cache_asked(before).is_empty(), "it was asked before");
+        assert_eq!(pages.cache_written([&page].into_iter()), [page.clone()]);
+        assert!(pages.cache_asked(now).is_empty());
+        assert_eq!(suspects(&[]).cache_asked(now), [page.clone()]);
+        let mut pages = suspects(&[table.clone()]);
+        assert!(
+            pages.cache_asked(now).is_empty(),
+            "of the tables nothing is known"
+        );
+        assert!(!pages.has(&page, now));
+        assert_eq!(pages.polled(Some(&[]), now).unexplained, [page.clone()]);
+        assert!(pages.has(&page, now));
+        let mut pages = suspects(&[table]);
+        assert!(pages.polled(Some(&[]), now).unexplained.is_empty());
+        assert_eq!(pages.cache_asked(now), [page.clone()]);
     }
 }

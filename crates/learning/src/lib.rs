@@ -31,6 +31,7 @@ mod heartbeat;
 mod join;
 mod log_state;
 mod mark;
+mod memcached_tracker;
 mod nodes_wait;
 mod on_disk;
 mod other_nodes;

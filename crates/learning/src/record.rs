@@ -331,7 +331,7 @@ impl Reason {
                 "PHP speaks with the database in a way that cannot be read, such as TLS or compression."
             }
             Reason::Elsewhere => {
-                "PHP connected to something that is no database: another server, memcached."
+                "PHP connected to something that is no database: another server, an object cache by TLS or a binary protocol."
             }
             Reason::Program => "PHP started a program.",
             Reason::Extension => "PHP has an extension loaded whose reads cannot be seen.",

@@ -17,15 +17,15 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use cache_wire::{RedisValue, command, parse};
 use parking_lot::Mutex;
-use redis_wire::{RedisValue, command, parse};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use crate::LearnedPool;
 use crate::caches::{CacheState, Lifetime};
-use crate::client::{DatabaseAccount, Stream};
+use crate::client::{self, DatabaseAccount, Stream};
+use crate::memcached_tracker;
 use crate::poll;
 use crate::record::{CacheWrite, ServerName};
 
@@ -46,10 +46,10 @@ const MOST_VALUE_BYTES: usize = 4 << 20;
 const MOST_ASKED: usize = 1000;
 
 /// How often the server is asked whether it is still there, and for lifetimes.
-const ASK_EVERY: Duration = Duration::from_millis(500);
+pub const ASK_EVERY: Duration = Duration::from_millis(500);
 
 /// A server that takes longer to answer is not followed.
-const WITHIN: Duration = Duration::from_secs(2);
+pub const WITHIN: Duration = Duration::from_secs(2);
 
 /// Before the next attempt.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -112,7 +112,7 @@ impl Trackers {
     }
 }
 
-fn note_state(pool: &Arc<LearnedPool>, server: &ServerName, state: CacheState) {
+pub fn note_state(pool: &Arc<LearnedPool>, server: &ServerName, state: CacheState) {
     pool.change(|book| book.note_cache(server, state));
 }
 
@@ -122,6 +122,9 @@ async fn follow(
     server: &ServerName,
     account: &DatabaseAccount,
 ) -> io::Result<()> {
+    if timeout(WITHIN, memcached_tracker::is_memcached(account)).await?? {
+        return memcached_tracker::follow(pool, server, account).await;
+    }
     let mut client = timeout(WITHIN, Client::open(account)).await??;
     client
         .expect_ok(&[b"CLIENT", b"TRACKING", b"ON", b"BCAST"])
@@ -182,7 +185,10 @@ async fn ask_once(
         };
         lifetimes.push((key, lifetime(*left, began)));
     }
-    pool.change(|book| book.set_lifetimes(server, &lifetimes));
+    pool.change(|book| {
+        book.set_lifetimes(server, &lifetimes);
+        book.cache_asked(began);
+    });
     pool.marks.note_tracked(now + poll::holds());
     Ok(())
 }
@@ -204,12 +210,8 @@ struct Client {
 
 impl Client {
     async fn open(account: &DatabaseAccount) -> io::Result<Client> {
-        let stream: Box<dyn Stream> = match account.server.strip_prefix("unix:") {
-            Some(path) => Box::new(UnixStream::connect(path).await?),
-            None => Box::new(TcpStream::connect(&account.server).await?),
-        };
         let mut client = Client {
-            stream,
+            stream: client::connect(&account.server).await?,
             bytes: Vec::new(),
         };
         let user = match account.user.as_str() {

@@ -22,18 +22,28 @@ impl Book {
         write: &CacheWrite,
         text: String,
     ) -> bool {
+        self.suspect_readers(server, write, text).1
+    }
+
+    /// The pages of what was written, and whether one was ever made of it.
+    fn suspect_readers(
+        &mut self,
+        server: &ServerName,
+        write: &CacheWrite,
+        text: String,
+    ) -> (Vec<u32>, bool) {
         let Some(cache) = self.cache(server) else {
-            return true;
+            return (Vec::new(), true);
         };
         let (pages, is_read) = cache.written(write);
         if !pages.is_empty() {
             let at = Instant::now();
             let cause = Arc::new(Cause { text, at });
             pages
-                .into_iter()
-                .for_each(|number| self.suspect(number, &cause, false));
+                .iter()
+                .for_each(|number| self.suspect(*number, &cause, false));
         }
-        is_read
+        (pages, is_read)
     }
 
     /// The server itself has named what was changed there, by whatever program.
@@ -45,8 +55,17 @@ impl Book {
                 format!("{} was written or has ended", crate::told::shown(first))
             }
         };
-        let is_read = self.count_cache(server, write, text);
+        let (pages, is_read) = self.suspect_readers(server, write, text);
         self.moves += u64::from(is_read);
+        let pages = pages.iter().filter_map(|number| self.pages.get(*number));
+        let explained = self.differing.cache_written(pages.map(|page| &page.name));
+        self.trials.polled(&explained, &[]);
+    }
+
+    /// The server has answered a question that was put then: all writes before it are known.
+    pub fn cache_asked(&mut self, began: Instant) {
+        let unexplained = self.differing.cache_asked(began);
+        self.trials.polled(&[], &unexplained);
     }
 
     /// It is followed from now on, or not any more. What was written before it was is known of none.
@@ -67,6 +86,18 @@ impl Book {
     pub fn keys_to_ask(&mut self, server: &ServerName, most: usize) -> Vec<CacheKey> {
         let cache = self.caches.of(server);
         cache.map_or_else(Vec::new, |cache| cache.take_to_ask(most))
+    }
+
+    /// Forgets the lifetimes of keys that no page is made of.
+    pub fn forget_unread_keys(&mut self, server: &ServerName) {
+        if let Some(cache) = self.caches.of(server) {
+            cache.forget_unread();
+        }
+    }
+
+    pub fn knows_key(&mut self, server: &ServerName, key: &CacheKey) -> bool {
+        let cache = self.caches.of(server);
+        cache.is_some_and(|cache| cache.knows(key))
     }
 
     pub fn set_lifetimes(&mut self, server: &ServerName, lifetimes: &[(CacheKey, Lifetime)]) {

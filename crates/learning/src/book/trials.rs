@@ -15,7 +15,7 @@ impl Book {
         &mut self,
         end: &PageEnd,
         (agrees, differs, age): (bool, bool, Duration),
-        has_tables: bool,
+        is_polled: bool,
         now: Instant,
     ) {
         let Some(shape) = &end.page.shape else {
@@ -26,7 +26,7 @@ impl Book {
             name: &end.page.name,
             address: &end.page.address,
             age,
-            may_be_explained: has_tables,
+            may_be_explained: is_polled,
         };
         let notice = match (agrees, differs) {
             (true, _) => self.trials.agree(&page, now),

@@ -15,7 +15,7 @@ use crate::start;
 const MEMCACHED: &str = "/usr/bin/memcached";
 
 /// memcached on a socket in a server's folder; stopped when dropped.
-struct Memcached {
+pub struct Memcached {
     _process: KilledOnDrop,
     socket: std::path::PathBuf,
 }
@@ -23,11 +23,15 @@ struct Memcached {
 impl Memcached {
     /// `None` if there is no memcached on this machine.
     async fn start(server: &RunningServer, name: &str) -> Option<Memcached> {
+        Memcached::start_at(server.path(name)).await
+    }
+
+    /// It listens at this path, which anybody may connect to.
+    pub async fn start_at(socket: std::path::PathBuf) -> Option<Memcached> {
         if !std::path::Path::new(MEMCACHED).exists() {
             eprintln!("skipped: no {MEMCACHED}");
             return None;
         }
-        let socket = server.path(name);
         let child = Command::new(MEMCACHED)
             .args(["-u", "root", "-t", "1", "-a", "777", "-s"])
             .arg(&socket)
@@ -42,7 +46,7 @@ impl Memcached {
         })
     }
 
-    async fn say(&self, command: &[u8]) -> String {
+    pub async fn say(&self, command: &[u8]) -> String {
         let stream = UnixStream::connect(&self.socket).await;
         let mut stream = BufReader::new(stream.expect("memcached listens"));
         stream.write_all(command).await.expect("memcached reads");

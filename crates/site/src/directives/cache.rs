@@ -248,7 +248,7 @@ table! {
     _ = lines("cache_learn_object_cache", LEVELS, (1, 3), "SERVER [USER [PASSWORD]] | off").default("off").inherited().text(
         "names the account by which an object cache is followed", "cache_learn_object_cache unix:/run/redis/redis.sock default secret;", "\
         With `cache_learn on`, pages that read a Redis or Valkey are kept while Mayfly hears from that server which keys \
-        change. A server at a loopback address without a password needs no account. Name any other one here, as PHP reaches \
+        change. A memcached is asked twice a second for the keys that pages read. A server at a loopback address without a password needs no account. Name any other one here, as PHP reaches \
         it. Without a user it is `default`. An account of its own needs the rights `+hello +client|tracking +info +ping \
         +select +pttl` on all keys. [Learned pages](learned.md#object-caches) has the rest.");
     CACHE_LEARN_REPLAY: Flag = flag("cache_learn_replay", LEVELS, "on").text(

@@ -1,15 +1,11 @@
 //! `cache_learn auto`: pages of a shape are kept once enough comparisons agreed, until one does not.
 
 use control::explain::LearnedState;
-use tempfile::TempDir;
-use testkit::process::is_root;
 use testkit::running::RunningServer;
-use testkit::serving::{open_to_all, write_files};
 use testkit::wait::TIMEOUT;
 
-use super::database_site::make_old;
-use super::explained;
-use crate::{has_php_fpm, program};
+use super::{explained, serve_scripts, write_scripts};
+use crate::has_php_fpm;
 
 /// More pages than comparisons are needed: each is the same once when all were made twice.
 const PAGES: u32 = 210;
@@ -23,32 +19,6 @@ const SCRIPTS: [(&str, &str); 3] = [
     ("chance.php", "<?php echo random_int(0, PHP_INT_MAX);"),
     ("data.txt", "data"),
 ];
-
-async fn start() -> Option<(TempDir, RunningServer)> {
-    if !has_php_fpm() {
-        return None;
-    }
-    // Pages of temporary files are not learned.
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    open_to_all(folder.path());
-    write_files(folder.path(), &SCRIPTS);
-    for (name, _) in SCRIPTS {
-        make_old(&folder.path().join(name));
-    }
-    make_old(folder.path());
-    let user = if is_root() { "user www-data;" } else { "" };
-    let main = format!("php_pool site {{ workers 2; {user} }}");
-    let http = format!(
-        "fastcgi_cache_path %%/cache keys_zone=pages:1m;\n\
-         server {{ listen unix:%%/http; server_name site.test; location / {{ fastcgi_pass php:site;\n\
-         fastcgi_cache pages; fastcgi_cache_key $uri$args; fastcgi_cache_valid 1ms; cache_learn auto;\n\
-         fastcgi_param SCRIPT_FILENAME {}$uri; fastcgi_param REQUEST_METHOD $request_method;\n\
-         add_header X-Cache $upstream_cache_status; }} }}",
-        folder.path().display()
-    );
-    let server = RunningServer::start(program(), &main, &http).await;
-    Some((folder, server))
-}
 
 /// Returns how a page stands: it is kept, and the sentence and detail of its explanation.
 async fn standing(server: &RunningServer, path: &str) -> (bool, String) {
@@ -73,9 +43,11 @@ async fn ask_until_logged(server: &RunningServer, line: &str) {
 
 #[tokio::test]
 async fn pages_are_kept_after_200_comparisons_and_not_after_one_that_differs() {
-    let Some((folder, server)) = start().await else {
+    if !has_php_fpm() {
         return;
-    };
+    }
+    let folder = write_scripts(&SCRIPTS);
+    let server = serve_scripts(folder.path(), "cache_learn auto;").await;
     let target = server.target();
     ask_until_logged(&server, "are kept from now on").await;
     super::database_site::until_kept(&target, &server.path("pid.control"), "/links.php?page=7")

@@ -7,6 +7,7 @@ mod binary_log;
 mod command;
 pub mod database_site;
 mod fails_closed;
+mod memcached;
 mod nodes;
 mod object_cache;
 mod own_copies;
@@ -61,6 +62,34 @@ async fn start_with(folder: &Path, page: &str, learn: &str) -> Option<RunningSer
         script.display()
     );
     Some(RunningServer::start(program(), &main, &http).await)
+}
+
+/// Writes scripts and other files that have not changed for long, where pages of them are learned.
+fn write_scripts(files: &[(&str, &str)]) -> tempfile::TempDir {
+    // Pages of temporary files are not.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    testkit::serving::open_to_all(folder.path());
+    testkit::serving::write_files(folder.path(), files);
+    for (name, _) in files {
+        database_site::make_old(&folder.path().join(name));
+    }
+    database_site::make_old(folder.path());
+    folder
+}
+
+/// Serves the scripts of a folder by two workers.
+async fn serve_scripts(folder: &Path, learn: &str) -> RunningServer {
+    let user = if is_root() { "user www-data;" } else { "" };
+    let main = format!("php_pool site {{ workers 2; {user} }}");
+    let http = format!(
+        "fastcgi_cache_path %%/cache keys_zone=pages:1m;\n\
+         server {{ listen unix:%%/http; server_name site.test; location / {{ fastcgi_pass php:site;\n\
+         fastcgi_cache pages; fastcgi_cache_key $uri$args; fastcgi_cache_valid 1ms; {learn}\n\
+         fastcgi_param SCRIPT_FILENAME {}$uri; fastcgi_param QUERY_STRING $query_string;\n\
+         fastcgi_param REQUEST_METHOD $request_method; add_header X-Cache $upstream_cache_status; }} }}",
+        folder.display()
+    );
+    RunningServer::start(program(), &main, &http).await
 }
 
 /// The number of the fetch by which the page was made.

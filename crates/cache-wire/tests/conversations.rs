@@ -1,9 +1,9 @@
 //! Conversations with a server, as a client's bytes and the server's.
 
-use proptest::prelude::*;
-use redis_wire::{
+use cache_wire::{
     Conversation, Effect, Event, MOST_KEY_BYTES, MOST_KEYS, RedisValue, ReplyEnd, command, parse,
 };
+use proptest::prelude::*;
 
 type AskedCommand = (String, Effect, Vec<String>, u32);
 
