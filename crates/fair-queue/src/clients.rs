@@ -2,7 +2,8 @@
 //! name. A name lowers the class at most, so that a false one gains nothing.
 //!
 //! ```text
-//! names itself a crawler                              crawlers, one turn for each name
+//! names itself a crawler                              crawlers, one turn for each name, and another for
+//!                                                     those whose address is not that search engine's
 //! 40 cold pages (160 with a session), and no asset    crawlers, the turn of its network and agent
 //! session that the site gave, and that came back      a turn of its own
 //! loads assets, or asks for what others ask for       the turn of its address
@@ -16,10 +17,12 @@
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use crate::Millis;
 use crate::asset_marks::AssetMarks;
 use crate::class::Class;
+use crate::crawl_delays::CrawlDelays;
 use crate::decaying::DecayingSum;
 use crate::generations::Generations;
 
@@ -45,6 +48,12 @@ const HALF: usize = 32_768;
 const MIN_SESSION_BYTES: usize = 16;
 /// Cookies of a request that are looked at.
 const MAX_COOKIES: usize = 16;
+/// A robots.txt is read after this time again, as its site may have changed it.
+const ROBOTS_EVERY: Millis = 60_000;
+/// Crawlers keep a robots.txt for a day (RFC 9309 §2.4).
+const DELAYS_HOLD: Millis = 86_400_000;
+/// Half of the sites whose `Crawl-delay` is known.
+const SITES_HALF: usize = 256;
 /// A refused client is worth a line in the log after this time.
 const LOG_EVERY: Millis = 60_000;
 
@@ -56,13 +65,35 @@ pub struct Visit<'a> {
     /// The value of `User-Agent`.
     pub agent: &'a [u8],
     /// The crawler that it names, if any.
-    pub crawler: Option<&'static str>,
+    pub crawler: Option<CrawlerName>,
     /// The value of `Cookie`.
     pub cookies: &'a [u8],
     /// Host and target.
     pub page: (&'a [u8], &'a [u8]),
     /// Its method is not safe.
     pub writes: bool,
+}
+
+/// The name that a crawler gives itself, and what is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CrawlerName {
+    /// In lower case.
+    pub name: &'static str,
+    /// Whether it is the crawler of that name.
+    pub evidence: NameEvidence,
+}
+
+/// Whether a crawler is the search engine's that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NameEvidence {
+    /// The name is not that of a search engine.
+    NoSearchEngine,
+    /// There is no name server to ask: the name counts.
+    Unchecked,
+    /// DNS does not say so, or not yet.
+    Unverified,
+    /// DNS says that the address is the search engine's.
+    Verified,
 }
 
 /// The owner of a turn, for the operator.
@@ -77,7 +108,7 @@ pub enum TurnKind {
     /// Clients of one agent, likewise.
     Agent,
     /// A crawler by its name.
-    Crawler(&'static str),
+    Crawler(CrawlerName),
     /// The server itself, a client without an address, or a request that others wait for.
     #[default]
     Other,
@@ -91,7 +122,11 @@ impl fmt::Display for TurnKind {
             Self::Network(IpAddr::V4(network)) => write!(f, "{network}/24 without assets"),
             Self::Network(IpAddr::V6(network)) => write!(f, "{network}/48 without assets"),
             Self::Agent => f.write_str("one agent without assets"),
-            Self::Crawler(name) => f.write_str(name),
+            Self::Crawler(CrawlerName { name, evidence }) => match evidence {
+                NameEvidence::NoSearchEngine | NameEvidence::Unchecked => f.write_str(name),
+                NameEvidence::Unverified => write!(f, "{name} (not verified)"),
+                NameEvidence::Verified => write!(f, "{name} (verified)"),
+            },
             Self::Other => f.write_str("server"),
         }
     }
@@ -109,26 +144,30 @@ pub struct Turn {
     /// The order within a turn that clients share: those who have asked for less go first, so that a
     /// newcomer does not wait behind all others.
     pub(crate) rank: u32,
-    /// The page of its latest request and the program that asked, for the operator.
-    pub latest: Box<str>,
+    /// The request that has the turn.
+    pub request: RequestFacts,
 }
 
-/// Crawlers by which people find the site. Lower case, as [`Visit::crawler`] has them.
-const SEARCH_ENGINES: [&str; 7] = [
-    "googlebot",
-    "bingbot",
-    "duckduckbot",
-    "baiduspider",
-    "yandexbot",
-    "yandeximages",
-    "applebot",
-];
+/// The facts about a request beside its turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestFacts {
+    /// The address of the client.
+    pub address: Option<IpAddr>,
+    /// Its page and the program that asks, for the operator.
+    pub latest: Arc<str>,
+    /// Its turn is charged this much at least, in milliseconds: its crawler has come before the site's
+    /// `Crawl-delay` was over.
+    pub(crate) least_cost: Millis,
+    /// The site's `Crawl-delay` for it, in milliseconds.
+    pub crawl_delay: Option<Millis>,
+}
 
 impl Turn {
-    /// Whether it is that of a search engine, by its name.
+    /// Whether it is that of a search engine, as far as can be found out.
     #[must_use]
     pub fn is_search_engine(&self) -> bool {
-        matches!(self.kind, TurnKind::Crawler(name) if SEARCH_ENGINES.contains(&name))
+        use NameEvidence::{Unchecked, Verified};
+        matches!(&self.kind, TurnKind::Crawler(it) if matches!(it.evidence, Unchecked | Verified))
     }
 
     /// A turn with a number, for tests.
@@ -139,7 +178,7 @@ impl Turn {
             kind: TurnKind::Address(IpAddr::V6(Ipv6Addr::from(u128::from(id)))),
             is_known: false,
             rank: 0,
-            latest: Box::default(),
+            request: RequestFacts::default(),
         }
     }
 }
@@ -191,6 +230,12 @@ pub struct Clients {
     sessions: Generations<Option<IpAddr>>,
     /// How many were given to an address.
     given: Generations<DecayingSum>,
+    /// By host, and when they were read.
+    crawl_delays: Generations<(CrawlDelays, Millis)>,
+    /// When the robots.txt of a host was last looked at.
+    robots_seen: Generations<Millis>,
+    /// When the latest request of a crawler with a delay came, by turn and host.
+    crawled: Generations<Millis>,
     logged: Generations<Millis>,
 }
 
@@ -208,6 +253,9 @@ impl Clients {
             pages: Generations::new(half),
             sessions: Generations::new(half),
             given: Generations::new(half),
+            crawl_delays: Generations::new(half.min(SITES_HALF)),
+            robots_seen: Generations::new(half.min(SITES_HALF)),
+            crawled: Generations::new(half),
             logged: Generations::new(half),
         }
     }
@@ -229,7 +277,47 @@ impl Clients {
         let client = self.client(visit.address, visit.agent);
         let loads_assets = assets.is_marked(client, now);
         self.note(visit, client, loads_assets, now);
-        self.look(visit, assets, now)
+        let mut assessment = self.look(visit, assets, now);
+        if let Some(delay) = assessment.turn.request.crawl_delay {
+            self.charge_early_crawler(visit, &mut assessment.turn, delay, now);
+        }
+        assessment
+    }
+
+    /// Whether a robots.txt that is served now is worth a look: one of each site in a minute. Notes the look.
+    pub fn is_robots_due(&mut self, host: &[u8], now: Millis) -> bool {
+        let host = self.seed.hash_one(("host", host));
+        once_in(&mut self.robots_seen, host, ROBOTS_EVERY, now)
+    }
+
+    /// A site's robots.txt was read.
+    pub fn set_crawl_delays(&mut self, host: &[u8], delays: CrawlDelays, now: Millis) {
+        let host = self.seed.hash_one(("host", host));
+        if !delays.is_empty() || self.crawl_delays.get(host).is_some() {
+            *self.crawl_delays.entry(host, Default::default) = (delays, now);
+        }
+    }
+
+    /// A crawler that waits for as long as the site asks is charged what its requests cost, and one that comes
+    /// earlier the whole delay.
+    fn charge_early_crawler(
+        &mut self,
+        visit: &Visit<'_>,
+        turn: &mut Turn,
+        delay: Millis,
+        now: Millis,
+    ) {
+        let key = self.seed.hash_one(("crawled", turn.id, visit.page.0));
+        let mut is_early = true;
+        let latest = self.crawled.entry(key, || {
+            is_early = false;
+            now
+        });
+        is_early &= now.saturating_sub(*latest) < delay;
+        *latest = now;
+        if is_early {
+            turn.request.least_cost = delay;
+        }
     }
 
     /// Returns the turn and class that a request would have.
@@ -239,7 +327,15 @@ impl Clients {
             return Assessment::default();
         };
         if let Some(name) = visit.crawler {
-            return self.shared(("crawler", name), TurnKind::Crawler(name), Class::Crawler);
+            let kind = TurnKind::Crawler(name);
+            let mut assessment = self.shared(("crawler", name), kind, Class::Crawler);
+            let host = self.seed.hash_one(("host", visit.page.0));
+            if let Some((delays, read_at)) = self.crawl_delays.get(host)
+                && now.saturating_sub(*read_at) < DELAYS_HOLD
+            {
+                assessment.turn.request.crawl_delay = delays.of(name.name);
+            }
+            return assessment;
         }
         let client = self.client(visit.address, visit.agent);
         let strangeness = |key| {
@@ -298,7 +394,7 @@ impl Clients {
                 kind,
                 is_known: false,
                 rank: 0,
-                latest: Box::default(),
+                request: RequestFacts::default(),
             },
             class,
         }
@@ -379,17 +475,22 @@ impl Clients {
 
     /// Whether a refusal of this turn may be logged: once a minute for each turn.
     pub fn may_log(&mut self, turn: &Turn, now: Millis) -> bool {
-        let mut is_first = false;
-        let logged = self.logged.entry(turn.id, || {
-            is_first = true;
-            now
-        });
-        if is_first || now.saturating_sub(*logged) >= LOG_EVERY {
-            *logged = now;
-            return true;
-        }
-        false
+        once_in(&mut self.logged, turn.id, LOG_EVERY, now)
     }
+}
+
+/// Whether `key` was not seen for this time; notes that it is seen now.
+fn once_in(seen: &mut Generations<Millis>, key: u64, time: Millis, now: Millis) -> bool {
+    let mut is_first = false;
+    let last = seen.entry(key, || {
+        is_first = true;
+        now
+    });
+    let is_due = is_first || now.saturating_sub(*last) >= time;
+    if is_due {
+        *last = now;
+    }
+    is_due
 }
 
 /// Like [`Clients::client`], with the hash seed as an argument.
@@ -413,7 +514,7 @@ fn own_part(address: IpAddr) -> IpAddr {
 }
 
 /// The network of an address: a /24, or a /48.
-fn network_of(address: IpAddr) -> IpAddr {
+pub(crate) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(Ipv4Addr::from(u32::from(address) & 0xffff_ff00)),
         IpAddr::V6(address) => IpAddr::V6(masked(address, 48)),

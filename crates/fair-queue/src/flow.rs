@@ -2,14 +2,11 @@
 //! used.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::Millis;
-use crate::clients::{Turn, TurnKind};
-use crate::decaying::DecayingSum;
-
-/// "The last minute" and "the last hour" of a use.
-pub(crate) const MINUTE: f64 = 60_000.0;
-const HOUR: f64 = 3_600_000.0;
+use crate::clients::{RequestFacts, Turn, TurnKind};
+use crate::php_uses::UsedTime;
 
 /// A request costs at most this much, and at least one millisecond: tags grow with every request, and
 /// a connection that stays open for hours does not end the turns of its client.
@@ -32,6 +29,7 @@ pub(crate) struct QueuedRequest<T> {
     pub ticket: u64,
     /// [`Turn::rank`](crate::Turn)
     pub rank: u32,
+    pub request: RequestFacts,
     pub waiter: T,
 }
 
@@ -41,7 +39,7 @@ pub(crate) struct Flow<T> {
     pub kind: TurnKind,
     pub is_newcomer: bool,
     /// The page of its latest request and the program that asked.
-    pub latest: Box<str>,
+    pub latest: Arc<str>,
     /// Its waiting requests, by rank and then in the order of arrival.
     pub waiters: VecDeque<QueuedRequest<T>>,
     /// The position of the turn's first waiting request.
@@ -51,25 +49,21 @@ pub(crate) struct Flow<T> {
     pub in_flight: usize,
     /// The mean cost of the turn's requests, in milliseconds; 0: not known.
     mean_cost: f64,
-    minute: DecayingSum,
-    hour: DecayingSum,
+    used: UsedTime,
 }
 
 impl<T> Flow<T> {
-    pub fn new(kind: TurnKind, turn: &Turn, now: Millis) -> Self {
-        let mut minute = DecayingSum::default();
-        minute.add(0.0, MINUTE, now);
+    pub fn new(kind: TurnKind, turn: &Turn) -> Self {
         Self {
             kind,
             is_newcomer: !turn.is_known,
-            latest: turn.latest.clone(),
+            latest: turn.request.latest.clone(),
             waiters: VecDeque::new(),
             place: None,
             finish: 0,
             in_flight: 0,
             mean_cost: 0.0,
-            minute,
-            hour: DecayingSum::default(),
+            used: UsedTime::default(),
         }
     }
 
@@ -89,13 +83,12 @@ impl<T> Flow<T> {
             true => self.mean_cost * 0.75 + cost * 0.25,
             false => cost,
         };
-        self.minute.add(cost, MINUTE, now);
-        self.hour.add(cost, HOUR, now);
+        self.used.add(cost, now);
     }
 
     /// Milliseconds that it has used in the last minute.
     pub fn used(&self, now: Millis) -> f64 {
-        self.minute.value(MINUTE, now)
+        self.used.minute_ms(now)
     }
 
     /// Whether it has nothing waiting, nothing under way, and no use worth to be remembered.
@@ -115,7 +108,7 @@ impl<T> Flow<T> {
             waiting: self.waiters.len(),
             in_flight: self.in_flight,
             minute_ms: self.used(now),
-            hour_ms: self.hour.value(HOUR, now),
+            hour_ms: self.used.hour_ms(now),
         }
     }
 }
@@ -126,7 +119,7 @@ pub struct TurnUse {
     /// The owner of the turn.
     pub kind: TurnKind,
     /// The page of its latest request and the program that asked.
-    pub latest: Box<str>,
+    pub latest: Arc<str>,
     /// The line of its class.
     pub line: usize,
     /// Requests that wait.

@@ -26,6 +26,11 @@ impl<V> Generations<V> {
         self.young.get(&key).or_else(|| self.old.get(&key))
     }
 
+    /// All values.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.young.values().chain(self.old.values())
+    }
+
     /// The value of `key`, which counts as used.
     pub fn entry(&mut self, key: u64, make: impl FnOnce() -> V) -> &mut V {
         if self.young.len() >= self.half && !self.young.contains_key(&key) {

@@ -18,11 +18,13 @@
 mod asset_marks;
 mod class;
 mod clients;
+mod crawl_delays;
 mod decaying;
 mod flow;
 mod generations;
 mod limit;
 mod millis;
+mod php_uses;
 mod queue;
 mod slots;
 
@@ -34,9 +36,13 @@ pub use class::{
     Class, LINE_NAMES, LINES, MAX_PASSED_OVER, MAX_WAITING_CRAWLERS, MAX_WAITING_IN_BACKGROUND,
     PLACES_OF_SEARCH_ENGINES, fragments_of_client,
 };
-pub use clients::{Assessment, Clients, Turn, TurnKind, Visit, client};
+pub use clients::{
+    Assessment, Clients, CrawlerName, NameEvidence, RequestFacts, Turn, TurnKind, Visit, client,
+};
+pub use crawl_delays::{CrawlDelays, MAX_ROBOTS_BYTES};
 pub use flow::TurnUse;
 pub use limit::{Concurrency, ConcurrencyLimit, LimitReason, WorkerLoad};
 pub use millis::Millis;
+pub use php_uses::{PhpUse, UseKind};
 pub use queue::{FairQueue, Search, StartedRequest};
 pub use slots::Slots;

@@ -10,10 +10,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::Bound;
 
 use crate::Millis;
-use crate::class::{Class, LINES, MAX_PASSED_OVER};
-use crate::clients::{Turn, TurnKind};
+use crate::class::{Class, LINE_NAMES, LINES, MAX_PASSED_OVER};
+use crate::clients::{RequestFacts, Turn, TurnKind};
 use crate::decaying::DecayingSum;
-use crate::flow::{Flow, MAX_COST, MINUTE, Place, QueuedRequest, TurnUse};
+use crate::flow::{Flow, MAX_COST, Place, QueuedRequest, TurnUse};
+use crate::php_uses::{MINUTE, PhpUse, PhpUses, UseKind, UsedTime, largest};
 use crate::slots::Slots;
 
 /// Turns that a line knows at most. Further ones share [`SHARED_TURNS`].
@@ -44,6 +45,7 @@ pub struct FairQueue<T> {
     /// The mean cost of a request, in milliseconds.
     mean_cost: f64,
     used: DecayingSum,
+    uses: PhpUses,
     seed: RandomState,
     is_fair: bool,
 }
@@ -60,6 +62,7 @@ struct Line<T> {
     passed_over: usize,
     /// Milliseconds of PHP that its requests have used.
     php_ms: u64,
+    used: UsedTime,
     swept_at: Millis,
 }
 
@@ -73,6 +76,7 @@ impl<T> Default for Line<T> {
             in_flight: 0,
             passed_over: 0,
             php_ms: 0,
+            used: UsedTime::default(),
             swept_at: 0,
         }
     }
@@ -87,6 +91,7 @@ pub struct StartedRequest {
     tag: u64,
     expected: u64,
     is_heavy: bool,
+    request: RequestFacts,
 }
 
 /// How far a search through the lines has come.
@@ -134,6 +139,7 @@ impl<T> FairQueue<T> {
             heavy: 0,
             mean_cost: 0.0,
             used: DecayingSum::default(),
+            uses: PhpUses::default(),
             seed: RandomState::new(),
             is_fair,
         }
@@ -168,7 +174,7 @@ impl<T> FairQueue<T> {
     /// Puts a request at the end of its turn; its ticket.
     pub fn join(&mut self, class: Class, turn: &Turn, waiter: T, now: Millis) -> u64 {
         if !self.is_fair {
-            return self.join_alone(class, waiter, now);
+            return self.join_alone(class, RequestFacts::default(), waiter, now);
         }
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -178,13 +184,20 @@ impl<T> FairQueue<T> {
 
     /// Like [`Self::join`] with a turn of its own: for a request that has waited before, or for a queue
     /// that is not fair.
-    pub fn join_alone(&mut self, class: Class, waiter: T, now: Millis) -> u64 {
+    pub fn join_alone(
+        &mut self,
+        class: Class,
+        request: RequestFacts,
+        waiter: T,
+        now: Millis,
+    ) -> u64 {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         let turn = Turn {
             id: self.seed.hash_one(("alone", ticket)),
             kind: TurnKind::Other,
             is_known: true,
+            request,
             ..Turn::default()
         };
         self.put(ticket, class, &turn, waiter, now);
@@ -209,6 +222,7 @@ impl<T> FairQueue<T> {
             let queued = QueuedRequest {
                 ticket,
                 rank,
+                request: turn.request.clone(),
                 waiter,
             };
             flow.waiters.insert(place, queued);
@@ -222,7 +236,7 @@ impl<T> FairQueue<T> {
         let line = &mut self.lines[at];
         if let Some(flow) = line.turns.get_mut(&turn.id) {
             flow.is_newcomer = !turn.is_known;
-            flow.latest.clone_from(&turn.latest);
+            flow.latest.clone_from(&turn.request.latest);
             return turn.id;
         }
         if line.turns.len() >= MAX_TURNS && now.saturating_sub(line.swept_at) >= 1000 {
@@ -237,24 +251,28 @@ impl<T> FairQueue<T> {
                 (self.seed.hash_one(("shared", shared)), TurnKind::Other)
             }
         };
-        let new = || Flow::new(kind, turn, now);
+        let new = || Flow::new(kind, turn);
         line.turns.entry(id).or_insert_with(new);
         id
     }
 
     /// Takes a request out of its line without serving it.
     pub fn leave(&mut self, ticket: u64, now: Millis) -> Option<T> {
+        Some(self.remove(ticket, now)?.waiter)
+    }
+
+    fn remove(&mut self, ticket: u64, now: Millis) -> Option<QueuedRequest<T>> {
         let (at, id) = self.tickets.remove(&ticket)?;
         let line = &mut self.lines[at];
         let flow = line.turns.get_mut(&id)?;
         let position = flow.waiters.iter().position(|it| it.ticket == ticket)?;
-        let waiter = flow.waiters.remove(position)?.waiter;
+        let queued = flow.waiters.remove(position)?;
         line.waiting -= 1;
         if position == 0 {
             line.place(id, now);
         }
         self.forget_lone(at, id, now);
-        Some(waiter)
+        Some(queued)
     }
 
     /// Takes a request whose turn has come.
@@ -264,7 +282,8 @@ impl<T> FairQueue<T> {
         let line = &mut self.lines[at];
         let flow = line.turns.get_mut(&id)?;
         let position = flow.waiters.iter().position(|it| it.ticket == ticket)?;
-        let waiter = flow.waiters.remove(position)?.waiter;
+        let queued = flow.waiters.remove(position)?;
+        let expected = expected.max(queued.request.least_cost.min(MAX_COST));
         line.waiting -= 1;
         let tag = flow.place.map_or(line.virtual_time, |place| place.tag);
         line.begin(id, (tag, tag), expected, now);
@@ -278,8 +297,9 @@ impl<T> FairQueue<T> {
             tag,
             expected,
             is_heavy,
+            request: queued.request,
         };
-        Some((waiter, started))
+        Some((queued.waiter, started))
     }
 
     /// A request begins that did not wait.
@@ -287,6 +307,7 @@ impl<T> FairQueue<T> {
         let at = class.line();
         let id = self.known(at, turn, now);
         let (expected, is_heavy) = self.before_start(at, id, now);
+        let expected = expected.max(turn.request.least_cost.min(MAX_COST));
         let line = &mut self.lines[at];
         let finish = line.turns.get(&id).map_or(0, |flow| flow.finish);
         let tag = line.virtual_time.max(finish);
@@ -307,6 +328,7 @@ impl<T> FairQueue<T> {
             tag,
             expected,
             is_heavy,
+            request: turn.request.clone(),
         }
     }
 
@@ -343,6 +365,10 @@ impl<T> FairQueue<T> {
             false => cost as f64,
         };
         self.used.add(cost as f64, MINUTE, now);
+        if self.is_fair {
+            line.used.add(cost as f64, now);
+            self.uses.note(&started.request, cost, now);
+        }
         line.settle(&started, cost, now);
         self.forget_lone(started.line, started.turn, now);
     }
@@ -369,8 +395,8 @@ impl<T> FairQueue<T> {
         change: impl FnOnce(T) -> T,
         now: Millis,
     ) -> Option<u64> {
-        let waiter = self.leave(ticket, now)?;
-        Some(self.join_alone(class, change(waiter), now))
+        let queued = self.remove(ticket, now)?;
+        Some(self.join_alone(class, queued.request, change(queued.waiter), now))
     }
 
     /// The next request to look at: of the first line, unless one was passed over for long enough, and in
@@ -508,6 +534,18 @@ impl<T> FairQueue<T> {
         all.truncate(most);
         all
     }
+
+    /// Returns the use of PHP by class, network, program and kind of page, `most` of each.
+    #[must_use]
+    pub fn uses(&self, most: usize, now: Millis) -> Vec<PhpUse> {
+        let lines = LINE_NAMES.iter().zip(&self.lines);
+        let lines = lines
+            .map(|(name, line)| line.used.describe(UseKind::Class, (*name).into(), now))
+            .collect();
+        let mut all = largest(lines, most);
+        all.extend(self.uses.top(most, now));
+        all
+    }
 }
 
 impl<T> Line<T> {
@@ -561,6 +599,7 @@ impl<T> Line<T> {
         };
         flow.in_flight = flow.in_flight.saturating_sub(1);
         flow.note_cost(cost, now);
+        let cost = cost.max(started.request.least_cost.min(MAX_COST));
         let settled = (flow.finish + cost).saturating_sub(started.expected);
         let settled = settled.min(self.virtual_time + MAX_LEAD);
         // Never back to where it was served: the bound of waiting rests on that.

@@ -21,8 +21,10 @@
 
 use std::collections::HashMap;
 
+use crate::asset_marks::AssetMarks;
 use crate::class::{Class, LINES, MAX_PASSED_OVER};
-use crate::clients::Turn;
+use crate::clients::{Clients, CrawlerName, NameEvidence, RequestFacts, Turn, Visit};
+use crate::crawl_delays::CrawlDelays;
 use crate::queue::{FairQueue, Search, StartedRequest};
 use crate::slots::Slots;
 
@@ -421,7 +423,10 @@ fn the_operator_sees_who_has_used_most_and_what_it_asked_for_last() {
     let mut queue: FairQueue<u32> = FairQueue::new(true);
     for (number, took, latest) in [(1, 50, "/a"), (2, 900, "/calendar/"), (2, 900, "/diff/")] {
         let turn = Turn {
-            latest: latest.into(),
+            request: RequestFacts {
+                latest: latest.into(),
+                ..RequestFacts::default()
+            },
             ..Turn::numbered(number)
         };
         let started = queue.begin(Class::Visitor, &turn, 0);
@@ -433,4 +438,65 @@ fn the_operator_sees_who_has_used_most_and_what_it_asked_for_last() {
         .map(|turn| (turn.latest, turn.minute_ms as u64))
         .collect();
     assert_eq!(seen, [("/diff/".into(), 1800), ("/a".into(), 50)]);
+}
+
+#[test]
+fn a_crawler_that_comes_before_its_delay_is_over_is_charged_the_delay() {
+    let mut clients = Clients::default();
+    let delays = CrawlDelays::read(b"User-agent: hasty\nUser-agent: patient\nCrawl-delay: 2\n");
+    clients.set_crawl_delays(b"site", delays, 0);
+    let assets = AssetMarks::default();
+    let mut turn_of = |name, now| {
+        let visit = Visit {
+            address: Some([192, 0, 2, 1].into()),
+            crawler: Some(CrawlerName {
+                name,
+                evidence: NameEvidence::NoSearchEngine,
+            }),
+            page: (b"site", b"/"),
+            ..Visit::default()
+        };
+        clients.assess(&visit, &assets, now).turn
+    };
+    let mut queue: FairQueue<&str> = FairQueue::new(true);
+    // The hasty one has asked often, and each of them has three requests that wait.
+    for now in 0..5 {
+        turn_of("hasty", now);
+    }
+    for name in ["hasty", "patient", "free"] {
+        for number in 0..3 {
+            let turn = turn_of(name, 10_000 + number * 2000);
+            queue.join(Class::Crawler, &turn, name, 0);
+        }
+    }
+    for _ in 0..3 {
+        queue.join(Class::Crawler, &turn_of("hasty", 14_001), "hasty early", 0);
+    }
+    let mut served = Vec::new();
+    while let Some((ticket, _)) = queue.next(Slots::default(), &mut Search::default(), 0) {
+        let (name, started) = queue.take(ticket, 0).unwrap();
+        queue.end(started, 100, 0);
+        served.push(name);
+    }
+    let mut first = served[..9].to_vec();
+    first.sort_unstable();
+    assert_eq!(
+        first,
+        [
+            "free", "free", "free", "hasty", "hasty", "hasty", "patient", "patient", "patient"
+        ],
+        "obeyed delays cost nothing: {served:?}"
+    );
+    // It is far ahead of the line now, and has used no more PHP than the requests took.
+    queue.join(Class::Crawler, &turn_of("hasty", 14_002), "hasty early", 0);
+    queue.join(Class::Crawler, &turn_of("free", 20_000), "free", 0);
+    let (_, next) = queue
+        .next(Slots::default(), &mut Search::default(), 0)
+        .unwrap();
+    assert_eq!(*next, "free");
+    let used = queue.uses(1, 0);
+    assert_eq!(
+        (&*used[0].name, used[0].minute_ms as u64),
+        ("crawler", 1200)
+    );
 }

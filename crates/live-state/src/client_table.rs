@@ -5,7 +5,7 @@ use std::hash::RandomState;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use fair_queue::{Assessment, AssetMarks, Clients, Turn, Visit, client};
+use fair_queue::{Assessment, AssetMarks, Clients, CrawlDelays, Turn, Visit, client};
 use parking_lot::Mutex;
 use upstream::Group;
 
@@ -65,6 +65,16 @@ impl ClientTable {
             let mut clients = self.clients.lock();
             set_cookies.for_each(|value| clients.note_set_cookie(address, value, now));
         }
+    }
+
+    /// Whether a site's robots.txt that is served now is worth a look; notes the look.
+    pub fn is_robots_due(&self, host: &[u8], now: u64) -> bool {
+        self.clients.lock().is_robots_due(host, now)
+    }
+
+    /// A site's robots.txt was read.
+    pub fn set_crawl_delays(&self, host: &[u8], delays: CrawlDelays, now: u64) {
+        self.clients.lock().set_crawl_delays(host, delays, now);
     }
 
     /// Whether a refusal of this turn may be logged.

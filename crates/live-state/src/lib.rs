@@ -11,6 +11,7 @@ mod build_error;
 pub mod cache_zones;
 pub mod client_table;
 pub mod connectors;
+pub mod crawler_checks;
 pub mod disk_pages;
 pub mod error_log;
 pub mod evidence;

@@ -57,7 +57,7 @@ impl Names {
     }
 }
 
-fn resolver_spec(settings: &ResolverSettings) -> ResolverSpec {
+pub(crate) fn resolver_spec(settings: &ResolverSettings) -> ResolverSpec {
     ResolverSpec {
         valid: settings.valid,
         ipv4: settings.ipv4,

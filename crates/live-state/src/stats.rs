@@ -311,6 +311,7 @@ impl PerThread<Mutex<PagesOfThread>> {
             not_stored: first_of(guards.iter().map(|it| &it.not_stored), now),
             noisy: Vec::new(),
             clients: Vec::new(),
+            uses: Vec::new(),
         }
     }
 }

@@ -21,6 +21,7 @@ use upstream::{
 use crate::build_error::BuildError;
 use crate::client_table::ClientTable;
 use crate::connectors::mixed_groups;
+use crate::crawler_checks::CrawlerChecks;
 use crate::learned_pools::LearnedPools;
 use crate::registry::Registry;
 
@@ -94,6 +95,8 @@ pub struct UpstreamGroups {
     learned: Option<LearnedPools>,
     /// `None` if no group distinguishes turns.
     clients: Option<Arc<ClientTable>>,
+    /// Likewise.
+    crawler_checks: Option<Arc<CrawlerChecks>>,
 }
 
 impl UpstreamGroups {
@@ -141,8 +144,11 @@ impl UpstreamGroups {
         }
         let before = previous.and_then(|groups| groups.clients.as_ref());
         let clients = ClientTable::renew(&registry, before);
+        let before = previous.and_then(|groups| groups.crawler_checks.as_ref());
+        let renew_checks = |_: &_| CrawlerChecks::renew(site, before);
         Ok(UpstreamGroups {
             registry,
+            crawler_checks: clients.as_ref().map(renew_checks),
             clients,
             handles,
             by_name,
@@ -163,6 +169,11 @@ impl UpstreamGroups {
     /// Returns the table of clients, if a group distinguishes their turns.
     pub fn clients(&self) -> Option<&Arc<ClientTable>> {
         self.clients.as_ref()
+    }
+
+    /// Returns the checks of crawlers' names, if a group distinguishes turns.
+    pub fn crawler_checks(&self) -> Option<&Arc<CrawlerChecks>> {
+        self.crawler_checks.as_ref()
     }
 
     /// The groups alone.

@@ -75,6 +75,9 @@ pub struct Pages {
     /// hour.
     #[serde(default)]
     pub clients: Vec<TopEntry>,
+    /// The same by class, network, program and kind of page, with the limits in force.
+    #[serde(default)]
+    pub uses: Vec<TopEntry>,
 }
 
 impl Top {

@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use memchr::memmem;
 
+use crate::crawlers::{self, NamedCrawler};
 use crate::left_out::class_of;
 
 /// The kind of a visitor.
@@ -16,28 +17,6 @@ pub enum Class {
     /// A program that indexes the web.
     Crawler,
 }
-
-/// Programs that read much, and may get a page that is a minute old. Lower case.
-const CRAWLERS: [&str; 18] = [
-    "googlebot",
-    "bingbot",
-    "duckduckbot",
-    "baiduspider",
-    "yandexbot",
-    "yandeximages",
-    "applebot",
-    "amazonbot",
-    "gptbot",
-    "claudebot",
-    "ccbot",
-    "bytespider",
-    "petalbot",
-    "semrushbot",
-    "ahrefsbot",
-    "mj12bot",
-    "dotbot",
-    "facebookexternalhit",
-];
 
 /// The words that WordPress's `wp_is_mobile()` looks for, and most other applications with it. Lower case.
 const MOBILES: [&str; 9] = [
@@ -71,7 +50,10 @@ impl Class {
     pub(crate) fn and_family(user_agent: Option<&[u8]>) -> (Class, u32) {
         match user_agent {
             None | Some([]) => (Class::Desktop, 0),
-            Some(text) => remembered(text.get(..MOST_BYTES).unwrap_or(text)),
+            Some(text) => {
+                let known = remembered(text.get(..MOST_BYTES).unwrap_or(text));
+                (known.class, known.family)
+            }
         }
     }
 
@@ -100,18 +82,13 @@ impl Class {
     }
 }
 
-/// Words by which other programs name their kind. Lower case.
-const OTHER_CRAWLERS: [&str; 4] = ["bot/", "crawler", "spider", "scrapy"];
-
-/// The crawler that a User-Agent names; `"other crawler"` for one that is not known by its name.
+/// Returns the crawler that a User-Agent names; `"other crawler"` for one that is not known by its name.
 #[must_use]
-pub fn crawler_named(user_agent: &[u8]) -> Option<&'static str> {
-    let looked_at = user_agent.get(..MOST_BYTES).unwrap_or(user_agent);
-    let lower = looked_at.to_ascii_lowercase();
-    let is_in = |name: &&str| memmem::find(&lower, name.as_bytes()).is_some();
-    let known = CRAWLERS.into_iter().find(is_in);
-    let other = OTHER_CRAWLERS.iter().any(is_in);
-    known.or(other.then_some("other crawler"))
+pub fn crawler_named(user_agent: &[u8]) -> Option<&'static NamedCrawler> {
+    match user_agent {
+        [] => None,
+        text => remembered(text.get(..MOST_BYTES).unwrap_or(text)).crawler,
+    }
 }
 
 /// Parts of a User-Agent by which applications tell browsers and systems apart. Lower case.
@@ -148,9 +125,7 @@ fn family(lower: &[u8], class: Class) -> u32 {
         }
     }
     if class == Class::Crawler {
-        let mut names = CRAWLERS.iter();
-        let name = names.position(|name| memmem::find(lower, name.as_bytes()).is_some());
-        parts.push(name.map_or(u8::MAX, |at| at as u8));
+        parts.push(crawlers::known(lower).map_or(u8::MAX, |(at, _)| at as u8));
     } else if !lower.starts_with(b"mozilla/") {
         let product = lower.split(|byte| matches!(byte, b'/' | b' ')).next();
         parts.extend_from_slice(product.unwrap_or_default());
@@ -158,17 +133,27 @@ fn family(lower: &[u8], class: Class) -> u32 {
     class_of(&parts)
 }
 
+/// The facts that follow from a User-Agent.
+#[derive(Clone, Copy)]
+struct AgentFacts {
+    class: Class,
+    family: u32,
+    crawler: Option<&'static NamedCrawler>,
+}
+
 /// Looks closely. A crawler may say that it is mobile as well.
-fn look(user_agent: &[u8]) -> (Class, u32) {
-    if Class::ALL
-        .iter()
-        .any(|class| class.user_agent().as_bytes() == user_agent)
-    {
-        return (look_for_class(&user_agent.to_ascii_lowercase()), 0);
-    }
+fn look(user_agent: &[u8]) -> AgentFacts {
     let lower = user_agent.to_ascii_lowercase();
     let class = look_for_class(&lower);
-    (class, family(&lower, class))
+    let is_shared_request = |class: &Class| class.user_agent().as_bytes() == user_agent;
+    AgentFacts {
+        class,
+        family: match Class::ALL.iter().any(is_shared_request) {
+            true => 0,
+            false => family(&lower, class),
+        },
+        crawler: crawlers::named(&lower),
+    }
 }
 
 fn look_for_class(lower: &[u8]) -> Class {
@@ -177,7 +162,7 @@ fn look_for_class(lower: &[u8]) -> Class {
             .iter()
             .any(|name| memmem::find(lower, name.as_bytes()).is_some())
     };
-    if names_any(&CRAWLERS) {
+    if crawlers::known(lower).is_some() {
         Class::Crawler
     } else if names_any(&MOBILES) {
         Class::Mobile
@@ -192,7 +177,7 @@ const REMEMBERED: usize = 256;
 #[derive(Clone, Default)]
 struct RememberedUserAgent {
     text: Box<[u8]>,
-    class: Option<(Class, u32)>,
+    facts: Option<AgentFacts>,
 }
 
 thread_local! {
@@ -201,7 +186,7 @@ thread_local! {
 }
 
 /// Like [`look`], which costs a microsecond, with a memory: browsers of one kind all send the same text.
-fn remembered(user_agent: &[u8]) -> (Class, u32) {
+fn remembered(user_agent: &[u8]) -> AgentFacts {
     let mut hasher = foldhash::fast::FixedState::with_seed(0).build_hasher();
     hasher.write(user_agent);
     let index = (hasher.finish() % REMEMBERED as u64) as usize;
@@ -212,17 +197,17 @@ fn remembered(user_agent: &[u8]) -> (Class, u32) {
         let Some(known) = all.get_mut(index) else {
             return look(user_agent);
         };
-        if let Some(class) = known.class
+        if let Some(facts) = known.facts
             && *known.text == *user_agent
         {
-            return class;
+            return facts;
         }
-        let class = look(user_agent);
+        let facts = look(user_agent);
         *known = RememberedUserAgent {
             text: user_agent.into(),
-            class: Some(class),
+            facts: Some(facts),
         };
-        class
+        facts
     })
 }
 
@@ -265,7 +250,7 @@ mod tests {
 
     #[test]
     fn crawlers_are_known_by_their_names() {
-        let of = |text: &str| crawler_named(text.as_bytes());
+        let of = |text: &str| crawler_named(text.as_bytes()).map(|it| it.name);
         assert_eq!(of("Mozilla/5.0 (compatible; GPTBot/1.2)"), Some("gptbot"));
         assert_eq!(of("SomeBot/1.0"), Some("other crawler"));
         assert_eq!(of("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"), None);

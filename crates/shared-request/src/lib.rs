@@ -31,6 +31,7 @@ pub mod arguments;
 mod browser;
 mod class;
 pub mod cookies;
+mod crawlers;
 mod fields;
 pub mod left_out;
 mod media;
@@ -46,6 +47,7 @@ use pcre2::bytes::Regex;
 
 use browser::Browser;
 pub use class::{Class, crawler_named};
+pub use crawlers::NamedCrawler;
 pub use left_out::{LeftOut, Trait, TraitSet};
 pub use names::NameSet;
 

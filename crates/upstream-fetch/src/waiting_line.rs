@@ -148,7 +148,11 @@ pub(super) fn refused(
             (AcquireError::TurnFull, _) | (_, Class::Crawler) => 429,
             _ => 503,
         },
-        retry_after: retry_after(spec.to.group.retry_after(spec.class)),
+        retry_after: {
+            let delay = turn.and_then(|turn| turn.request.crawl_delay);
+            let waits = spec.to.group.retry_after(spec.class);
+            retry_after(waits.max(delay.unwrap_or(0)))
+        },
     });
     let now = clock::recent();
     spec.context.trace.lock().tries.push(Try {

@@ -399,7 +399,7 @@ impl Group {
         let number = match ask.tried.is_empty() {
             true => queue.join(class, turn, waiter, ask.now),
             // It has had its turn, and may wait for other servers than those who come next.
-            false => queue.join_alone(class, waiter, ask.now),
+            false => queue.join_alone(class, turn.request.clone(), waiter, ask.now),
         };
         self.publish_queue_length(state);
         let group = Arc::clone(self);

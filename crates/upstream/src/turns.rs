@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fair_queue::{
-    Class, ConcurrencyLimit, FairQueue, LINES, LimitReason, Search, Slots, StartedRequest, Turn,
-    TurnUse,
+    Class, ConcurrencyLimit, FairQueue, LINES, LimitReason, PhpUse, Search, Slots, StartedRequest,
+    Turn, TurnUse,
 };
 
 use crate::Millis;
@@ -13,6 +13,9 @@ use crate::group::{Group, State, hand_over};
 use crate::peer::Peer;
 use crate::queue::Waiter;
 use crate::spec::TurnsSpec;
+
+/// Classes, networks, programs and kinds of pages that are shown, of each.
+const USES_OF_KIND: usize = 6;
 
 /// The order of waiting requests, and the bound of those under way.
 #[derive(Debug)]
@@ -138,6 +141,8 @@ pub struct TurnsSnapshot {
     pub lines: [(usize, usize, u64); LINES],
     /// The clients that have used most in the last minute.
     pub top: Vec<TurnUse>,
+    /// The use by class, network, program and kind of page.
+    pub uses: Vec<PhpUse>,
 }
 
 impl Group {
@@ -151,6 +156,10 @@ impl Group {
             workers: workers(&state.peers),
             lines: state.turns.queue.by_line(),
             top: state.turns.queue.top(most, now),
+            uses: match most {
+                0 => Vec::new(),
+                _ => state.turns.queue.uses(USES_OF_KIND.min(most), now),
+            },
         }
     }
 

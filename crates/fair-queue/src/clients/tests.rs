@@ -74,15 +74,28 @@ fn ipv6_clients_have_the_turn_of_their_64() {
 fn who_names_itself_a_crawler_is_one() {
     let mut site = Site::new();
     site.load_asset([192, 0, 2, 1]);
-    let visit = Visit {
-        address: Some([192, 0, 2, 1].into()),
-        agent: BROWSER,
-        crawler: Some("gptbot"),
-        ..Visit::default()
+    let mut turn_of = |name, evidence| {
+        let name = CrawlerName { name, evidence };
+        let visit = Visit {
+            address: Some([192, 0, 2, 1].into()),
+            agent: BROWSER,
+            crawler: Some(name),
+            ..Visit::default()
+        };
+        let assessed = site.clients.assess(&visit, &site.assets, 1000);
+        assert_eq!(assessed.class, Class::Crawler);
+        assert_eq!(assessed.turn.kind, TurnKind::Crawler(name));
+        assessed.turn
     };
-    let assessed = site.clients.assess(&visit, &site.assets, 1000);
-    assert_eq!(assessed.class, Class::Crawler);
-    assert_eq!(assessed.turn.kind, TurnKind::Crawler("gptbot"));
+    let genuine = turn_of("googlebot", NameEvidence::Verified);
+    let claimant = turn_of("googlebot", NameEvidence::Unverified);
+    assert_ne!(
+        genuine.id, claimant.id,
+        "false ones take nothing of its turn"
+    );
+    assert!(genuine.is_search_engine() && !claimant.is_search_engine());
+    assert!(turn_of("googlebot", NameEvidence::Unchecked).is_search_engine());
+    assert!(!turn_of("gptbot", NameEvidence::NoSearchEngine).is_search_engine());
 }
 
 #[test]

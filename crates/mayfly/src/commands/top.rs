@@ -166,6 +166,7 @@ fn chosen(choice: Choice, event: &Event) -> Choice {
         KeyCode::Char('w') => PageList::Wanted,
         KeyCode::Char('n') => PageList::NotStored,
         KeyCode::Char('p') => PageList::Clients,
+        KeyCode::Char('u') => PageList::Uses,
         _ => choice.pages,
     };
     let order = match (key.code, choice.order) {

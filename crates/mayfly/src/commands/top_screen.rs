@@ -19,6 +19,7 @@ pub enum PageList {
     Wanted,
     NotStored,
     Clients,
+    Uses,
 }
 
 /// How zones and upstreams are sorted.
@@ -337,7 +338,12 @@ fn pages(pages: &Pages, list: PageList, width: usize) -> Vec<Line> {
             ["REQUESTS", ""],
             &pages.not_stored,
         ),
-        PageList::Clients => ("WHO USES PHP (p c)", ["LAST MIN", "LAST H"], &pages.clients),
+        PageList::Clients => ("WHO USES PHP (u c)", ["LAST MIN", "LAST H"], &pages.clients),
+        PageList::Uses => (
+            "WHAT PHP IS USED FOR (p c)",
+            ["LAST MIN", "LAST H"],
+            &pages.uses,
+        ),
     };
     let [first, second] = heads;
     let mut lines = vec![heading(format!(
@@ -351,7 +357,7 @@ fn pages(pages: &Pages, list: PageList, width: usize) -> Vec<Line> {
             ),
             PageList::Wanted => (short(page.weight as f64), short(page.count as f64)),
             PageList::NotStored => (short(page.weight as f64), String::new()),
-            PageList::Clients => (
+            PageList::Clients | PageList::Uses => (
                 seconds(page.weight as f64 / 1000.0),
                 seconds(page.count as f64 / 1000.0),
             ),
@@ -444,6 +450,7 @@ mod tests {
                 PageList::Wanted,
                 PageList::NotStored,
                 PageList::Clients,
+                PageList::Uses,
             ];
             for pages in lists {
                 let choice = Choice {

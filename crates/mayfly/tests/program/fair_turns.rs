@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use testkit::client::{Client, Target};
+use testkit::fake_dns::{DnsRecord, DnsReply, FakeDns};
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::RunningServer;
 use testkit::wait;
@@ -13,6 +14,10 @@ use crate::start;
 
 const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0";
 const CRAWLER: &str = "Mozilla/5.0 (compatible; GPTBot/1.2)";
+
+/// As [`CRAWLER`], with the name of a search engine.
+const SEARCH_ENGINE: &str =
+    "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
 
 /// PHP that is asked for one page at a time, and for one more by who has used little.
 struct Site {
@@ -35,6 +40,10 @@ impl Site {
                 Some(number) => format!("Set-Cookie: session={number:0>32}; path=/\r\n"),
                 None => String::new(),
             };
+            if uri == "/robots.txt" {
+                let robots = "Content-Type: text/plain\r\n\r\nUser-agent: *\nCrawl-delay: 45\n";
+                return Script::new().stdout(robots);
+            }
             let script = match uri.contains("free") || uri.starts_with("/session-") {
                 true => Script::new(),
                 false => Script::new().wait_for(&held),
@@ -111,6 +120,19 @@ impl Site {
             tries += 1;
             assert!(tries < 4000, "{} wait, not {count}", self.waiting().await);
         }
+    }
+
+    /// Whose turn a request of this client would have.
+    async fn turn_of(&self, agent: &str, from: &str) -> control::explain::TurnPart {
+        let request = control::ExplainRequest {
+            url: "http://site.test/page".to_owned(),
+            fields: vec![("User-Agent".to_owned(), agent.to_owned())],
+            from: Some(from.parse().expect("an address")),
+            ..control::ExplainRequest::default()
+        };
+        let socket = self.server.path("pid.control");
+        let told = control::client::explain(&socket, &request).await;
+        told.expect("an explanation").plan.turn.expect("a turn")
     }
 
     /// Lets one request end, and waits until PHP is asked for another: which one.
@@ -271,30 +293,125 @@ async fn crawlers_get_a_stored_page_that_is_too_old_while_visitors_wait() {
 #[tokio::test]
 async fn explain_says_whose_turn_a_request_has() {
     let site = Site::new("queue 1000 timeout=1h; crawler_share 50%;", "").await;
-    let turn = async |agent: &str, from: &str| {
-        let request = control::ExplainRequest {
-            url: "http://site.test/page".to_owned(),
-            fields: vec![("User-Agent".to_owned(), agent.to_owned())],
-            from: Some(from.parse().expect("an address")),
-            ..control::ExplainRequest::default()
-        };
-        let socket = site.server.path("pid.control");
-        let told = control::client::explain(&socket, &request).await;
-        told.expect("an explanation").plan.turn.expect("a turn")
-    };
-    let visitor = turn(BROWSER, "203.0.113.7").await;
+    let visitor = site.turn_of(BROWSER, "203.0.113.7").await;
     assert_eq!(
         (visitor.class.as_str(), visitor.of.as_str()),
         ("visitor", "203.0.113.7")
     );
     assert_eq!((visitor.limit, visitor.waits_milliseconds), (1, 0));
-    let crawler = turn(CRAWLER, "203.0.113.7").await;
+    let crawler = site.turn_of(CRAWLER, "203.0.113.7").await;
     assert_eq!(
         (crawler.class.as_str(), crawler.of.as_str()),
         ("crawler", "gptbot")
     );
     let clients = site.hold().await;
-    let waits = turn(CRAWLER, "203.0.113.7").await.waits_milliseconds;
+    let waits = site
+        .turn_of(CRAWLER, "203.0.113.7")
+        .await
+        .waits_milliseconds;
     assert!(waits > 0 && !crawler.has_used_little, "{waits}");
     drop(clients);
+}
+
+#[tokio::test]
+async fn a_search_engine_is_verified_by_dns_while_its_requests_go_on() {
+    let dns = FakeDns::start(|question| match question.name.as_str() {
+        "1.66.249.66.in-addr.arpa" | "66.2.0.192.in-addr.arpa" => {
+            DnsReply::Records(vec![DnsRecord::Host(60, "crawl-1.googlebot.com")])
+        }
+        "crawl-1.googlebot.com" => DnsReply::Records(vec![DnsRecord::address(60, "66.249.66.1")]),
+        _ => DnsReply::Code(3),
+    });
+    let site = Site::new(&format!("resolver {};", dns.address()), "").await;
+    for (address, of) in [
+        ("66.249.66.1", "googlebot (verified)"),
+        ("192.0.2.66", "googlebot (not verified)"),
+    ] {
+        let fields = format!("X-Client: {address}\r\nUser-Agent: {SEARCH_ENGINE}\r\n");
+        let reply = site.server.target().get_with("/free", &fields).await;
+        assert_eq!(reply.status, 200);
+        let asked = || dns.asked_for("crawl-1.googlebot.com") > 0;
+        wait::until("DNS is asked", asked).await;
+        let mut turn = site.turn_of(SEARCH_ENGINE, address).await;
+        for _ in 0..2000 {
+            if turn.of == of {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            turn = site.turn_of(SEARCH_ENGINE, address).await;
+        }
+        assert_eq!((turn.class.as_str(), turn.of.as_str()), ("crawler", of));
+    }
+    let of_a_language_model = site.turn_of(CRAWLER, "66.249.66.1").await;
+    assert_eq!(of_a_language_model.of, "gptbot");
+}
+
+/// Where the file is one, and where PHP makes it; through the cache and past it.
+#[tokio::test]
+async fn the_crawl_delay_of_robots_txt_says_when_to_come_again() {
+    let cached = "fastcgi_cache zone; fastcgi_cache_key $request_uri; fastcgi_cache_valid 200 1h;";
+    for (robots, location) in [
+        ("", ""),
+        ("", cached),
+        (
+            "User-agent: *\nCrawl-delay: 45\n",
+            "location = /robots.txt { }",
+        ),
+    ] {
+        let site = Site::new("queue 4 timeout=1h;", location).await;
+        let get = format!("X-Client: 198.51.100.9\r\nUser-Agent: {BROWSER}\r\n");
+        if !robots.is_empty() {
+            std::fs::write(site.server.path("robots.txt"), robots).expect("a file");
+        }
+        let reply = site.server.target().get_with("/robots.txt", &get).await;
+        assert!(reply.text().contains("Crawl-delay: 45"), "{}", reply.text());
+        let mut clients = site.hold().await;
+        clients.push(site.join("/crawler-1", "192.0.2.1", CRAWLER, "").await);
+        let mut seconds = 0;
+        for number in 2..200 {
+            let path = format!("/crawler-{number}");
+            let mut client = site.ask(&path, "192.0.2.1", CRAWLER, "").await;
+            let reply = client.receive(false).await.expect("an answer");
+            assert_eq!(reply.status, 429);
+            seconds = reply.field("retry-after").parse().expect("seconds");
+            // The file is read by another thread.
+            if seconds >= 45 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        assert_eq!(seconds, 45, "{location}");
+    }
+}
+
+#[tokio::test]
+async fn the_operator_sees_what_php_is_used_for() {
+    let site = Site::new("queue 1000 timeout=1h;", "").await;
+    for number in 0..3 {
+        let path = format!("/free/{number}");
+        let fields = format!("X-Client: 192.0.2.{number}\r\nUser-Agent: {CRAWLER}\r\n");
+        assert_eq!(
+            site.server.target().get_with(&path, &fields).await.status,
+            200
+        );
+    }
+    let socket = site.server.path("pid.control");
+    let mut names = Vec::new();
+    // A request counts when PHP has ended.
+    for _ in 0..2000 {
+        let pages = control::client::pages(&socket).await.expect("pages");
+        names = pages.uses.into_iter().map(|it| it.name).collect::<Vec<_>>();
+        if names.len() >= 5 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let wanted = [
+        "limit 1 (configured), 0 under way, 0 wait at php",
+        "class crawler at php",
+        "network 192.0.2.0/24 at php",
+        "program Mozilla/5.0 (compatible; GPTBot/1.2) at php",
+        "pages site.test/free/* at php",
+    ];
+    assert_eq!(names, wanted);
 }

@@ -20,6 +20,7 @@ use http_semantics::escape::escape_uri;
 use site::{Builtin as B, Coding, LogLevel, PrecompressedFiles, Root};
 
 use crate::content::autoindex;
+use crate::content::robots::RobotsOfSite;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::{Method, Request};
@@ -286,8 +287,11 @@ fn file(request: &Request) -> StageEnd {
     match (found.kind, &found.file) {
         (Kind::Directory, _) => add_slash(request),
         (Kind::File, Some(_)) if request.route.method == Method::Post => StageEnd::Status(405),
-        (Kind::File, Some(_)) => {
+        (Kind::File, Some(file)) => {
             mark_asset(request, &path);
+            if let Some(robots) = RobotsOfSite::asked_for(request) {
+                robots.read_file(file.clone(), found.length);
+            }
             let mut reply = file_reply(request, &found);
             if varies {
                 reply.head.fields.append("Vary", "Accept-Encoding");

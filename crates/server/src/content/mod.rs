@@ -17,6 +17,7 @@ pub mod proxy;
 pub mod purging;
 mod request_body;
 pub mod returned;
+pub mod robots;
 pub mod slice;
 pub mod stub_status;
 pub mod through_cache;

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::UNIX_EPOCH;
 
-use fair_queue::LINE_NAMES;
+use fair_queue::{LINE_NAMES, UseKind};
 use http_cache::Zone;
 use numbers::table::{
     CACHE_STATUSES, CLASSES, CONNECTION_STATES, HANDSHAKE_RESULTS, LIMITS, LOG_LEVELS, OUTCOMES,
@@ -23,6 +23,8 @@ use live_state::stats::Stats;
 const NOISY_EACH: usize = 20;
 /// Clients that are shown, of all groups together.
 const CLIENTS_SHOWN: usize = 20;
+/// Rows of what PHP is used for.
+const USES_SHOWN: usize = 100;
 
 /// All numbers.
 pub fn snapshot(configuration: &ActiveConfiguration) -> Snapshot {
@@ -95,42 +97,66 @@ pub fn pages(configuration: &ActiveConfiguration) -> Pages {
     pages
         .noisy
         .sort_by_key(|entry| std::cmp::Reverse(entry.weight));
-    pages.clients = clients(configuration);
+    (pages.clients, pages.uses) = clients_and_uses(configuration);
     pages
 }
 
-/// Returns the clients of upstreams that serve clients in turn.
-fn clients(configuration: &ActiveConfiguration) -> Vec<TopEntry> {
+/// Returns the clients of upstreams that serve clients in turn, and what PHP is used for there.
+fn clients_and_uses(configuration: &ActiveConfiguration) -> (Vec<TopEntry>, Vec<TopEntry>) {
     let now = clock::now();
-    let mut clients = Vec::new();
+    let (mut clients, mut uses) = (Vec::new(), Vec::new());
     for handle in configuration.live.groups.iter() {
         let group = &handle.group;
         if !group.has_turns() {
             continue;
         }
-        clients.extend(
-            group
-                .turns(CLIENTS_SHOWN, now)
-                .top
+        let turns = group.turns(CLIENTS_SHOWN, now);
+        let at = group.name();
+        clients.extend(turns.top.iter().map(|turn| {
+            let (line, of) = (LINE_NAMES[turn.line], &turn.kind);
+            let (under_way, waiting, latest) = (turn.in_flight, turn.waiting, &turn.latest);
+            let name =
+                format!("{line} {of} at {at} ({under_way} under way, {waiting} wait) {latest}");
+            entry(name, turn.minute_ms, turn.hour_ms)
+        }));
+        if uses.len() < USES_SHOWN
+            && let Some((limit, reason)) = turns.limit
+        {
+            let counts = turns
+                .lines
                 .iter()
-                .map(|turn| TopEntry {
-                    name: format!(
-                        "{} {} at {} ({} under way, {} wait) {}",
-                        LINE_NAMES[turn.line],
-                        turn.kind,
-                        group.name(),
-                        turn.in_flight,
-                        turn.waiting,
-                        turn.latest
-                    ),
-                    weight: turn.minute_ms as u64,
-                    count: turn.hour_ms as u64,
-                }),
-        );
+                .map(|(waiting, in_flight, _)| (waiting, in_flight));
+            let (waiting, in_flight) = counts.fold((0, 0), |(all, busy), (waits, goes)| {
+                (all + waits, busy + goes)
+            });
+            let reason = reason.word();
+            let name =
+                format!("limit {limit} ({reason}), {in_flight} under way, {waiting} wait at {at}");
+            let parts = turns.uses.iter().map(|it| (it.minute_ms, it.hour_ms, it));
+            let (minute, hour) = parts
+                .filter(|(_, _, it)| it.kind == UseKind::Class)
+                .fold((0.0, 0.0), |(minute, hour), (m, h, _)| {
+                    (minute + m, hour + h)
+                });
+            uses.push(entry(name, minute, hour));
+            uses.extend(turns.uses.iter().map(|it| {
+                let name = format!("{} {} at {at}", it.kind.word(), it.name);
+                entry(name, it.minute_ms, it.hour_ms)
+            }));
+        }
     }
     clients.sort_by_key(|entry| std::cmp::Reverse(entry.weight));
     clients.truncate(CLIENTS_SHOWN);
-    clients
+    uses.truncate(USES_SHOWN);
+    (clients, uses)
+}
+
+fn entry(name: String, minute_ms: f64, hour_ms: f64) -> TopEntry {
+    TopEntry {
+        name,
+        weight: minute_ms as u64,
+        count: hour_ms as u64,
+    }
 }
 
 fn read(counts: &[AtomicU64]) -> impl Iterator<Item = u64> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fair_queue::{AssetMarks, Clients, Turn, Visit};
+use fair_queue::{AssetMarks, Clients, CrawlerName, NameEvidence, Turn, Visit};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -173,14 +173,15 @@ fn a_group_without_servers_is_refused() {
 async fn a_line_that_is_full_of_crawlers_has_a_place_for_a_search_engine() {
     let group = group_with_turns(1, 8);
     let (mut clients, assets) = (Clients::default(), AssetMarks::default());
-    let mut turn_of = |crawler| {
+    let mut turn_with = |name, evidence| {
         let visit = Visit {
             address: Some([192, 0, 2, 1].into()),
-            crawler: Some(crawler),
+            crawler: Some(CrawlerName { name, evidence }),
             ..Visit::default()
         };
         clients.assess(&visit, &assets, 0).turn
     };
+    let mut turn_of = |name| turn_with(name, NameEvidence::NoSearchEngine);
     let names = [
         "gptbot",
         "claudebot",
@@ -199,10 +200,13 @@ async fn a_line_that_is_full_of_crawlers_has_a_place_for_a_search_engine() {
     };
     let _held = enter(&turns[0]).unwrap();
     let _line: Vec<_> = turns.iter().map(|turn| enter(turn).unwrap()).collect();
-    assert_eq!(
-        enter(&turn_of("dotbot")).unwrap_err(),
-        AcquireError::QueueFull
-    );
-    let engine = enter(&turn_of("googlebot"));
+    for (name, evidence) in [
+        ("dotbot", NameEvidence::NoSearchEngine),
+        ("googlebot", NameEvidence::Unverified),
+    ] {
+        let error = enter(&turn_with(name, evidence)).unwrap_err();
+        assert_eq!(error, AcquireError::QueueFull);
+    }
+    let engine = enter(&turn_with("googlebot", NameEvidence::Verified));
     assert!(matches!(engine, Ok(Admission::InLine(_))), "{engine:?}");
 }

@@ -164,7 +164,7 @@ const all = (number) => latest?.numbers[number.name] ?? [];
 const of = (number, wanted) => sum(all(number).filter((series) => Object.entries(wanted).every(([name, value]) => series.labels?.[name] === value)).map((series) => series.value ?? series.count));
 const named = (number, name) => [...new Set(all(number).map((series) => series.labels[name]))];
 
-let pages = { costly: [], wanted: [], not_stored: [], clients: [] };
+let pages = { costly: [], wanted: [], not_stored: [], clients: [], uses: [] };
 
 function build() {
   const since = (number, from, to) => Math.max(0, to.of[number.name] - from.of[number.name]);
@@ -206,6 +206,8 @@ function build() {
       () => pages.not_stored.map((page) => [page.name, short(page.weight)])),
     table("clients", "Who uses PHP", "Where php_concurrency shares its time.", ["class, client and upstream", "last minute", "last hour"],
       () => pages.clients.map((client) => [client.name, seconds(client.weight / 1000), seconds(client.count / 1000)])),
+    table("uses", "What PHP is used for", "By class, network, program and kind of page.", ["what, at which upstream", "last minute", "last hour"],
+      () => pages.uses.map((use) => [use.name, seconds(use.weight / 1000), seconds(use.count / 1000)])),
     table("totals", "Since the start of the process", N.requests.help, ["cache status", "requests"],
       () => STATUSES.map((status) => [status, String(of(N.requests, { cache: status }))])),
     table("zones", "Zones", "", ["zone", "used", "budget", "stored", "on disk", "evicted", "purged"],

@@ -22,6 +22,7 @@ use crate::content::own_visit;
 use crate::content::purging::by_response;
 use crate::content::purging::by_response::ByResponse;
 use crate::content::purging::edits;
+use crate::content::robots::RobotsOfSite;
 use crate::content::through_cache::guests;
 use crate::content::through_cache::with_cookies;
 use crate::exchange::handled::StageEnd;
@@ -102,6 +103,9 @@ pub async fn direct(
         }
     };
     learned::note_cookies(learned.as_ref(), &fetched.fields);
+    if let Some(robots) = RobotsOfSite::asked_for(request) {
+        robots.read_response(&fetched);
+    }
     if let Some(taken) = taken {
         taken.put_into(&mut fetched.fields);
     }

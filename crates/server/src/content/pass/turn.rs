@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use fair_queue::{Assessment, Turn, Visit};
+use fair_queue::{Assessment, CrawlerName, NameEvidence, Turn, Visit};
 use http_semantics::same_name;
 use live_state::client_table::ClientTable;
-use shared_request::crawler_named;
+use shared_request::{NamedCrawler, crawler_named};
 use site::{Pass, PassTarget};
 use upstream::{Class, Group};
 
@@ -30,7 +30,9 @@ pub fn of(request: &Request, group: &Group) -> (Class, Option<Turn>) {
     };
     let mut turn = assessed.turn;
     let agent = request.received.head().field("user-agent");
-    turn.latest = page_and_agent(&request.received, agent.unwrap_or_default());
+    let latest = page_and_agent(&request.received, agent.unwrap_or_default());
+    turn.request.latest = latest.into();
+    turn.request.address = request.received.client_ip();
     (class, Some(turn))
 }
 
@@ -85,11 +87,24 @@ fn with_visit<T>(request: &Request, ask: impl FnOnce(&Visit<'_>) -> T) -> T {
     ask(&Visit {
         address: request.received.client_ip(),
         agent,
-        crawler: crawler_named(agent),
+        crawler: crawler_named(agent).map(|crawler| name_of(request, crawler)),
         cookies: &cookies,
         page: (request.received.host(), request.received.target()),
         writes: request.route.method.invalidates(),
     })
+}
+
+/// Returns the name of a crawler, and whether it is a search engine's own.
+fn name_of(request: &Request, crawler: &'static NamedCrawler) -> CrawlerName {
+    let checks = request.configuration.live.groups.crawler_checks();
+    let evidence = checks.filter(|_| crawler.is_search_engine).map(|checks| {
+        let of = (crawler.name, crawler.domains);
+        checks.evidence(request.received.client_ip(), of, request.now)
+    });
+    CrawlerName {
+        name: crawler.name,
+        evidence: evidence.unwrap_or(NameEvidence::NoSearchEngine),
+    }
 }
 
 /// A response goes to the client with these fields: the sessions that it gives are known from now on.

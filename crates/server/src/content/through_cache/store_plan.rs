@@ -33,6 +33,7 @@ use crate::content::pass::fetch_spec::spec;
 use crate::content::pass::learned;
 use crate::content::proxy;
 use crate::content::purging::by_response::ByResponse;
+use crate::content::robots::RobotsOfSite;
 use crate::content::slice::range::WantedSlice;
 use crate::exchange::request::{Method, Request};
 use crate::log::traces::{self, FetchKey, FetchTrace};
@@ -85,6 +86,8 @@ pub struct FetchLinks {
     pub guests: Option<Arc<SeenPages>>,
     /// For a page that is not stored: PHP's report of it is received until the fetch is over.
     pub visit: Option<learning::Fetch>,
+    /// Of a fetch of robots.txt.
+    pub robots: Option<RobotsOfSite>,
 }
 
 /// The request that was sent to the upstream.
@@ -390,6 +393,7 @@ pub fn prepare(
                 evidence,
                 guests: shares_with_guests(plan).then(|| guests::seen(request).clone()),
                 visit,
+                robots: RobotsOfSite::asked_for(request),
             },
         },
     ))

@@ -154,6 +154,9 @@ async fn fetch_and_store(
     };
     leader.note_made_in(fetched.made_in);
     store.note_cookies(&fetched.fields);
+    if let Some(robots) = &store.links.robots {
+        robots.read_response(&fetched);
+    }
     if by_response::is_asked(&fetched.fields, &store.pass.exchange)
         && let Some(purge) = &store.purges
     {
