@@ -11,7 +11,13 @@ table! {
         A crawler is a client whose `User-Agent` names one, or that has asked for 40 pages that were not asked for \
         before and has loaded no style sheet, script, picture or font. While visitors wait, it gets stored pages \
         that are at most an hour too old, where `fastcgi_cache_use_stale error` lets them be shown. It waits for ten \
-        seconds, then it gets 429 with a `Retry-After` field.");
+        seconds, then it gets 429 with a `Retry-After` field.\n\n\
+        A quarter of the places of crawlers in line is for search engines. Their names are verified in the background \
+        by DNS: the host name of the address is the search engine's, and has that address. The first `resolver` of \
+        the configuration is asked, or the name servers in `/etc/resolv.conf`. Without any, the name alone counts. \
+        A crawler that is not verified is served as other crawlers are.\n\n\
+        Where the site's `robots.txt` has a `Crawl-delay` for a crawler that names itself, one that comes earlier \
+        goes behind others, and `Retry-After` is at least the delay.");
     _ = lines("hash", UPSTREAM, (1, 2), "KEY [consistent]").text(
         "chooses the server by a value", "server 127.0.0.1:9000; hash $request_uri consistent;", "\
         Requests with the same value go to the same server. With `consistent`, only few values move to another \
