@@ -298,7 +298,6 @@ def pages_of_another_version(root):
     written = ask("/www/page", "POST")[2].rsplit(" ", 1)[1]
     shown = ask("/www/page")[2]
     assert shown.endswith(f" version {written}"), f"version {written} was written, and {shown} is shown"
-    learns(root)
     return f"kept page {kept[1]['X-Cache']}, learned page {learned[1]['X-Cache']}"
 
 
@@ -309,6 +308,7 @@ def starts_another(running, root, folder):
     again = service.Service(root.path, "mayfly.service")
     wait_until(lambda: "were loaded" in root.read("/var/log/mayfly/error.log").rsplit("stopping", 1)[-1], "the folder was not read")
     again.pages = pages_of_another_version(root)
+    learns(root)
     return again
 
 
@@ -394,6 +394,7 @@ def upgrades(running, root, args):
         assert running.main != old, said
         kinds.append(pages_of_another_version(root))
         results.append(load.end())
+        learns(root)
         wait_until(lambda old=old: is_gone(root, old), f"process {old}, whose place was taken, has not ended")
     return "; ".join([*kinds, sum_of(results)])
 
