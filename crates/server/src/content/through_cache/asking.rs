@@ -13,6 +13,7 @@ use crate::exchange::extras::Extras;
 use crate::exchange::own_visit::{OwnVisit, Purpose};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::TargetOrigin;
+use crate::exchange::request_values::RequestValues;
 use crate::exchange::subrequest;
 
 /// A whole answer.
@@ -65,6 +66,7 @@ async fn ask(request: &Request, mut made: Box<Request>, class: Class) -> Option<
     made.route.origin = TargetOrigin::Received;
     made.route.method = Method::Get;
     made.route.method_override = None;
+    made.values = RequestValues::default();
     made.extras = Extras::default();
     made.extras.class = class;
     made.extras.own_visit = Some(Box::new(OwnVisit::new(Purpose::Try)));
@@ -101,4 +103,28 @@ pub async fn whole_answer(made: &mut Request, most: usize) -> Option<WholeAnswer
     }
     arriving.discard();
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::request_values::put_value;
+    use crate::test_site::TestSite;
+
+    #[tokio::test]
+    async fn another_head_is_answered_without_the_visitors_values() {
+        let folder = tempfile::tempdir().unwrap();
+        let http = "server { listen 127.0.0.1:8080; access_log off;\n\
+                    location /a { set $mine a; return 204; }\n\
+                    location /b { return 200 \"[$1$mine]\"; } }";
+        let site = TestSite::new(folder, http);
+        let request = site.request("GET /a", "", 0);
+        request.values.write(|values| {
+            values.captures.set(b"/a", [None, Some((1, 2))].into_iter());
+            put_value(&mut values.slots, 0, Some(b"a".to_vec()));
+        });
+        let head = b"GET /b HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec();
+        let answer = ask_as_client(&request, head).await.expect("an answer");
+        assert_eq!((answer.status, &answer.body[..]), (200, &b"[]"[..]));
+    }
 }
