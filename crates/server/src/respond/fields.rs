@@ -125,24 +125,21 @@ pub(super) fn on_one_line(value: Bytes) -> Bytes {
 /// Fills in the trailers of a response: those of `add_trailer`, evaluated now that
 /// the body is out, and the upstream's.
 pub fn add_trailers(request: &mut Request, of_upstream: Fields) {
-    let own = own_trailers(request);
-    for (name, value) in own.iter().chain(of_upstream.as_slice()) {
+    let settings = request.settings_held();
+    let is_usual = ADDED_TO.contains(&request.delivery.status);
+    let own = settings.headers.trailers.iter();
+    // Each may be made of those before it (`$sent_trailer_*`).
+    for trailer in own.filter(|trailer| is_usual || trailer.always) {
+        let value = on_one_line(variable::evaluate(request, &trailer.value).into());
+        if !value.is_empty() {
+            let trailers = &mut request.extras.carried.trailers;
+            trailers.append(trailer.name.clone(), value);
+        }
+    }
+    for (name, value) in of_upstream.as_slice() {
         let trailers = &mut request.extras.carried.trailers;
         trailers.append(name.clone(), value.clone());
     }
-}
-
-fn own_trailers(request: &Request) -> Vec<(Bytes, Bytes)> {
-    let is_usual = ADDED_TO.contains(&request.delivery.status);
-    let trailers = request.settings().headers.trailers.iter();
-    trailers
-        .filter(|trailer| is_usual || trailer.always)
-        .map(|trailer| {
-            let value = variable::evaluate(request, &trailer.value);
-            (trailer.name.clone(), on_one_line(value.into()))
-        })
-        .filter(|(_, value)| !value.is_empty())
-        .collect()
 }
 
 /// nginx replaces these two and adds everything else; nothing is sent for an
