@@ -1,17 +1,35 @@
 //! Results of pattern matching that are kept with a request: the groups of the last pattern
 //! that matched, and whether one has given up.
 
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A pattern gave up on the request, and the request is not refused for it yet.
+const FOUND: u8 = 1;
+/// The request was refused for one.
+const REFUSED: u8 = 2;
+
 /// The handling of patterns that gave up on a request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Failures {
-    #[default]
-    None,
-    /// A pattern gave up, and the request is not refused for it yet.
-    Found,
-    /// The request was refused for one.
-    Refused,
-    /// Another has while an error page was looked for.
-    FoundAgain,
+#[derive(Debug, Default)]
+pub struct PatternFailures(AtomicU8);
+
+impl PatternFailures {
+    /// Notes that a pattern gave up.
+    pub fn note(&self) {
+        self.0.fetch_or(FOUND, Relaxed);
+    }
+
+    /// Has a pattern given up on the request since it was refused for one?
+    #[inline]
+    pub fn is_any(&self) -> bool {
+        self.0.load(Relaxed) & FOUND != 0
+    }
+
+    /// The request is refused; true if it was before, and a pattern gave up while an error page was
+    /// looked for.
+    pub fn refuse(&self) -> bool {
+        self.0.swap(REFUSED, Relaxed) == FOUND | REFUSED
+    }
 }
 
 /// The values of `$1` to `$9`: groups of the last pattern that matched.

@@ -9,7 +9,7 @@ use fair_queue::Assessment;
 use live_state::limit_conn::Guard;
 use parking_lot::Mutex;
 
-use crate::exchange::captures::{Captures, Failures};
+use crate::exchange::captures::{Captures, PatternFailures};
 use crate::exchange::slicing::Slicing;
 use crate::exchange::tracing::Tracing;
 use server_base::random;
@@ -20,13 +20,14 @@ pub type Values = Vec<Option<Vec<u8>>>;
 
 /// The values of a request. Most requests have none, and pay for a pointer.
 #[derive(Default)]
-pub struct RequestValues(Mutex<Option<Box<VariableValues>>>);
+pub struct RequestValues {
+    pub failures: PatternFailures,
+    found: Mutex<Option<Box<VariableValues>>>,
+}
 
 #[derive(Default)]
 pub struct VariableValues {
     pub captures: Captures,
-    /// Patterns that gave up on the request.
-    pub failures: Failures,
     /// Values written by `set` and named captures; `None`: not set.
     pub slots: Values,
     /// Results of maps, remembered for the request.
@@ -75,36 +76,29 @@ pub struct PathInfo {
 
 impl RequestValues {
     pub fn read<T>(&self, read: impl FnOnce(&VariableValues) -> T) -> T {
-        match &*self.0.lock() {
+        match &*self.found.lock() {
             Some(values) => read(values),
             None => read(&VariableValues::default()),
         }
     }
 
     pub fn write<T>(&self, write: impl FnOnce(&mut VariableValues) -> T) -> T {
-        write(self.0.lock().get_or_insert_default())
+        write(self.found.lock().get_or_insert_default())
     }
 
     /// Like [`RequestValues::write`], if there are any values.
     pub fn write_given<T>(&self, write: impl FnOnce(&mut VariableValues) -> T) -> Option<T> {
-        self.0.lock().as_deref_mut().map(write)
+        self.found.lock().as_deref_mut().map(write)
     }
 
     /// Returns the values without the lock, for callers that have the request to themselves.
     pub fn get_mut(&mut self) -> &mut VariableValues {
-        self.0.get_mut().get_or_insert_default()
+        self.found.get_mut().get_or_insert_default()
     }
 
     /// Like [`RequestValues::get_mut`], if there are any values.
     pub fn given(&mut self) -> Option<&mut VariableValues> {
-        self.0.get_mut().as_deref_mut()
-    }
-
-    /// Patterns that gave up on the request. Every hit is asked several times, and has no values to be made.
-    #[inline]
-    pub fn failures(&self) -> Failures {
-        let values = self.0.lock();
-        values.as_ref().map_or(Failures::None, |it| it.failures)
+        self.found.get_mut().as_deref_mut()
     }
 
     pub fn slicing(&self) -> Slicing {
@@ -128,8 +122,8 @@ impl RequestValues {
 
     /// Returns the initial values of a request that the server makes itself for the same resource.
     pub fn inherited(&self) -> RequestValues {
-        let own = self.0.lock();
-        RequestValues(Mutex::new(own.as_ref().map(|own| {
+        let own = self.found.lock();
+        let found = own.as_ref().map(|own| {
             Box::new(VariableValues {
                 captures: own.captures.clone(),
                 slots: own.slots.clone(),
@@ -138,7 +132,11 @@ impl RequestValues {
                 tracing: own.tracing.as_ref().map(|it| Box::new(it.of_part())),
                 ..VariableValues::default()
             })
-        })))
+        });
+        RequestValues {
+            failures: PatternFailures::default(),
+            found: Mutex::new(found),
+        }
     }
 }
 

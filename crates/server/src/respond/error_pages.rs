@@ -8,7 +8,6 @@ use site::{LocationId, LogLevel, Server};
 use super::by_htaccess::{self, ErrorAnswer};
 use super::pages::page_with;
 use super::status_page;
-use crate::exchange::captures::Failures;
 use crate::exchange::error_page::ErrorPage;
 use crate::exchange::extras::Extras;
 use crate::exchange::handled::StageEnd;
@@ -64,10 +63,9 @@ fn after_other(request: &mut Request, handled: StageEnd) -> Next {
 /// configuration. The first time the error page is looked for; after that no page is sent.
 #[cold]
 fn refuse_for_pattern(request: &mut Request) -> Next {
-    let failures = std::mem::replace(&mut request.values.get_mut().failures, Failures::Refused);
-    match failures {
-        Failures::FoundAgain => broken(request),
-        _ => error(request, 500, Fields::new()),
+    match request.values.failures.refuse() {
+        true => broken(request),
+        false => error(request, 500, Fields::new()),
     }
 }
 

@@ -8,7 +8,6 @@
 use pcre2::bytes::CaptureLocations;
 use site::{LogLevel, Pattern};
 
-use crate::exchange::captures::Failures;
 use crate::exchange::request::Request;
 use crate::exchange::request_values::put_value;
 use crate::log::error_log;
@@ -89,18 +88,12 @@ fn log(request: &Request, pattern: &Pattern, subject: &[u8], error: &pcre2::Erro
 /// Notes that the server must refuse the request; false, as nothing matched.
 #[cold]
 pub fn refuse(request: &Request) -> bool {
-    request.values.write(|values| {
-        values.failures = match values.failures {
-            Failures::None | Failures::Found => Failures::Found,
-            Failures::Refused | Failures::FoundAgain => Failures::FoundAgain,
-        };
-    });
+    request.values.failures.note();
     false
 }
 
 /// Has a pattern given up on the request since it was refused for one?
 #[inline]
 pub fn has_failed(request: &Request) -> bool {
-    let failures = request.values.failures();
-    matches!(failures, Failures::Found | Failures::FoundAgain)
+    request.values.failures.is_any()
 }
