@@ -311,11 +311,6 @@ impl UpstreamBody {
         self.at_hand.as_ref()
     }
 
-    /// All of a body that came together with its head, before any of it was read.
-    pub fn whole_at_hand(&self) -> Option<&Bytes> {
-        self.at_hand.as_ref().filter(|_| self.has_ended())
-    }
-
     /// All of a body of `length` bytes, where the upstream has nothing to do with it
     /// any more.
     pub fn at_hand(&self, length: u64) -> Option<&[Bytes]> {

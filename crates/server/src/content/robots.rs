@@ -1,5 +1,5 @@
-//! The `Crawl-delay` lines of a site's robots.txt, read as it is served: from a file, or from an upstream whose
-//! answer comes whole with its head.
+//! The `Crawl-delay` lines of a site's robots.txt, read as it is served: from a file, or from the first
+//! bytes of an upstream's answer.
 
 use std::sync::Arc;
 
@@ -31,16 +31,16 @@ impl RobotsOfSite {
         })
     }
 
-    /// An upstream has answered.
-    pub fn read_response(&self, fetched: &FetchedResponse) {
+    /// An upstream has answered. The lines in the first bytes are read, which are all of a short file.
+    pub async fn read_response(&self, fetched: &mut FetchedResponse) {
+        let mut fields = fetched.fields.iter();
+        let is_coded = fields.any(|(name, _)| same_name(name, b"content-encoding"));
         if fetched.status == 200
-            && !fetched
-                .fields
-                .iter()
-                .any(|(name, _)| same_name(name, b"content-encoding"))
-            && let Some(body) = fetched.body.whole_at_hand()
+            && !is_coded
+            && let Some(bytes) = fetched.body.first_bytes().await
         {
-            self.note(body);
+            let lines = memchr::memrchr(b'\n', bytes).map_or(&b""[..], |end| &bytes[..end]);
+            self.note(lines);
         }
     }
 

@@ -104,7 +104,7 @@ pub async fn direct(
     };
     learned::note_cookies(learned.as_ref(), &fetched.fields);
     if let Some(robots) = RobotsOfSite::asked_for(request) {
-        robots.read_response(&fetched);
+        Box::pin(robots.read_response(&mut fetched)).await;
     }
     if let Some(taken) = taken {
         taken.put_into(&mut fetched.fields);

@@ -155,7 +155,7 @@ async fn fetch_and_store(
     leader.note_made_in(fetched.made_in);
     store.note_cookies(&fetched.fields);
     if let Some(robots) = &store.links.robots {
-        robots.read_response(&fetched);
+        Box::pin(robots.read_response(&mut fetched)).await;
     }
     if by_response::is_asked(&fetched.fields, &store.pass.exchange)
         && let Some(purge) = &store.purges
