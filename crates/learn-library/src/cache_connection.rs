@@ -12,8 +12,19 @@ use crate::reporter::Reporter;
 struct PendingCommand {
     /// The number of its announcement, or 0.
     write: u64,
-    /// Its name, where the page may be made of what it answers.
-    reads: Option<Vec<u8>>,
+    name: Vec<u8>,
+}
+
+impl PendingCommand {
+    /// Whether a page may be made of an error. Clients send the others to find out what the server can do.
+    fn has_telling_error(&self) -> bool {
+        !matches!(&self.name[..], b"CLIENT" | b"COMMAND" | b"HELLO" | b"INFO")
+    }
+
+    /// Whether a page may be made of the lack of an answer. A client that goes does not wait for one.
+    fn has_telling_silence(&self) -> bool {
+        self.name != b"QUIT"
+    }
 }
 
 /// What the conversation has shown, kept until it is free again.
@@ -70,7 +81,11 @@ impl CacheConnection {
         self.lose_thread(reporter);
     }
 
+    /// The request ends, or the connection: what is not answered by now may have shaped the page.
     pub(crate) fn end_of_request(&mut self, reporter: &mut Reporter) {
+        if let Some(pending) = self.pending.iter().find(|it| it.has_telling_silence()) {
+            reporter.add_input(InputKind::CacheState, &pending.name);
+        }
         if std::mem::take(&mut self.has_unread) {
             reporter.tell_unread_write(self.session(None), StatementKind::Cache);
         }
@@ -128,7 +143,7 @@ impl CacheConnection {
     fn asks(&mut self, command: &Command, reporter: &mut Reporter) {
         let mut pending = PendingCommand {
             write: 0,
-            reads: None,
+            name: command.name.clone(),
         };
         match command.effect {
             Effect::Nothing => {}
@@ -140,7 +155,6 @@ impl CacheConnection {
                         key,
                     });
                 }
-                pending.reads = Some(command.name.clone());
             }
             Effect::ReadsMore => reporter.add_input(InputKind::CacheState, &command.name),
             Effect::Writes | Effect::Anything => {
@@ -170,8 +184,8 @@ impl CacheConnection {
         let Some(pending) = self.pending.pop_front() else {
             return;
         };
-        if let (Some(name), ReplyEnd::Error) = (&pending.reads, end) {
-            reporter.add_input(InputKind::CacheState, name);
+        if end == ReplyEnd::Error && pending.has_telling_error() {
+            reporter.add_input(InputKind::CacheState, &pending.name);
         }
         written(&pending, reporter);
     }

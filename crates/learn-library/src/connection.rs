@@ -135,6 +135,9 @@ impl Connection {
         if std::mem::take(&mut self.has_unread) && self.is_unread_database() {
             reporter.tell_unread_write(self.session(), StatementKind::Command);
         }
+        if let Some(asked) = &self.asked {
+            reporter.add_input(InputKind::Unanswered, asked.command.text());
+        }
         if let Some(asked) = &self.asked
             && asked.place.map(|(record, _)| record) == reporter.wanted_record()
             && let Some((_, session)) = asked.place
@@ -317,6 +320,9 @@ impl Connection {
             Some(Outcome::Failed { code }) => Some(*code),
             _ => None,
         };
+        if error.is_some_and(|code| !follows_from_statement(code)) {
+            reporter.add_input(InputKind::Unanswered, asked.command.text());
+        }
         let reads = match asked.command.kind {
             CommandKind::Query
             | CommandKind::Execute
@@ -418,6 +424,29 @@ impl Connection {
                 .map(|all| all.iter().map(Vec::as_slice).collect()),
         }
     }
+}
+
+/// Whether an error of this number follows from the statement and the tables alone, so that the same statement gets it
+/// again. The server gives any other one for a moment: a lock, a limit, another program.
+const fn follows_from_statement(code: u16) -> bool {
+    matches!(
+        code,
+        1052 // a column of several tables
+            | 1054 // no such column
+            | 1055 | 1056 | 1140 // columns beside groups
+            | 1064 // syntax
+            | 1065 // an empty text
+            | 1066 // one name for two tables
+            | 1109 | 1146 // no such table
+            | 1111 // a sum in a condition
+            | 1115 | 1193 | 1231 | 1253 | 1273 // no such setting, or value of one
+            | 1191 // no index of words
+            | 1222 | 1241 // the number of columns
+            | 1248 // a query within a query has no name
+            | 1267 // collations that do not fit together
+            | 1295 // it cannot be prepared
+            | 1305 | 1582 // no such function, or with other parameters
+    )
 }
 
 const fn statement_kind(kind: CommandKind) -> StatementKind {

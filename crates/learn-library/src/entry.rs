@@ -160,7 +160,7 @@ fn take(mark: &AtomicBool) -> bool {
     mark.load(Ordering::Relaxed) && mark.swap(false, Ordering::Relaxed)
 }
 
-fn errno() -> c_int {
+pub(crate) fn errno() -> c_int {
     // SAFETY: the address of this thread's `errno` is always valid.
     unsafe { *libc::__errno_location() }
 }

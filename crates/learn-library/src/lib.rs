@@ -47,3 +47,5 @@ mod plain_read;
 mod reporter;
 mod start;
 mod system;
+#[cfg(test)]
+mod unanswered_tests;

@@ -204,6 +204,21 @@ impl Library {
         }
     }
 
+    /// The program did not get a lock of an open file: the page may lack what another program held at that moment.
+    pub(crate) fn did_not_lock(&mut self, fd: i32, is_by_writer: bool) {
+        if is_by_writer && system::has_write_ahead_log(fd) {
+            // By this lock SQLite finds out whether it is the last to close the database. It does not get the lock while
+            // another process has the database open, and the page is the same.
+            return;
+        }
+        let (role, reporter) = self.role(fd);
+        let path = match role {
+            Some(Role::File(file)) => &file.path[..],
+            _ => &b"the lock of a file"[..],
+        };
+        reporter.add_input(InputKind::Unanswered, path);
+    }
+
     /// The file that was opened last is known, or is asked for.
     pub(crate) fn opening_is(&mut self, file: impl FnOnce(i32) -> Option<OpenedFile>) {
         let Some(Opening { fd, path }) = self.opening.take() else {

@@ -87,6 +87,8 @@ functions! {
     mkdir(path: *const c_char, mode: mode_t) -> c_int, or -1;
     rename(from: *const c_char, to: *const c_char) -> c_int, or -1;
     flock(fd: c_int, operation: c_int) -> c_int, or -1;
+    fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int, or -1;
+    fcntl64(fd: c_int, command: c_int, argument: *mut c_void) -> c_int, or -1;
     getrandom(buffer: *mut c_void, count: size_t, flags: c_uint) -> ssize_t, or -1;
     fork() -> pid_t, or -1;
     popen(command: *const c_char, kind: *const c_char) -> *mut FILE, or null_mut();

@@ -318,3 +318,35 @@ impl Hasher for HashItself {
         self.0
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use learn_record::{Message, RecordParts};
+
+    /// A reporter in the midst of a page, which no server hears.
+    pub(crate) fn recording() -> Reporter {
+        let mut reporter = Reporter::new(Channels::new(Vec::new()), false, 7);
+        reporter.begin(1);
+        reporter
+    }
+
+    /// Ends the page. Returns its inputs: a word, and the detail.
+    pub(crate) fn inputs(reporter: &mut Reporter) -> Vec<String> {
+        let mut parts = RecordParts::default();
+        reporter.record.send(1, |packet| {
+            let Ok(Message::RecordPart(part)) = Message::decode(packet) else {
+                panic!("a part of a record");
+            };
+            parts.add(&part).unwrap();
+            true
+        });
+        let record = parts.record().unwrap();
+        assert_eq!(record.incomplete, None);
+        let shown = |it: &Input<'_>| {
+            let detail = String::from_utf8_lossy(it.detail).into_owned();
+            format!("{}: {detail}", it.kind.word())
+        };
+        record.inputs.iter().map(shown).collect()
+    }
+}

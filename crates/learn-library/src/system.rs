@@ -311,7 +311,19 @@ pub(crate) fn opened_file_of(found: &libc::stat) -> OpenedFile {
 /// Whether the open file begins as an SQLite database does, or `None` where it cannot be read. Its position stays. The file is read by the program's own
 /// descriptor: to close another one of the same file would release SQLite's locks.
 pub(crate) fn is_sqlite(fd: c_int) -> Option<bool> {
-    let mut begin = [0_u8; SQLITE_BEGINS.len()];
+    let begin: [u8; SQLITE_BEGINS.len()] = beginning(fd)?;
+    Some(begin == SQLITE_BEGINS)
+}
+
+/// Whether the open file is an SQLite database whose writes go into a log: the byte behind the size of its pages is 2.
+pub(crate) fn has_write_ahead_log(fd: c_int) -> bool {
+    let begin: Option<[u8; SQLITE_BEGINS.len() + 3]> = beginning(fd);
+    begin.is_some_and(|begin| begin.starts_with(&SQLITE_BEGINS) && begin.ends_with(&[2]))
+}
+
+/// The first bytes of an open file, or zeros where it has fewer. Its position stays.
+fn beginning<const COUNT: usize>(fd: c_int) -> Option<[u8; COUNT]> {
+    let mut begin = [0_u8; COUNT];
     // SAFETY: pointer and length are those of the buffer.
     let read = unsafe {
         libc::syscall(
@@ -322,8 +334,7 @@ pub(crate) fn is_sqlite(fd: c_int) -> Option<bool> {
             0_u64,
         )
     };
-    let read = usize::try_from(read).ok()?;
-    Some(read == begin.len() && begin == SQLITE_BEGINS)
+    usize::try_from(read).ok().map(|_| begin)
 }
 
 /// Returns the content of an open file, whose position stays; `None` if it has more bytes than `most`, or cannot be read.

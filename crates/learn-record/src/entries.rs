@@ -205,14 +205,17 @@ pub enum InputKind {
     Random,
     /// An extension was loaded whose inputs the library cannot see.
     Extension,
-    /// An object cache was asked for more than the values of keys, or did not answer; the detail is the command.
+    /// An object cache was asked for more than the values of keys, or did not answer, or with an error; the detail is the command.
     CacheState,
     /// An object cache was written to; the detail is the command and its first key.
     CacheWrite,
+    /// A database did not answer a statement, or answered with an error that the statement and the tables alone do not
+    /// cause; the detail is the statement. Or PHP did not get the lock of a file; the detail is its path.
+    Unanswered,
 }
 numbered!(InputKind {
     Connection = 1, UnreadDatabase = 2, NameLookup = 3, Program = 4, SharedCache = 5, SharedMemory = 6,
-    Random = 7, Extension = 8, CacheState = 9, CacheWrite = 10,
+    Random = 7, Extension = 8, CacheState = 9, CacheWrite = 10, Unanswered = 11,
 });
 
 impl InputKind {
@@ -229,6 +232,7 @@ impl InputKind {
             Self::Extension => "extension",
             Self::CacheState => "cache-state",
             Self::CacheWrite => "cache-write",
+            Self::Unanswered => "unanswered",
         }
     }
 }

@@ -39,7 +39,7 @@ pub use message::{
 pub use writer::RecordWriter;
 
 /// The library's version of these messages; another one is not understood.
-pub const VERSION: u16 = 9;
+pub const VERSION: u16 = 10;
 
 /// Holds the path of the socket. The library removes it from the environment of the process.
 pub const CHANNEL_VARIABLE: &str = "MAYFLY_LEARN";

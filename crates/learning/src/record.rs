@@ -249,15 +249,17 @@ pub enum Reason {
     Differs,
     DatabaseFile,
     AddressDatabase,
-    /// An object cache was asked for more than the values of keys.
+    /// An object cache was asked for more than the values of keys, or did not answer.
     CacheState,
     /// Pages like it were not yet the same often enough (`cache_learn auto`).
     Unproven,
+    /// A database or the lock of a file was refused for a moment.
+    Unanswered,
 }
 
 impl Reason {
     /// In the order of the variants.
-    pub const ALL: [Reason; 27] = [
+    pub const ALL: [Reason; 28] = [
         Reason::NoRecord,
         Reason::NotModified,
         Reason::Incomplete,
@@ -285,6 +287,7 @@ impl Reason {
         Reason::AddressDatabase,
         Reason::CacheState,
         Reason::Unproven,
+        Reason::Unanswered,
     ];
 
     pub const fn word(self) -> &'static str {
@@ -316,6 +319,7 @@ impl Reason {
             Reason::AddressDatabase => "address-database",
             Reason::CacheState => "cache-state",
             Reason::Unproven => "unproven",
+            Reason::Unanswered => "unanswered",
         }
     }
 
@@ -368,7 +372,10 @@ impl Reason {
                 "The page depends on the visitor's address: by a database of addresses, or by a statement that looks it up."
             }
             Reason::CacheState => {
-                "PHP asked the object cache for more than values, such as a list of keys or a lifetime, or got an error."
+                "PHP asked the object cache for more than values, such as a list of keys or a lifetime, or got an error or no answer."
+            }
+            Reason::Unanswered => {
+                "The database did not answer or refused for a moment, or a file was locked: the page may lack something."
             }
             Reason::Unproven => {
                 "Pages with such addresses are compared first when they are made again, and kept once enough of them were the same."

@@ -294,6 +294,7 @@ fn reason_of(kind: InputKind) -> Option<Reason> {
         InputKind::Extension => Some(Reason::Extension),
         InputKind::CacheState => Some(Reason::CacheState),
         InputKind::CacheWrite => Some(Reason::OwnWrite),
+        InputKind::Unanswered => Some(Reason::Unanswered),
         // Random bytes never make a page old.
         InputKind::Random => None,
     }
@@ -524,6 +525,9 @@ mod tests {
             (InputKind::SharedCache, Some(Reason::SharedMemory)),
             (InputKind::SharedMemory, Some(Reason::SharedMemory)),
             (InputKind::Extension, Some(Reason::Extension)),
+            (InputKind::CacheState, Some(Reason::CacheState)),
+            (InputKind::CacheWrite, Some(Reason::OwnWrite)),
+            (InputKind::Unanswered, Some(Reason::Unanswered)),
             (InputKind::Random, None),
         ] {
             let expected = reason.map(|reason| WhyNot::new(reason, "what it is"));

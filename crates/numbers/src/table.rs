@@ -83,6 +83,7 @@ pub const NOT_LEARNED: &[&str] = &[
     "address-database",
     "cache-state",
     "unproven",
+    "unanswered",
 ];
 /// The values of `state` of shapes of addresses (`cache_learn auto`).
 pub const SHAPE_STATES: &[&str] = &["compared", "kept", "refuted"];

@@ -8,7 +8,7 @@ use learn_record::{FileState, FileUse};
 use libc::{DIR, FILE, mode_t, size_t, ssize_t, stat as FileStatus};
 
 use super::text;
-use crate::entry::{enter, enter_while_opening, is_active, is_followed, is_opening_within};
+use crate::entry::{enter, enter_while_opening, errno, is_active, is_followed, is_opening_within};
 use crate::library::Library;
 use crate::{next, system};
 
@@ -201,10 +201,51 @@ opening_streams! {
 unsafe extern "C" fn flock(fd: c_int, operation: c_int) -> c_int {
     // SAFETY: two numbers.
     let result = unsafe { next::flock(fd, operation) };
-    if result == 0 && operation & libc::LOCK_EX != 0 && is_followed(fd) {
+    if result != 0 && is_refusal() {
+        enter(|library| library.did_not_lock(fd, false));
+    } else if operation & libc::LOCK_EX != 0 && is_followed(fd) {
         enter(|library| library.locked(fd));
     }
     result
+}
+
+// SQLite locks its files by `fcntl`. As with `open`, what stands in the register is passed on.
+
+macro_rules! locking {
+    ($($name:ident;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        unsafe extern "C" fn $name(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
+            // SAFETY: the caller's arguments; the kernel has read the lock if it refuses it.
+            unsafe {
+                let result = next::$name(fd, command, argument);
+                if result == -1 && is_lock(command) && is_refusal() {
+                    let kind = (*argument.cast::<libc::flock>()).l_type;
+                    enter(|library| library.did_not_lock(fd, c_int::from(kind) == libc::F_WRLCK));
+                }
+                result
+            }
+        }
+    )*};
+}
+
+locking! {
+    fcntl;
+    fcntl64;
+}
+
+const fn is_lock(command: c_int) -> bool {
+    matches!(
+        command,
+        libc::F_SETLK | libc::F_SETLKW | libc::F_OFD_SETLK | libc::F_OFD_SETLKW
+    )
+}
+
+/// Whether the call that has just failed would get the lock at another moment.
+fn is_refusal() -> bool {
+    matches!(
+        errno(),
+        libc::EAGAIN | libc::EACCES | libc::EINTR | libc::EDEADLK | libc::ENOLCK
+    )
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
