@@ -434,6 +434,11 @@ impl Library {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn reporter(&mut self) -> &mut Reporter {
+        &mut self.reporter
+    }
+
     pub(crate) fn loaded(&mut self, path: &[u8]) {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         // Within a request, FFI may load any library, and call what is in it.

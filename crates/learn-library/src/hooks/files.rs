@@ -383,3 +383,115 @@ unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
         result
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write;
+    use std::os::fd::{AsRawFd, FromRawFd};
+
+    use super::*;
+    use crate::entry;
+    use crate::reporter::tests::inputs;
+
+    /// A file without a name, opened twice.
+    fn opened_twice() -> (File, File) {
+        // SAFETY: a text; a descriptor comes back that nothing else owns.
+        let file = unsafe { File::from_raw_fd(libc::memfd_create(c"locked".as_ptr(), 0)) };
+        let again = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let again = File::options().read(true).write(true).open(again).unwrap();
+        (file, again)
+    }
+
+    fn lock_of(kind: c_int) -> libc::flock {
+        libc::flock {
+            l_type: kind as i16,
+            l_whence: libc::SEEK_SET as i16,
+            l_start: 0x4000_0002,
+            l_len: 510,
+            l_pid: 0,
+        }
+    }
+
+    /// The inputs of a page that asks for a lock, as SQLite does, and whether it got it.
+    fn asked(file: &File, command: c_int, kind: c_int) -> (bool, Vec<String>) {
+        enter(|library| library.reporter().begin(1));
+        let mut lock = lock_of(kind);
+        // SAFETY: the lock lives during the call.
+        let result = unsafe { fcntl64(file.as_raw_fd(), command, (&raw mut lock).cast()) };
+        let inputs = enter(|library| inputs(library.reporter()));
+        (result == 0, inputs.unwrap())
+    }
+
+    /// One test, for the library's state is one.
+    #[test]
+    fn lock_that_another_program_holds_is_named() {
+        entry::activate(Library::new(Vec::new(), false));
+        let named = vec!["unanswered: the lock of a file".to_owned()];
+        let (mut ours, theirs) = opened_twice();
+        assert_eq!(asked(&ours, libc::F_SETLK, libc::F_RDLCK), (true, vec![]));
+
+        let mut lock = lock_of(libc::F_WRLCK);
+        asked(&ours, libc::F_SETLK, libc::F_UNLCK);
+        // SAFETY: the lock lives during the call.
+        let is_locked = unsafe {
+            next::fcntl(
+                theirs.as_raw_fd(),
+                libc::F_OFD_SETLK,
+                (&raw mut lock).cast(),
+            )
+        };
+        assert_eq!(is_locked, 0);
+        for (command, kind) in [
+            (libc::F_SETLK, libc::F_RDLCK),
+            (libc::F_SETLK, libc::F_WRLCK),
+            (libc::F_OFD_SETLK, libc::F_RDLCK),
+        ] {
+            assert_eq!(
+                asked(&ours, command, kind),
+                (false, named.clone()),
+                "{command} {kind}"
+            );
+        }
+        // Whether there is a lock is no wish for one.
+        assert_eq!(asked(&ours, libc::F_GETLK, libc::F_RDLCK), (true, vec![]));
+
+        // The one who closes a database with a log last tries the lock of a writer.
+        let header = [&b"SQLite format 3\0"[..], &[16, 0, 2, 2]].concat();
+        ours.write_all(&header).unwrap();
+        assert_eq!(asked(&ours, libc::F_SETLK, libc::F_WRLCK), (false, vec![]));
+        assert_eq!(
+            asked(&ours, libc::F_SETLK, libc::F_RDLCK),
+            (false, named.clone())
+        );
+
+        // No lock of a writer: the kernel cannot read the wish.
+        enter(|library| library.reporter().begin(1));
+        // SAFETY: the kernel finds out that there is nothing at this address.
+        let result = unsafe { fcntl(ours.as_raw_fd(), libc::F_SETLK, std::ptr::null_mut()) };
+        assert_eq!((result, errno()), (-1, libc::EFAULT));
+        assert_eq!(enter(|library| inputs(library.reporter())), Some(vec![]));
+
+        for (held, wanted, is_got) in [
+            (libc::LOCK_SH, libc::LOCK_SH, true),
+            (libc::LOCK_EX, libc::LOCK_SH, false),
+            (libc::LOCK_SH, libc::LOCK_EX, false),
+        ] {
+            // SAFETY: numbers.
+            assert_eq!(unsafe { next::flock(theirs.as_raw_fd(), held) }, 0);
+            enter(|library| library.reporter().begin(1));
+            // SAFETY: numbers.
+            let result = unsafe { flock(ours.as_raw_fd(), wanted | libc::LOCK_NB) };
+            let error = (result != 0).then(errno);
+            assert_eq!(
+                error,
+                (!is_got).then_some(libc::EWOULDBLOCK),
+                "{held} {wanted}"
+            );
+            let expected = if is_got { vec![] } else { named.clone() };
+            assert_eq!(enter(|library| inputs(library.reporter())), Some(expected));
+            // SAFETY: numbers.
+            unsafe { next::flock(ours.as_raw_fd(), libc::LOCK_UN) };
+        }
+    }
+}
