@@ -578,6 +578,10 @@ impl Book {
         };
         let is_over = now >= known.ends_at;
         let is_same = page.digest.is_none_or(|new| new == known.digest);
+        if page.is_own {
+            // Its session may have changed, which is not known here. Another comparison says whether it is kept.
+            return PageBefore::of(known);
+        }
         let comparison = match (&known.suspect, is_same) {
             (None, true) => Comparison::FreshSame,
             (None, false) => Comparison::FreshChanged,

@@ -147,6 +147,7 @@ mod tests {
                 digest: Some(1),
                 clients: Vec::new(),
                 is_own: false,
+                is_repeated: false,
                 most: Duration::from_secs(60),
                 shape: None,
                 keep: None,

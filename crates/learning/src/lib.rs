@@ -593,6 +593,8 @@ pub struct StoredPage {
     pub clients: Vec<IpAddr>,
     /// It is a copy for one visitor.
     pub is_own: bool,
+    /// It is such a copy, and PHP made it before as it is, but for numbers and times.
+    pub is_repeated: bool,
     /// How long it may count as known.
     pub most: Duration,
     /// The shape of its address, if such pages have to be the same often enough before they are kept (`cache_learn auto`).

@@ -143,13 +143,13 @@ pub struct SeenSession {
 }
 
 impl SeenSession {
-    /// Has PHP written anything but times? `now`: in Unix seconds.
-    pub fn is_changed(&self, now: i64) -> bool {
-        let contents = self.before.as_ref().zip(self.after.as_ref());
-        self.hash_before != self.hash_after
-            && !contents.is_some_and(|(before, after)| {
-                session_data::differs_in_times_alone(before, after, now)
-            })
+    /// The names of the times that PHP has written; `None`: it has written something else. `now`: in Unix seconds.
+    pub fn times_written(&self, now: i64) -> Option<Vec<Vec<u8>>> {
+        if self.hash_before == self.hash_after {
+            return Some(Vec::new());
+        }
+        let (before, after) = self.before.as_ref().zip(self.after.as_ref())?;
+        session_data::times_set(before, after, now)
     }
 }
 
@@ -378,7 +378,7 @@ impl Reason {
                 "The database did not answer or refused for a moment, or a file was locked: the page may lack something."
             }
             Reason::Unproven => {
-                "Pages with such addresses are compared first when they are made again, and kept once enough of them were the same."
+                "Pages with such addresses are compared first when they are made again, and kept once enough of them were the same; a visitor's own copy, once it was the same in another second."
             }
             Reason::Unpolled => {
                 "The writes of other programs to what it was made of cannot be seen."

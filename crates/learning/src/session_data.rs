@@ -189,11 +189,10 @@ impl Leaf<'_> {
     }
 }
 
-/// Are two contents of one session the same but for times that a run has just set? `now`: in Unix seconds.
-pub fn differs_in_times_alone(before: &[u8], after: &[u8], now: i64) -> bool {
-    let (Some(before), Some(after)) = (parse(before), parse(after)) else {
-        return false;
-    };
+/// The names of the times that a run has just set, where two contents of one session differ in nothing else; `None`: they
+/// do. `now`: in Unix seconds.
+pub fn times_set(before: &[u8], after: &[u8], now: i64) -> Option<Vec<Vec<u8>>> {
+    let (before, after) = (parse(before)?, parse(after)?);
     let is_set_now = |old: &Leaf<'_>, new: &Leaf<'_>| {
         let times = old.as_time().zip(new.as_time());
         let is_same_kind = std::mem::discriminant(old) == std::mem::discriminant(new);
@@ -202,13 +201,19 @@ pub fn differs_in_times_alone(before: &[u8], after: &[u8], now: i64) -> bool {
                 old <= new && (now - RUN_SECONDS..=now + CLOCK_SECONDS).contains(&new)
             })
     };
-    before.len() == after.len()
-        && before
-            .iter()
-            .zip(&after)
-            .all(|((path, old), (other, new))| {
-                path == other && (old == new || is_set_now(old, new))
-            })
+    if before.len() != after.len() {
+        return None;
+    }
+    let mut names = Vec::new();
+    for ((path, old), (other, new)) in before.iter().zip(after) {
+        if *path != other || *old != new && !is_set_now(old, &new) {
+            return None;
+        }
+        if *old != new {
+            names.push(other);
+        }
+    }
+    Some(names)
 }
 
 #[cfg(test)]
@@ -304,7 +309,7 @@ mod tests {
             if let Some(values) = parse(&content) {
                 understood += 1;
                 assert!(values.len() <= MOST_LEAVES);
-                assert!(differs_in_times_alone(&content, &content, NOW));
+                assert_eq!(times_set(&content, &content, NOW), Some(Vec::new()));
             }
         }
         assert!(understood > 1000, "{understood}");
@@ -338,8 +343,17 @@ mod tests {
             ),
             ("a|O:1".to_owned(), "a|O:1".to_owned(), false),
         ] {
-            let found = differs_in_times_alone(before.as_bytes(), after.as_bytes(), NOW);
-            assert_eq!(found, expected, "{before} -> {after}");
+            let found = times_set(before.as_bytes(), after.as_bytes(), NOW);
+            assert_eq!(found.is_some(), expected, "{before} -> {after}");
+            let name = after.split('|').next().unwrap_or_default();
+            let names = match before == after {
+                true => Vec::new(),
+                false => vec![format!("\0{name}").into_bytes()],
+            };
+            assert!(
+                found.is_none_or(|found| found == names),
+                "{before} -> {after}"
+            );
         }
     }
 }

@@ -8,14 +8,19 @@
 //! hit ─► SessionWatch: shown while nothing runs, and nothing has moved since the copy's own request was sent
 //! ```
 //!
+//! A time that a run writes into the session is no change for a page whose own run writes it under the same name; for
+//! all other pages it is one. Requests are noted whether or not their session has copies yet: a copy that is made while
+//! one of them runs waits for its end.
+//!
 //! A cookie's value is known here by its hash with a secret of this process, so that no visitor can aim at another's. Any
 //! cookie of a request counts, whatever its name, so that other locations need no directive.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
@@ -23,12 +28,16 @@ use crate::files;
 use crate::guest_sessions::GuestSessions;
 use crate::record::{FileState, RunRecord, SeenSession};
 
-/// Sessions with copies. Beyond it, those go that have none any more, then an eighth.
+/// Sessions with copies or with requests under way. Beyond it, those go that have neither, then an eighth of those without
+/// requests.
 const MOST_SESSIONS: usize = 20_000;
 
 /// Cookies of a request that are looked at, and cookies that name the sessions of one copy.
 const MOST_COOKIES: usize = 64;
 const MOST_OF_COPY: usize = 4;
+
+/// Names of times in one session. A further one counts as a change.
+const MOST_TIMES: usize = 32;
 
 /// A shorter value is no session that a stranger could not guess.
 const LEAST_BYTES: usize = 16;
@@ -37,15 +46,18 @@ const LEAST_BYTES: usize = 16;
 #[derive(Default)]
 pub struct Sessions {
     secret: foldhash::quality::RandomState,
-    states: Mutex<HashMap<u64, Arc<SessionState>, foldhash::fast::RandomState>>,
+    states: Mutex<StateTable>,
+    /// Requests under way for which there was no room: no copy is made meanwhile.
+    unnoted: Arc<AtomicU32>,
     guests: GuestSessions,
 }
+
+type StateTable = HashMap<u64, Arc<SessionState>, foldhash::fast::RandomState>;
 
 /// One session, or another value of a cookie that tells visitors apart.
 #[derive(Debug, Default)]
 struct SessionState {
-    /// How often something happened that may have changed what its visitor is shown.
-    moved: AtomicU64,
+    changes: Mutex<SessionChanges>,
     /// Requests that PHP runs for it, and whose records are not known yet.
     running: AtomicU32,
     file: Mutex<KnownContent>,
@@ -59,16 +71,79 @@ struct KnownContent {
     state: Option<FileState>,
 }
 
+/// Events that may have changed what a visitor is shown, numbered in their order.
+#[derive(Debug, Default)]
+struct SessionChanges {
+    count: u64,
+    /// The number of the last one that concerns all copies.
+    last: u64,
+    /// Times that were written since: the number of the name, and of the event.
+    times: Vec<(u64, u64)>,
+}
+
+impl SessionChanges {
+    fn note(&mut self) {
+        self.count += 1;
+        self.last = self.count;
+        self.times.clear();
+    }
+
+    fn note_time(&mut self, name: u64) {
+        self.count += 1;
+        self.times.retain(|(known, _)| *known != name);
+        match self.times.len() < MOST_TIMES {
+            true => self.times.push((name, self.count)),
+            false => self.note(),
+        }
+    }
+
+    /// Does one of them, after the number `begun`, concern a copy whose own run writes these times? `None`: its run is not
+    /// known yet.
+    fn concern(&self, begun: u64, own_times: Option<&[u64]>) -> bool {
+        let is_change = |(name, at): &(u64, u64)| {
+            *at > begun && own_times.is_some_and(|own_times| !own_times.contains(name))
+        };
+        self.last > begun || self.times.iter().any(is_change)
+    }
+}
+
 impl SessionState {
     fn note_change(&self) {
-        self.moved.fetch_add(1, Ordering::AcqRel);
+        self.changes.lock().note();
+    }
+
+    fn is_running(&self) -> bool {
+        self.running.load(Ordering::Acquire) > 0
     }
 }
 
 /// May the value of a cookie be a session by which copies are kept?
 #[must_use]
 pub fn may_be_session(value: &[u8]) -> bool {
-    value.len() >= LEAST_BYTES
+    id_of(value).len() >= LEAST_BYTES
+}
+
+/// The session that PHP reads from the value of a cookie: percent signs decoded, up to a NUL.
+fn id_of(value: &[u8]) -> Cow<'_, [u8]> {
+    if !value.contains(&b'%') {
+        return Cow::Borrowed(value);
+    }
+    let mut id = Vec::with_capacity(value.len());
+    let mut rest = value;
+    while let Some((&byte, behind)) = rest.split_first() {
+        let digit = |at: usize| char::from(*behind.get(at)?).to_digit(16);
+        let decoded = digit(0).zip(digit(1)).filter(|_| byte == b'%');
+        let decoded = decoded.and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+        match decoded {
+            Some(0) => break,
+            Some(decoded) => id.push(decoded),
+            None => id.push(byte),
+        }
+        rest = behind
+            .get(if decoded.is_some() { 2.. } else { 0.. })
+            .unwrap_or_default();
+    }
+    Cow::Owned(id)
 }
 
 impl Sessions {
@@ -78,45 +153,49 @@ impl Sessions {
         hasher.finish()
     }
 
-    /// A request with these values of cookies is about to be sent to PHP. `None`: no copy depends on them.
-    pub fn visit<'v>(&self, values: impl Iterator<Item = &'v [u8]>) -> Option<Visit> {
-        let states = self.states.lock();
-        if states.is_empty() {
-            return None;
-        }
-        let values = values.filter(|value| may_be_session(value));
-        let known = values.take(MOST_COOKIES).filter_map(|value| {
-            let number = self.number(value);
-            Some((number, states.get(&number)?.clone()))
-        });
-        Visit::of(known.collect())
+    /// The numbers of the sessions that these values of cookies may be, up to `most`.
+    fn numbers<'v>(&self, values: impl Iterator<Item = &'v [u8]>, most: usize) -> Vec<u64> {
+        let ids = values.map(id_of).filter(|id| id.len() >= LEAST_BYTES);
+        ids.take(most).map(|id| self.number(&id)).collect()
     }
 
-    /// A copy is about to be made for the session with these values of cookies; `None`: they name none, or too many.
-    pub fn enter<'v>(&self, values: impl Iterator<Item = &'v [u8]>) -> Option<Visit> {
-        let values = values.filter(|value| may_be_session(value));
-        let numbers: Vec<u64> = values
-            .take(MOST_OF_COPY + 1)
-            .map(|it| self.number(it))
-            .collect();
-        if numbers.len() > MOST_OF_COPY {
+    /// A request with these values of cookies is about to be sent to PHP. `None`: they name no session.
+    pub fn visit<'v>(&self, values: impl Iterator<Item = &'v [u8]>) -> Option<Visit> {
+        let numbers = self.numbers(values, MOST_COOKIES);
+        if numbers.is_empty() {
             return None;
         }
         let mut states = self.states.lock();
-        if states.len() + MOST_OF_COPY > MOST_SESSIONS {
-            forget_unused(&mut states);
-            // Many at once: the next ones find room without a look at all of them.
-            let too_many = states.len().saturating_sub(MOST_SESSIONS / 8 * 7);
-            let going: Vec<u64> = states.keys().take(too_many).copied().collect();
-            for state in going.iter().filter_map(|number| states.remove(number)) {
-                // Its copies are of no use: what becomes of it is not followed any more.
-                state.note_change();
-            }
+        let has_room = make_room(&mut states, numbers.len());
+        let noted = numbers.iter().filter_map(|number| {
+            let state = match has_room {
+                true => states.entry(*number).or_default(),
+                false => states.get(number)?,
+            };
+            Some((*number, state.clone()))
+        });
+        let noted: Vec<_> = noted.collect();
+        let lacks_some = noted.len() < numbers.len();
+        let unnoted = lacks_some.then(|| UnnotedRequest::new(&self.unnoted));
+        Some(Visit::of(noted, unnoted))
+    }
+
+    /// A copy is about to be made for the session with these values of cookies; `None`: they name none, or too many, or
+    /// not all requests under way are known.
+    pub fn enter<'v>(&self, values: impl Iterator<Item = &'v [u8]>) -> Option<Visit> {
+        let numbers = self.numbers(values, MOST_OF_COPY + 1);
+        if numbers.is_empty() || numbers.len() > MOST_OF_COPY {
+            return None;
+        }
+        let mut states = self.states.lock();
+        let has_room = make_room(&mut states, numbers.len());
+        if !has_room || self.unnoted.load(Ordering::Acquire) > 0 {
+            return None;
         }
         let entered = numbers
             .into_iter()
             .map(|number| (number, states.entry(number).or_default().clone()));
-        Visit::of(entered.collect())
+        Some(Visit::of(entered.collect(), None))
     }
 
     /// The visitor with these values of cookies sends a write, or is sent a cookie.
@@ -129,7 +208,7 @@ impl Sessions {
 
     /// Is this value of a cookie a session with more in it than a guest's has?
     pub fn is_somebodys(&self, value: &[u8]) -> bool {
-        self.guests.is_somebodys(value)
+        self.guests.is_somebodys(&id_of(value))
     }
 
     /// Takes what a request did to sessions. Call it before anything is made of the rest of the record.
@@ -144,8 +223,13 @@ impl Sessions {
             if let Some(state) = named(&session.id) {
                 let mut file = state.file.lock();
                 let is_other = file.hash.is_some_and(|hash| hash != session.hash_before);
-                if is_other || session.is_changed(now) {
-                    state.note_change();
+                match session.times_written(now).filter(|_| !is_other) {
+                    None => state.note_change(),
+                    Some(times) => {
+                        let mut changes = state.changes.lock();
+                        let names = times.iter().map(|name| self.number(name));
+                        names.for_each(|name| changes.note_time(name));
+                    }
                 }
                 *file = KnownContent {
                     hash: Some(session.hash_after),
@@ -171,10 +255,10 @@ impl Sessions {
         };
         for state in states {
             // A request that runs may touch the file; its record says what became of it.
-            if state.running.load(Ordering::Acquire) > 0 {
+            if state.is_running() {
                 continue;
             }
-            let moved = state.moved.load(Ordering::Acquire);
+            let count = state.changes.lock().count;
             let (path, known) = {
                 let file = state.file.lock();
                 (file.path.clone(), file.state)
@@ -183,9 +267,8 @@ impl Sessions {
                 continue;
             }
             let mut file = state.file.lock();
-            let is_as_before = state.running.load(Ordering::Acquire) == 0
-                && state.moved.load(Ordering::Acquire) == moved
-                && file.state == known;
+            let is_as_before =
+                !state.is_running() && state.changes.lock().count == count && file.state == known;
             if is_as_before {
                 *file = KnownContent::default();
                 state.note_change();
@@ -194,27 +277,65 @@ impl Sessions {
     }
 }
 
+/// Makes room for this many sessions; `false`: there is none.
+fn make_room(states: &mut StateTable, count: usize) -> bool {
+    if states.len() + count > MOST_SESSIONS {
+        forget_unused(states);
+        // Many at once: the next ones find room without a look at all of them.
+        let too_many = states.len().saturating_sub(MOST_SESSIONS / 8 * 7);
+        let idle = states.iter().filter(|(_, state)| !state.is_running());
+        let going: Vec<u64> = idle.map(|(number, _)| *number).take(too_many).collect();
+        for state in going.iter().filter_map(|number| states.remove(number)) {
+            // Its copies are of no use: what becomes of it is not followed any more.
+            state.note_change();
+        }
+    }
+    states.len() + count <= MOST_SESSIONS
+}
+
 /// Forgets sessions without copies and without requests.
-fn forget_unused(states: &mut HashMap<u64, Arc<SessionState>, foldhash::fast::RandomState>) {
+fn forget_unused(states: &mut StateTable) {
     states.retain(|_, state| Arc::strong_count(state) > 1);
 }
 
-/// A request of a visitor with copies, from before it is sent to PHP until its record is known.
+/// Counts a request under way for which the table had no room.
+#[derive(Debug)]
+struct UnnotedRequest(Arc<AtomicU32>);
+
+impl UnnotedRequest {
+    fn new(count: &Arc<AtomicU32>) -> UnnotedRequest {
+        count.fetch_add(1, Ordering::AcqRel);
+        UnnotedRequest(count.clone())
+    }
+}
+
+impl Drop for UnnotedRequest {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A request of a visitor with a session, from before it is sent to PHP until its record is known.
 #[derive(Debug)]
 pub struct Visit {
     states: Vec<(u64, Arc<SessionState>)>,
     is_settled: AtomicBool,
+    /// The times that its run has written.
+    own_times: Arc<OnceLock<Box<[u64]>>>,
+    _unnoted: Option<UnnotedRequest>,
 }
 
 impl Visit {
-    fn of(states: Vec<(u64, Arc<SessionState>)>) -> Option<Visit> {
+    fn of(states: Vec<(u64, Arc<SessionState>)>, unnoted: Option<UnnotedRequest>) -> Visit {
         for (_, state) in &states {
             state.running.fetch_add(1, Ordering::AcqRel);
         }
-        (!states.is_empty()).then(|| Visit {
+        Visit {
             states,
             is_settled: AtomicBool::new(false),
-        })
+            own_times: Arc::default(),
+            _unnoted: unnoted,
+        }
     }
 
     /// The visitor writes, or is sent a cookie: no copy from before is shown any more.
@@ -237,8 +358,12 @@ impl Visit {
     #[must_use]
     pub fn watch(&self) -> SessionWatch {
         SessionWatch {
-            states: self.states.iter().map(|(_, state)| state.clone()).collect(),
-            begun: AtomicU64::new(u64::MAX),
+            sessions: self
+                .states
+                .iter()
+                .map(|(_, state)| (state.clone(), AtomicU64::new(u64::MAX)))
+                .collect(),
+            own_times: self.own_times.clone(),
         }
     }
 }
@@ -255,17 +380,24 @@ impl Drop for Visit {
     }
 }
 
-/// Why the sessions that a page has opened do not allow a copy of it; `None`: they do.
+/// Why the sessions that a page has opened do not allow a copy of it; `None`: they do. The times that its run has written
+/// do not end the copy.
 pub(crate) fn obstacle<'r>(
     sessions: &Sessions,
     visit: Option<&Visit>,
     run: &'r RunRecord,
     now: i64,
 ) -> Option<&'r SeenSession> {
+    if let Some(visit) = visit {
+        let times = run.sessions.iter().filter_map(|it| it.times_written(now));
+        let names = times.flatten().map(|name| sessions.number(&name));
+        // It has one run.
+        let _ = visit.own_times.set(names.collect());
+    }
     run.sessions.iter().find(|session| {
         let is_own = visit.is_some_and(|visit| visit.has(sessions.number(&session.id)));
         !is_own
-            || session.is_changed(now)
+            || session.times_written(now).is_none()
             // A file whose state the server does not see may change unnoticed.
             || files::state_of(&session.path) != Some(session.state)
     })
@@ -274,33 +406,34 @@ pub(crate) fn obstacle<'r>(
 /// Whether something may have changed in the sessions of a copy since its request was sent.
 #[derive(Debug)]
 pub struct SessionWatch {
-    states: Vec<Arc<SessionState>>,
-    /// The sum of `moved` when its request was sent.
-    begun: AtomicU64,
+    /// With the number of their last change when its request was sent.
+    sessions: Vec<(Arc<SessionState>, AtomicU64)>,
+    own_times: Arc<OnceLock<Box<[u64]>>>,
 }
 
 impl SessionWatch {
-    fn moved(&self) -> u64 {
-        let moved = self.states.iter();
-        moved.map(|it| it.moved.load(Ordering::Acquire)).sum()
-    }
-
     /// The request of the copy is about to be sent.
     pub fn begin(&self) {
-        self.begun.store(self.moved(), Ordering::Release);
+        for (state, begun) in &self.sessions {
+            begun.store(state.changes.lock().count, Ordering::Release);
+        }
     }
 
     /// Has nothing changed, and does nothing run that may change something?
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        let mut states = self.states.iter();
-        states.all(|it| it.running.load(Ordering::Acquire) == 0) && !self.has_moved()
+        let mut states = self.sessions.iter().map(|(state, _)| state);
+        states.all(|state| !state.is_running()) && !self.has_moved()
     }
 
     /// Has something changed, for good?
     #[must_use]
     pub fn has_moved(&self) -> bool {
-        self.moved() != self.begun.load(Ordering::Acquire)
+        let own_times = self.own_times.get().map(|times| &**times);
+        self.sessions.iter().any(|(state, begun)| {
+            let begun = begun.load(Ordering::Acquire);
+            begun == u64::MAX || state.changes.lock().concern(begun, own_times)
+        })
     }
 }
 

@@ -76,6 +76,126 @@ fn a_request_whose_record_does_not_come_and_a_write_end_all_copies() {
     assert!(alice.has_moved());
 }
 
+/// A run that has set these times, by their names, in a session with others.
+fn setting(id: &[u8], names: &[&str]) -> RunRecord {
+    let content = |time: i64| -> Vec<u8> {
+        let name =
+            |name: &&str| format!("{name}|i:{};", if names.contains(name) { time } else { 1 });
+        let all = ["seen", "read_at", "other"].iter().map(name);
+        all.collect::<String>().into_bytes()
+    };
+    let mut run = run(id, 1, 1);
+    if !names.is_empty() {
+        // Whatever the hash: it is that of the last run before.
+        run.sessions[0].hash_after = 2;
+        run.sessions[0].before = Some(content(NOW - 60));
+        run.sessions[0].after = Some(content(NOW));
+    }
+    run
+}
+
+const NOW: i64 = 1_800_000_000;
+
+#[test]
+fn a_time_is_no_change_for_a_copy_whose_own_run_sets_it_and_a_change_for_all_others() {
+    let sessions = Sessions::default();
+    let ran = |run: &RunRecord| {
+        sessions.recorded(run, NOW);
+        // Each run finds what it says it does.
+        sessions
+            .states
+            .lock()
+            .values()
+            .for_each(|it| it.file.lock().hash = None);
+    };
+    let copy = |names: &[&str]| {
+        let visit = sessions.enter(values(&[ALICE])).expect("a session");
+        let watch = visit.watch();
+        watch.begin();
+        let run = setting(ALICE, names);
+        ran(&run);
+        assert!(!watch.has_moved(), "its own run is not known yet");
+        obstacle(&sessions, Some(&visit), &run, NOW);
+        visit.settle();
+        drop(visit);
+        watch
+    };
+    let (timed, plain) = (copy(&["seen"]), copy(&[]));
+    assert!(timed.is_quiet() && plain.is_quiet());
+    ran(&setting(ALICE, &["seen"]));
+    assert!(timed.is_quiet() && plain.has_moved());
+    let plain = copy(&[]);
+    ran(&setting(ALICE, &["read_at"]));
+    assert!(timed.has_moved() && plain.has_moved());
+    // More names than are kept.
+    let timed = copy(&["seen"]);
+    for number in 0..=MOST_TIMES as u64 {
+        let states = sessions.states.lock();
+        states
+            .values()
+            .for_each(|it| it.changes.lock().note_time(number));
+    }
+    let times = |it: &Arc<SessionState>| it.changes.lock().times.len();
+    assert!(
+        sessions
+            .states
+            .lock()
+            .values()
+            .all(|it| times(it) <= MOST_TIMES)
+    );
+    assert!(timed.has_moved());
+}
+
+#[test]
+fn a_request_that_began_before_the_first_copy_ends_it() {
+    let sessions = Sessions::default();
+    let write = sessions.visit(values(&[ALICE])).expect("a visit");
+    let bob = copy_of(&sessions, BOB);
+    let visit = sessions.enter(values(&[ALICE])).expect("a session");
+    let watch = visit.watch();
+    watch.begin();
+    visit.settle();
+    drop(visit);
+    assert!(!watch.is_quiet(), "the write runs");
+    drop(write);
+    assert!(watch.has_moved() && bob.is_quiet());
+}
+
+#[test]
+fn no_copy_is_made_while_a_request_is_under_way_that_has_no_room() {
+    let sessions = Sessions::default();
+    let mut held = Vec::new();
+    for number in 0..MOST_SESSIONS {
+        let name = format!("visitor number {number}");
+        held.push(sessions.visit(values(&[name.as_bytes()])).expect("a visit"));
+    }
+    let unnoted = sessions.visit(values(&[ALICE])).expect("a visit");
+    assert_eq!(sessions.states.lock().len(), MOST_SESSIONS);
+    drop(held);
+    assert!(sessions.enter(values(&[BOB])).is_none());
+    drop(unnoted);
+    assert!(sessions.enter(values(&[BOB])).is_some());
+}
+
+#[test]
+fn a_cookie_is_the_session_that_php_decodes_it_to() {
+    let sessions = Sessions::default();
+    for (value, is_alices) in [
+        (&b"%61lice-alice-alice"[..], true),
+        (b"alice-alice-%61%6Cice", true),
+        (b"alice-alice-alice%00x", true),
+        (b"%2561lice-alice-alice", false),
+        (b"alice-alice-alice%", false),
+        (b"alice-alice-alice%6", false),
+        (b"%zzalice-alice-alice", false),
+    ] {
+        let alice = copy_of(&sessions, ALICE);
+        sessions.note_write(values(&[value]));
+        assert_eq!(alice.has_moved(), is_alices, "{}", value.escape_ascii());
+    }
+    assert!(!may_be_session(b"%61%61%61%61%61%61"), "six bytes");
+}
+
 #[test]
 fn sessions_without_copies_are_forgotten_and_all_are_bounded() {
     let sessions = Sessions::default();

@@ -186,6 +186,24 @@ impl Zone {
         self.find_in(self.cell(key.hash()), key, request, now, None)
     }
 
+    /// Returns the stored response that would be selected, whether or not it may be shown: to compare it with another.
+    #[must_use]
+    pub fn stored_for(
+        &self,
+        key: &KeyRef<'_>,
+        request: &dyn RequestFields,
+    ) -> Option<Arc<StoredResponse>> {
+        match self
+            .cell(key.hash())
+            .shard
+            .read()
+            .select(key, request, None)
+        {
+            SelectedResponse::Found(response) => Some(Arc::clone(response)),
+            SelectedResponse::VaryMiss(_) | SelectedResponse::Miss => None,
+        }
+    }
+
     #[inline]
     fn find_in(
         &self,

@@ -51,8 +51,11 @@ impl Book {
         before: &PageBefore,
         now: Instant,
     ) -> Option<WhyNot> {
+        if page.is_own && !page.is_repeated {
+            return Some(WhyNot::new(Reason::Unproven, "an own copy, made once"));
+        }
         let shape = page.shape.as_ref()?;
-        let is_proven = self.trials.is_proven(shape) && before.same > 0;
+        let is_proven = self.trials.is_proven(shape) && (page.is_own || before.same > 0);
         (!is_proven).then(|| WhyNot::new(Reason::Unproven, self.trials.describe(shape, now)))
     }
 

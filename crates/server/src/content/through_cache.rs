@@ -30,6 +30,7 @@ mod leading;
 pub mod learned;
 pub mod miss;
 pub mod outlook;
+mod own_copies;
 pub mod policy;
 mod proving;
 pub mod purge;

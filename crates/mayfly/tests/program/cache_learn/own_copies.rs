@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use testkit::client::{Reply, Target};
@@ -24,6 +24,9 @@ use crate::{has_php_fpm, program};
 const ALICE: &str = "PHPSESSID=aaaaaaaaaaaaaaaaaaaaaaaaaa";
 const BOB: &str = "PHPSESSID=bbbbbbbbbbbbbbbbbbbbbbbbbb";
 
+/// A page is compared with one of another second: so long apart, six requests are of two.
+const PART_OF_SECOND: Duration = Duration::from_millis(250);
+
 const START: &str = "<?php
 ini_set('session.save_path', __DIR__ . '/sessions');
 ini_set('session.gc_probability', '0');
@@ -41,7 +44,7 @@ echo $version, ': ', $user, ' has ', $_SESSION['cart'] ?? 0;
 ";
 
 /// Each shows who is logged in, and a text of a file.
-const PAGES: [(&str, &str); 18] = [
+const PAGES: [(&str, &str); 26] = [
     ("page.php", "echo \"$user: $text\";"),
     ("other.php", "echo \"$user: $text\";"),
     ("early.php", "session_write_close(); echo \"$user: $text\";"),
@@ -71,7 +74,35 @@ const PAGES: [(&str, &str); 18] = [
     ),
     ("logout.php", "session_destroy(); echo 'bye';"),
     ("post.php", "echo 'posted';"),
+    (
+        "order.php",
+        "$key = bin2hex(random_bytes(12)); echo \"<form method=post><input type=hidden name=key value='$key'></form>\";",
+    ),
+    ("drawn.php", "echo mt_rand();"),
+    ("unique.php", "echo uniqid();"),
+    (
+        "clock.php",
+        "$took = 1 + hrtime(true) % 1000; echo \"$user: $text<!-- \", time(), \" $took ms -->\";",
+    ),
+    (
+        "inbox.php",
+        "echo \"$user: \", ($_SESSION['read_at'] ?? 0) > time() - 600 ? 'read' : 'new';",
+    ),
+    (
+        "unread.php",
+        "$_SESSION['read_at'] = time() - 3600; echo 'unread';",
+    ),
+    (
+        "read.php",
+        "$_SESSION['read_at'] = time(); header('Location: /inbox.php');",
+    ),
     ("set.php", "setcookie('theme', 'dark'); echo 'set';"),
+    // Opened below, and once more when it may end.
+    (
+        "late.php",
+        "session_write_close(); touch(__DIR__ . '/sessions/late');
+         while (!file_exists(__DIR__ . '/sessions/late-go')) { clearstatcache(); usleep(2000); } echo 'late';",
+    ),
     // The visitor has the answer before the session is written.
     (
         "slow.php",
@@ -170,6 +201,7 @@ impl SessionSite {
                 "{path} is not kept: {}",
                 self.server.error_log()
             );
+            tokio::time::sleep(10 * PAUSE).await;
         }
     }
 
@@ -185,7 +217,7 @@ impl SessionSite {
         for _ in 0..6 {
             let reply = self.get(path, cookie).await;
             assert_ne!(reply.x_cache(), "HIT", "{path}");
-            tokio::time::sleep(4 * PAUSE).await;
+            tokio::time::sleep(PART_OF_SECOND).await;
         }
     }
 
@@ -322,6 +354,61 @@ async fn pages_that_write_more_than_times_and_what_is_not_known_are_not_kept() {
 }
 
 #[tokio::test]
+async fn a_page_that_draws_anything_is_made_each_time_and_numbers_and_times_may_differ() {
+    let Some(site) = SessionSite::start("cache_private PHPSESSID;").await else {
+        return;
+    };
+    site.get("/login.php?as=alice", ALICE).await;
+    let drawing = async |path: &str| {
+        let (one, other) = tokio::join!(site.get(path, ALICE), site.get(path, ALICE));
+        let mut seen = vec![one.text(), other.text()];
+        for _ in 0..6 {
+            tokio::time::sleep(PART_OF_SECOND).await;
+            seen.push(site.get(path, ALICE).await.text());
+        }
+        let count = seen.len();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), count, "{path} is shown twice");
+    };
+    let kept = async {
+        let began = Instant::now();
+        while site.get("/clock.php", ALICE).await.x_cache() != "HIT" {
+            assert!(began.elapsed() < TIMEOUT, "times may differ");
+            tokio::time::sleep(10 * PAUSE).await;
+        }
+    };
+    tokio::join!(
+        drawing("/order.php"),
+        drawing("/drawn.php"),
+        drawing("/unique.php")
+    );
+    kept.await;
+}
+
+#[tokio::test]
+async fn a_time_that_another_page_sets_is_a_change_and_a_page_is_kept_after_each_change() {
+    let Some(site) = SessionSite::start("cache_private PHPSESSID;").await else {
+        return;
+    };
+    for who in ["alice", "bea", "cleo"] {
+        site.get(&format!("/login.php?as={who}"), ALICE).await;
+        site.get("/unread.php", ALICE).await;
+        let expected = format!("{who}: new");
+        assert_eq!(site.until_own("/inbox.php", ALICE).await.text(), expected);
+        site.get("/read.php", ALICE).await;
+        let expected = format!("{who}: read");
+        site.is_made("/inbox.php", ALICE, &expected, "read.php")
+            .await;
+    }
+    // The same session in other bytes.
+    site.until_own("/page.php", ALICE).await;
+    let encoded = ALICE.replacen("=a", "=%61", 1);
+    site.get("/login.php?as=dora", &encoded).await;
+    site.is_made("/page.php", ALICE, "dora: first", "%61").await;
+}
+
+#[tokio::test]
 async fn copies_are_bounded_for_each_visitor_and_the_one_used_last_stays() {
     let Some(site) = SessionSite::start("cache_private PHPSESSID copies=3;").await else {
         return;
@@ -333,7 +420,7 @@ async fn copies_are_bounded_for_each_visitor_and_the_one_used_last_stays() {
     }
     assert_eq!(site.get(&page(0), ALICE).await.x_cache(), "HIT");
     // Uses are noted by the second.
-    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    tokio::time::sleep(Duration::from_millis(1100)).await;
     // Files are looked at each second: where a look is late, the copy is made once more.
     site.until_own(&page(0), ALICE).await;
     site.until_own(&page(3), ALICE).await;
@@ -374,6 +461,18 @@ async fn no_copy_is_shown_while_a_request_of_the_session_is_under_way() {
     };
     let flag = |name: &str| site.folder.path().join("sessions").join(name);
     site.get("/login.php?as=alice", ALICE).await;
+    // One that began before there was a copy, and has not opened the session yet.
+    let early = async {
+        let fields = format!("Cookie: {ALICE}\r\n");
+        site.target().ask("POST", "/late.php", &fields, "a=b").await
+    };
+    let meanwhile = async {
+        until("the request is under way", || flag("late").exists()).await;
+        site.is_never_kept("/page.php", ALICE).await;
+        std::fs::write(flag("late-go"), "").expect("a flag");
+    };
+    let (early, ()) = tokio::join!(early, meanwhile);
+    assert_eq!(early.text(), "late");
     site.until_own("/page.php", ALICE).await;
     let slow = site.get("/slow.php", ALICE);
     let next = async {

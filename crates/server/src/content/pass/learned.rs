@@ -15,8 +15,13 @@ use crate::exchange::request::{Method, Request};
 /// learned.
 pub fn begin(request: &Request, pass: &Pass) -> Option<learning::Fetch> {
     let pool = pool(request, pass)?;
+    Some(pool.begin(visit(request, pool)))
+}
+
+/// Begins the visit of a request whose cookies are sent to PHP.
+pub fn visit(request: &Request, pool: &LearnedPool) -> Option<Visit> {
     let values = cookie_values(request.received.head());
-    Some(pool.begin(pool.sessions().visit(values)))
+    pool.sessions().visit(values)
 }
 
 /// The values of the request's cookies.
@@ -25,7 +30,7 @@ fn cookie_values(head: &RequestHead) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Begins a write of a visitor, whoever answers it: the visitor's own copies are not shown from now on, and those that are
-/// made meanwhile not after its end. `None`: it writes nothing, or the visitor has no copies.
+/// made meanwhile not after its end. `None`: it writes nothing, or no cookie of it may be a session.
 pub fn begin_write(request: &Request) -> Option<Visit> {
     if matches!(request.route.method, Method::Get | Method::Head) {
         return None;

@@ -19,6 +19,7 @@ use learning::{
 };
 use site::{Content, LearnMode, LearnRules, Pass};
 
+use super::own_copies::EarlierCopy;
 use super::store_plan::StorePlan;
 use super::tags;
 use crate::content::pass::learned;
@@ -44,6 +45,8 @@ pub struct LearnedFetch {
     clients: Vec<IpAddr>,
     /// Set if the page is for one visitor.
     own: Option<Arc<OwnCopy>>,
+    /// The visitor's copy that PHP made before.
+    earlier: Option<EarlierCopy>,
 }
 
 /// A copy for one visitor (`cache_private`).
@@ -53,6 +56,8 @@ struct OwnCopy {
     /// Its fields say that it is not to be stored, as PHP writes them for each session: it is shown only while it is known
     /// what it was made of.
     needs_inputs: AtomicBool,
+    /// PHP has made the page before as it is, but for numbers and times.
+    is_repeated: AtomicBool,
 }
 
 impl LearnedFetch {
@@ -65,18 +70,24 @@ impl LearnedFetch {
         let rules = plan.rules.learn.as_ref()?;
         let pool = learned::pool(request, pass)?;
         let is_own = matches!(plan.audience, Audience::Visitor(_));
-        let visit = is_own
+        let entered = is_own
             .then(|| {
                 let values = learned::session_values(request.received.head(), plan.rules);
                 pool.sessions().enter(values)
             })
             .flatten();
-        let own = visit.as_ref().map(|visit| {
+        let own = entered.as_ref().map(|visit| {
             Arc::new(OwnCopy {
                 sessions: visit.watch(),
                 needs_inputs: AtomicBool::new(false),
+                is_repeated: AtomicBool::new(false),
             })
         });
+        let visit = match plan.audience.class() {
+            // The visitor's cookies are sent.
+            None => entered.or_else(|| learned::visit(request, pool)),
+            Some(_) => entered,
+        };
         let fetch = pool.begin(visit);
         let keeps = may_keep(plan, rules) && is_own == own.is_some();
         if keeps || own.is_some() {
@@ -94,6 +105,10 @@ impl LearnedFetch {
                 false => rules.most,
             },
             keeps,
+            earlier: own
+                .is_some()
+                .then(|| EarlierCopy::of(request, plan))
+                .flatten(),
             own,
             address: {
                 let mut url = tags::origin(&request.received);
@@ -156,12 +171,17 @@ impl LearnedFetch {
     fn told(self, store: &StorePlan, stored: &Arc<StoredResponse>, digest: Option<u64>) {
         let vary = stored.head.vary.as_ref();
         let vary = vary.map(|vary| (&**vary.spec(), vary.values()));
+        let is_repeated = digest.is_some() && self.earlier.is_some_and(|it| it.is_repeated(stored));
+        if let Some(own) = &self.own {
+            own.is_repeated.store(is_repeated, Ordering::Release);
+        }
         self.fetch.stored(StoredPage {
             name: page_name(&store.zone, store.key.as_ref().bytes(), vary).into(),
             address: self.address,
             digest,
             clients: self.clients,
             is_own: self.own.is_some(),
+            is_repeated,
             most: self.most,
             shape: self.shape,
             keep: self.keeps.then(|| keep(store, stored)),
@@ -302,12 +322,17 @@ struct MarkedPage {
 impl OwnCopy {
     /// May it be shown, as far as its visitor is concerned?
     fn is_good(&self, mark: &PageMark) -> bool {
-        self.sessions.is_quiet() && !self.lacks_inputs(mark)
+        self.sessions.is_quiet() && !self.lacks_inputs(mark) && !self.lacks_repetition()
     }
 
     /// Will it never be shown again?
     fn is_over(&self, mark: &PageMark) -> bool {
         self.sessions.has_moved() || self.lacks_inputs(mark)
+    }
+
+    /// It would not be stored but for what is known of it, and may have something in it that was drawn for one answer.
+    fn lacks_repetition(&self) -> bool {
+        self.needs_inputs.load(Ordering::Acquire) && !self.is_repeated.load(Ordering::Acquire)
     }
 
     fn lacks_inputs(&self, mark: &PageMark) -> bool {
