@@ -78,6 +78,7 @@ impl Pool {
             digest: Some(1),
             clients: Vec::new(),
             is_own: false,
+            is_repeated: false,
             most: Duration::from_secs(3600),
             shape: None,
             keep: Some(Box::new(|_, _| true)),
