@@ -169,10 +169,10 @@ impl Sessions {
         let has_room = make_room(&mut states, numbers.len());
         let noted = numbers.iter().filter_map(|number| {
             let state = match has_room {
-                true => states.entry(*number).or_default(),
-                false => states.get(number)?,
+                true => states.entry(*number).or_default().clone(),
+                false => states.get(number)?.clone(),
             };
-            Some((*number, state.clone()))
+            Some((*number, state))
         });
         let noted: Vec<_> = noted.collect();
         let lacks_some = noted.len() < numbers.len();
