@@ -21,7 +21,7 @@ const END_WITHIN: Duration = Duration::from_secs(30);
 
 /// The end of a fetch.
 pub enum End {
-    Stored(u64, PageEnd),
+    Stored(u64, Box<PageEnd>),
     /// Its page is not stored.
     Dropped(u64, Option<Visit>),
 }
@@ -64,8 +64,8 @@ impl Join {
     pub fn end(&mut self, end: End, now: Instant) -> Option<JoinedPage> {
         match end {
             End::Stored(fetch, end) => match self.remove(fetch) {
-                Some(Half::Record(record, _)) => return Some((end, Some(record))),
-                _ => self.insert(fetch, Half::End(end), now),
+                Some(Half::Record(record, _)) => return Some((*end, Some(record))),
+                _ => self.insert(fetch, Half::End(*end), now),
             },
             End::Dropped(fetch, visit) => match self.remove(fetch) {
                 Some(Half::Record(record, _)) => settle(visit.as_ref(), Some(&record)),
@@ -139,8 +139,8 @@ mod tests {
     use crate::StoredPage;
     use crate::mark::{FetchBeginning, PageMark};
 
-    fn end(name: &str) -> PageEnd {
-        PageEnd {
+    fn end(name: &str) -> Box<PageEnd> {
+        Box::new(PageEnd {
             page: StoredPage {
                 name: name.as_bytes().into(),
                 address: String::new(),
@@ -159,7 +159,7 @@ mod tests {
             mark: Arc::new(PageMark::alone(1)),
             left_of_day: Duration::ZERO,
             visit: None,
-        }
+        })
     }
 
     fn record() -> (RunRecord, usize) {

@@ -642,7 +642,8 @@ impl Fetch {
             visit: self.visit.take(),
         };
         // A thread that does not keep up learns less.
-        let _ = self.pool.ends.try_send(End::Stored(self.number, end));
+        let end = End::Stored(self.number, Box::new(end));
+        let _ = self.pool.ends.try_send(end);
     }
 }
 

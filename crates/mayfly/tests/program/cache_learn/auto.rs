@@ -1,8 +1,9 @@
 //! `cache_learn auto`: pages of a shape are kept once enough comparisons agreed, until one does not.
 
+use control::PurgeRequest;
 use control::explain::LearnedState;
 use testkit::running::RunningServer;
-use testkit::wait::TIMEOUT;
+use testkit::wait::{TIMEOUT, until};
 
 use super::{explained, serve_scripts, write_scripts};
 use crate::has_php_fpm;
@@ -61,18 +62,32 @@ async fn pages_are_kept_after_200_comparisons_and_not_after_one_that_differs() {
             .error_log()
             .contains("pages like http://site.test/chance.php")
     );
-    // Nothing that Mayfly sees has changed: an audit finds the difference.
+    // Nothing that Mayfly sees has changed: a page that is made again shows the difference.
     let other = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let data = folder.path().join("data.txt");
     std::fs::hard_link(data, other.path().join("data.txt")).expect("a link");
-    ask_until_logged(&server, "are not kept any more").await;
+    let page = PurgeRequest {
+        urls: vec!["http://site.test/links.php?page=7".to_owned()],
+        ..PurgeRequest::default()
+    };
+    control::client::purge(&server.path("pid.control"), &page)
+        .await
+        .expect("purged");
+    assert_eq!(target.get("/links.php?page=7").await.text(), "2");
+    until("the end", || {
+        server.error_log().contains("are not kept any more")
+    })
+    .await;
     for number in 0..PAGES {
         let path = format!("/links.php?page={number}");
         assert_eq!(target.get(&path).await.text(), "2", "{path}");
     }
-    let (is_kept, why) = standing(&server, "/links.php?page=7").await;
+    // A page that nobody has asked for yet.
+    target.get("/links.php?page=new").await;
+    super::learned(&server, "/links.php?page=new", LearnedState::Fresh).await;
+    let (is_kept, why) = standing(&server, "/links.php?page=new").await;
     assert!(!is_kept, "{why}");
-    for part in ["0 of 400 comparisons", "/links.php?page="] {
+    for part in ["0 of 400 comparisons", "/links.php?page=7 was another"] {
         assert!(why.contains(part), "{why}");
     }
 }
