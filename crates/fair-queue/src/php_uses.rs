@@ -87,11 +87,14 @@ impl UsedTime {
     }
 }
 
+/// The name and the time of each, by the hash of what is named.
+type NamedUses = Generations<(Box<str>, UsedTime)>;
+
 /// The uses of one group's servers.
 #[derive(Debug)]
 pub(crate) struct PhpUses {
     seed: RandomState,
-    tables: [(UseKind, Generations<(Box<str>, UsedTime)>); 3],
+    tables: [(UseKind, NamedUses); 3],
 }
 
 impl Default for PhpUses {
