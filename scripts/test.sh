@@ -53,7 +53,7 @@ end() { # end NAME
 applications_and_count() {
     local status=0
     if [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then
-        python3 apps/run.py --binary "$target/debug/mayfly" --seconds 30 --at-once 3 || status=1
+        python3 apps/run.py --binary "$target/debug/mayfly" --seconds 30 --at-once 4 || status=1
     else
         echo "left out: real applications (apps/run.py needs root, or sudo without a password)"
     fi
@@ -61,8 +61,8 @@ applications_and_count() {
     return $status
 }
 
-# Many tests wait for a clock or for another process, so more of them run than there are cores.
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
+# Most tests wait for a clock or for another process, so more of them run than there are cores.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(nproc)))}
 if [ -n "${LINTS:-}" ]; then
     export RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 fi
