@@ -45,6 +45,12 @@ impl Audience {
         }
     }
 
+    /// Does a run of the application answer one request, and nobody who comes meanwhile?
+    #[must_use]
+    pub fn is_one_request(&self) -> bool {
+        matches!(self, Audience::Visitor(_))
+    }
+
     /// Returns the application's sharing rule for visitors with cookies.
     #[must_use]
     pub fn cookies(&self) -> Option<&Arc<WithCookies>> {

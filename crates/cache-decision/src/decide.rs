@@ -293,6 +293,10 @@ pub fn in_flight(
         }
     }
     match join {
+        // A page may have a key that is good once: two tabs have one each.
+        Join::Follow(_) | Join::After(_) if audience.is_one_request() => {
+            FlightPart::Without(unshared(audience), None)
+        }
         Join::Lead(leader) => FlightPart::Lead(leader),
         Join::Follow(follower) => FlightPart::Follow(follower),
         Join::After(earlier) => FlightPart::After(earlier),

@@ -137,6 +137,9 @@ fn join_later(request: &mut Request, plan: &Plan<'_>, came: Millis) -> Step {
     let join = plan.join_request(&fields, &address, Millis(request.now));
     match plan.zone.collapse_later(&join, came) {
         LaterJoin::Lead(leader) => Step::Lead(leader, StandIn::NONE),
+        LaterJoin::Follow(_) | LaterJoin::After(_) if plan.audience.is_one_request() => {
+            Step::alone(request, plan)
+        }
         LaterJoin::Follow(follower) => Step::Follow(follower, StandIn::NONE),
         LaterJoin::After(earlier) => Step::After(earlier, came),
         LaterJoin::Alone(AloneReason::NotShareable(why)) => {
