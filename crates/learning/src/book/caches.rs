@@ -55,6 +55,11 @@ impl Book {
                 format!("{} was written or has ended", crate::told::shown(first))
             }
         };
+        self.note_foreign_write(server, write, text);
+    }
+
+    /// Another program may have written this: that explains why pages of it were others.
+    fn note_foreign_write(&mut self, server: &ServerName, write: &CacheWrite, text: String) {
         let (pages, is_read) = self.suspect_readers(server, write, text);
         self.moves += u64::from(is_read);
         let pages = pages.iter().filter_map(|number| self.pages.get(*number));
@@ -77,7 +82,7 @@ impl Book {
         cache.state = state;
         if is_followed {
             let text = format!("{server} is followed from now on");
-            self.count_cache(server, &CacheWrite::Everything, text);
+            self.note_foreign_write(server, &CacheWrite::Everything, text);
             self.moves += 1;
         }
     }
@@ -257,6 +262,27 @@ mod tests {
             change(&mut book);
             assert!(state(&mut book, now).is_some(), "{name}");
             assert!(book.moves() > moves, "{name}: hits ask");
+        }
+    }
+
+    #[test]
+    fn a_page_that_was_another_while_the_cache_was_not_followed_is_explained_by_that() {
+        let now = Instant::now();
+        let mut book = following(&[("a", Lifetime::Unlimited)]);
+        for (is_lost, differs) in [(true, false), (false, true)] {
+            for digest in [1, 2] {
+                let end = kept(&book, digest);
+                learned(&mut book, &end, reads(&["a"]), now);
+            }
+            if is_lost {
+                book.note_cache(&server(), CacheState::NotFollowed("why".into()));
+                book.note_cache(&server(), CacheState::Followed);
+            }
+            book.cache_asked(now);
+            let name = kept(&book, 1).page.name;
+            assert_eq!(book.differing.has(&name, now), differs);
+            let end = kept(&book, 1);
+            learned(&mut book, &end, reads(&["a"]), now);
         }
     }
 
