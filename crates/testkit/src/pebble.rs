@@ -70,7 +70,7 @@ impl Pebble {
                 "keyAlgorithm": "ecdsa",
                 "profiles": {{
                     "default": {{ "description": "usual", "validityPeriod": {validity} }},
-                    "short": {{ "description": "six days", "validityPeriod": 518400 }}
+                    "short": {{ "description": "five days and a half", "validityPeriod": 475200 }}
                 }} }} }}"#,
             options.http_port,
             options.tls_port,
