@@ -45,7 +45,7 @@ impl Audience {
         }
     }
 
-    /// Does a run of the application answer one request, and nobody who comes meanwhile?
+    /// Returns whether each request has a run of the application to itself, also while another is under way.
     #[must_use]
     pub fn is_one_request(&self) -> bool {
         matches!(self, Audience::Visitor(_))

@@ -234,7 +234,7 @@ const DELETED: AnswerKind = AnswerKind::Line(&[b"DELETED", b"NOT_FOUND"]);
 const TOUCHED: AnswerKind = AnswerKind::Line(&[b"TOUCHED", b"NOT_FOUND"]);
 const DONE: AnswerKind = AnswerKind::Line(&[b"OK"]);
 const VERSION: AnswerKind = AnswerKind::Line(&[b"VERSION"]);
-/// The new number, or that there is none.
+/// The new number, or `NOT_FOUND`.
 const COUNTED: AnswerKind = AnswerKind::Line(&[]);
 
 /// Flags of `mg` that change nothing and show no more than the value, its flags, its size and its number.

@@ -1043,7 +1043,7 @@ fn with_auto_a_page_is_kept_once_its_shape_and_the_page_itself_were_the_same_and
     // Another program has written the table.
     see(&mut book, poll(9, "10:00:07", false), clock.get());
     assert!(book.trials.is_proven("http://a/blog/"));
-    // Nobody has.
+    // No program has written the table.
     make(&mut book, "/2", 7, reads(&[SECOND_POST]));
     make(&mut book, "/2", 8, reads(&[SECOND_POST]));
     see(&mut book, poll(9, "10:00:07", false), clock.get());

@@ -2,7 +2,7 @@
 //! such as the clock or chance, and are not kept for a while.
 //!
 //! A recent write of another program may be the reason. So the next poll of the database decides, and the next answer of the
-//! object cache: a page whose tables or keys were written is none of them.
+//! object cache: a write to the page's tables or keys explains the difference.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -53,7 +53,7 @@ impl ServerFacts {
 /// The value of a key, and how long it lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct KeyState {
-    /// The number of its last write; `None`: there is none.
+    /// The number of its last write; `None`: the server has no such key.
     written: Option<u64>,
     lifetime: Lifetime,
 }

@@ -128,21 +128,8 @@ fn id_of(value: &[u8]) -> Cow<'_, [u8]> {
     if !value.contains(&b'%') {
         return Cow::Borrowed(value);
     }
-    let mut id = Vec::with_capacity(value.len());
-    let mut rest = value;
-    while let Some((&byte, behind)) = rest.split_first() {
-        let digit = |at: usize| char::from(*behind.get(at)?).to_digit(16);
-        let decoded = digit(0).zip(digit(1)).filter(|_| byte == b'%');
-        let decoded = decoded.and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
-        match decoded {
-            Some(0) => break,
-            Some(decoded) => id.push(decoded),
-            None => id.push(byte),
-        }
-        rest = behind
-            .get(if decoded.is_some() { 2.. } else { 0.. })
-            .unwrap_or_default();
-    }
+    let mut id = shared_request::php::decode(value, false);
+    id.truncate(id.iter().position(|byte| *byte == 0).unwrap_or(id.len()));
     Cow::Owned(id)
 }
 
@@ -277,7 +264,7 @@ impl Sessions {
     }
 }
 
-/// Makes room for this many sessions; `false`: there is none.
+/// Makes room for this many sessions. Returns `false` where all others have requests under way.
 fn make_room(states: &mut StateTable, count: usize) -> bool {
     if states.len() + count > MOST_SESSIONS {
         forget_unused(states);
