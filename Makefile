@@ -19,7 +19,7 @@ help:
 	@echo "make bench   Mayfly beside its peers, and its promises; QUICK=1 takes three minutes"
 	@echo "make instructions   what a hit costs, counted by callgrind"
 	@echo "make lint    formatting, clippy, documents, imports, licences; warnings are errors"
-	@echo "make fuzz    each fuzz target for FUZZ_SECONDS=20"
+	@echo "make fuzz    each fuzz target for FUZZ_SECONDS=20; Miri and AddressSanitizer where Rust nightly is"
 	@echo "make doc     the documentation of all crates"
 	@echo "make package Debian packages and a static program, in target/package/out (ARCH=arm64 for the other kind of machine)"
 	@echo "make repository signed repositories for apt and dnf, from what make package made"
@@ -55,6 +55,7 @@ lint:
 fuzz:
 	@scripts/setup.sh build fuzz
 	@CARGO="$(CARGO)" scripts/fuzz.sh
+	@CARGO="$(CARGO)" scripts/unsafe.sh
 
 doc:
 	@scripts/setup.sh build

@@ -80,6 +80,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no sched_getattr")]
     fn the_kernel_says_what_it_was_told_or_knows_nothing_of_it() {
         apart(|| {
             let before = get().expect("readable");
@@ -97,6 +98,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no sched_getattr")]
     fn others_keep_theirs() {
         let before = get().expect("readable");
         apart(|| set(Duration::from_micros(500)).expect("allowed"));
@@ -104,6 +106,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no sched_getattr")]
     fn what_is_beyond_the_bounds_is_cut() {
         apart(|| {
             let knows = get().expect("readable").runtime > 0;

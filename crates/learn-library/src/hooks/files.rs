@@ -425,6 +425,7 @@ mod tests {
 
     /// One test, for the library's state is one.
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no memfd_create")]
     fn lock_that_another_program_holds_is_named() {
         entry::activate(Library::new(Vec::new(), false));
         let named = vec!["unanswered: the lock of a file".to_owned()];
