@@ -15,15 +15,15 @@ pub struct RecodedBody<X> {
     /// Whether input is given out at once, however little there is.
     flushes: bool,
     /// The callback for the compression ratio so far.
-    note: fn(&mut X, CompressionRatio),
+    note: fn(&X, CompressionRatio),
 }
 
-impl<X: Send + 'static> RecodedBody<X> {
+impl<X: Sync + 'static> RecodedBody<X> {
     /// `body`, recoded.
     pub fn around(
         body: Box<dyn ArrivingBody<X>>,
         recoder: Recoder,
-        note: fn(&mut X, CompressionRatio),
+        note: fn(&X, CompressionRatio),
     ) -> Box<dyn ArrivingBody<X>> {
         let recoded = RecodedBody {
             flushes: body.flow().leaves == Leaves::AtOnce && body.flow().ahead.is_least(),
@@ -36,7 +36,7 @@ impl<X: Send + 'static> RecodedBody<X> {
     async fn pull(
         &mut self,
         body: &mut dyn ArrivingBody<X>,
-        exchange: &mut X,
+        exchange: &X,
     ) -> Result<Option<Bytes>, SendError> {
         loop {
             let Some(recoder) = &mut self.recoder else {
@@ -71,12 +71,8 @@ fn joined(first: Bytes, second: Bytes) -> Bytes {
     }
 }
 
-impl<X: Send + 'static> BodyChange<X> for RecodedBody<X> {
-    fn next<'a>(
-        &'a mut self,
-        body: &'a mut dyn ArrivingBody<X>,
-        exchange: &'a mut X,
-    ) -> NextBytes<'a> {
+impl<X: Sync + 'static> BodyChange<X> for RecodedBody<X> {
+    fn next<'a>(&'a mut self, body: &'a mut dyn ArrivingBody<X>, exchange: &'a X) -> NextBytes<'a> {
         Box::pin(self.pull(body, exchange))
     }
 }
@@ -100,8 +96,8 @@ impl<R> SubstitutedBody<R> {
         replacement: R,
     ) -> Box<dyn ArrivingBody<X>>
     where
-        X: Send + 'static,
-        R: FnMut(&mut X, usize) -> Bytes + Send + Sync + 'static,
+        X: Sync + 'static,
+        R: FnMut(&X, usize) -> Bytes + Send + Sync + 'static,
     {
         let substituted = SubstitutedBody {
             has_ended: false,
@@ -114,10 +110,10 @@ impl<R> SubstitutedBody<R> {
     async fn pull<X>(
         &mut self,
         body: &mut dyn ArrivingBody<X>,
-        exchange: &mut X,
+        exchange: &X,
     ) -> Result<Option<Bytes>, SendError>
     where
-        R: FnMut(&mut X, usize) -> Bytes,
+        R: FnMut(&X, usize) -> Bytes,
     {
         let mut out = Vec::new();
         while out.len() < PIECE_BYTES {
@@ -146,14 +142,10 @@ impl<R> SubstitutedBody<R> {
 
 impl<X, R> BodyChange<X> for SubstitutedBody<R>
 where
-    X: Send + 'static,
-    R: FnMut(&mut X, usize) -> Bytes + Send + Sync + 'static,
+    X: Sync + 'static,
+    R: FnMut(&X, usize) -> Bytes + Send + Sync + 'static,
 {
-    fn next<'a>(
-        &'a mut self,
-        body: &'a mut dyn ArrivingBody<X>,
-        exchange: &'a mut X,
-    ) -> NextBytes<'a> {
+    fn next<'a>(&'a mut self, body: &'a mut dyn ArrivingBody<X>, exchange: &'a X) -> NextBytes<'a> {
         Box::pin(self.pull(body, exchange))
     }
 }

@@ -246,7 +246,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
                 if unless_gone(client.gone(true), pause).await.is_none() {
                     return Err(StageEnd::ClientGone.into());
                 }
-                request.now = clock::now();
+                request.note_time(clock::now());
                 Ok(Stage::Access)
             }
             Wait::Access => match Box::pin(control::check(request, client)).await {
@@ -364,7 +364,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
     #[inline]
     fn content(&self, request: &mut Request) -> Step<'a> {
         if DRY && !matches!(self.settings(request).content, Content::Files) {
-            own_visit::note(&mut request.extras, NotAsked::Dry);
+            own_visit::note(&request.extras, NotAsked::Dry);
             return Err(own_visit::NOT_ASKED.into());
         }
         match content::begin(request, self.configuration) {

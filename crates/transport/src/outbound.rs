@@ -246,7 +246,7 @@ pub type NextBytes<'a> =
 /// the body. So a body need not ask whether it still has a reader.
 pub trait ArrivingBody<X>: Send + Sync {
     /// Asks for more. A caller that gives up before the answer is there gives up the body.
-    fn next<'a>(&'a mut self, exchange: &'a mut X) -> NextBytes<'a>;
+    fn next<'a>(&'a mut self, exchange: &'a X) -> NextBytes<'a>;
 
     fn flow(&self) -> Flow {
         Flow::default()
@@ -285,11 +285,7 @@ pub trait ArrivingBody<X>: Send + Sync {
 /// A change to a body as it is pulled.
 pub trait BodyChange<X>: Send + Sync + 'static {
     /// The next bytes of the changed body.
-    fn next<'a>(
-        &'a mut self,
-        body: &'a mut dyn ArrivingBody<X>,
-        exchange: &'a mut X,
-    ) -> NextBytes<'a>;
+    fn next<'a>(&'a mut self, body: &'a mut dyn ArrivingBody<X>, exchange: &'a X) -> NextBytes<'a>;
 }
 
 /// A body and its change. It flows, waits and ends like the body within.
@@ -298,18 +294,18 @@ pub struct ChangedBody<X, C> {
     change: C,
 }
 
-impl<X: Send + 'static, C: BodyChange<X>> ChangedBody<X, C> {
+impl<X: Sync + 'static, C: BodyChange<X>> ChangedBody<X, C> {
     pub fn around(body: Box<dyn ArrivingBody<X>>, change: C) -> Box<dyn ArrivingBody<X>> {
         Box::new(ChangedBody { body, change })
     }
 }
 
-impl<X: Send + 'static, C: BodyChange<X>> ArrivingBody<X> for ChangedBody<X, C> {
+impl<X: Sync + 'static, C: BodyChange<X>> ArrivingBody<X> for ChangedBody<X, C> {
     fn apart(self: Box<Self>) -> MaybeApart<X> {
         Err(self)
     }
 
-    fn next<'a>(&'a mut self, exchange: &'a mut X) -> NextBytes<'a> {
+    fn next<'a>(&'a mut self, exchange: &'a X) -> NextBytes<'a> {
         self.change.next(&mut *self.body, exchange)
     }
 
@@ -360,7 +356,7 @@ impl Default for Flow {
     }
 }
 
-impl<X: Send + 'static> Body<X> {
+impl<X: Sync + 'static> Body<X> {
     pub fn bytes(bytes: impl Into<Bytes>) -> Body<X> {
         let bytes = bytes.into();
         if bytes.is_empty() {

@@ -114,12 +114,12 @@ impl Pieces {
     }
 }
 
-impl<X: Send> ArrivingBody<X> for Pieces {
+impl<X: Sync> ArrivingBody<X> for Pieces {
     fn apart(self: Box<Self>) -> MaybeApart<X> {
         Err(self)
     }
 
-    fn next<'a>(&'a mut self, _exchange: &'a mut X) -> NextBytes<'a> {
+    fn next<'a>(&'a mut self, _exchange: &'a X) -> NextBytes<'a> {
         Box::pin(async move { Ok(self.read(usize::MAX)?) })
     }
 }

@@ -236,7 +236,7 @@ pub struct SendRules {
 }
 
 /// A request and, once it is made, its response.
-pub trait Exchange: Send + Sized + 'static {
+pub trait Exchange: Send + Sync + Sized + 'static {
     fn head(&self) -> &RequestHead;
 
     /// Does the client want the head alone?

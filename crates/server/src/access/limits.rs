@@ -33,13 +33,16 @@ pub fn check(request: &Request) -> LimitDecision {
 
 /// Notes the foreseen decisions of the limits of the request's location, for an explanation. Like for
 /// visitors, the first location that has limits counts.
-pub fn foresee(request: &mut Request) {
+pub fn foresee(request: &Request) {
     let live = &request.configuration.live;
     let mut foreseen = limit_conn::foresee(request, &live.limit_conn);
     foreseen.extend(limit_req::foresee(request, &live.limit_req));
-    if let Some(visit) = &mut request.extras.own_visit
-        && visit.limits.is_empty()
+    if let Some(visit) = request
+        .extras
+        .own_visit
+        .as_ref()
+        .filter(|_| !foreseen.is_empty())
     {
-        visit.limits = foreseen;
+        visit.limits.get_or_init(|| foreseen);
     }
 }

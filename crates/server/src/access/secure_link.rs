@@ -89,7 +89,7 @@ fn put_verdict(request: &Request, out: &mut Vec<u8>) -> bool {
             let Some(parts) = parts else {
                 return false;
             };
-            let now = i64::try_from(clock::wall(request.now) / 1000).unwrap_or(i64::MAX);
+            let now = i64::try_from(clock::wall(request.now()) / 1000).unwrap_or(i64::MAX);
             let is_over = parts.expires.is_some_and(|(_, end)| end < now);
             out.push(if is_over { b'0' } else { b'1' });
             true

@@ -318,7 +318,7 @@ fn mark_asset(request: &Request, path: &[u8]) {
         clients.mark_asset(
             request.received.client_ip(),
             agent.unwrap_or_default(),
-            request.now,
+            request.now(),
         );
     }
 }

@@ -4,6 +4,7 @@ use http_cache::{Reader, Reason, TruncatedResponse};
 use transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
 use transport::spool::SpoolLimits;
 
+use crate::exchange::cache_facts::CacheNotes;
 use crate::exchange::request::Request;
 
 /// It is in memory already: so little is taken of it at once.
@@ -16,7 +17,7 @@ impl ArrivingBody<Request> for FillingBody {
         Err(self)
     }
 
-    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+    fn next<'a>(&'a mut self, request: &'a Request) -> NextBytes<'a> {
         Box::pin(async move {
             match self.0.next_chunk().await {
                 Ok(Some(bytes)) => Ok(Some(bytes)),
@@ -24,7 +25,7 @@ impl ArrivingBody<Request> for FillingBody {
                     // At its end it is known whether the response was stored.
                     match self.0.why_not_stored() {
                         Some(why) => request.cache.note_not_stored(why),
-                        None => request.cache.note_stored(),
+                        None => request.cache.write(CacheNotes::note_stored),
                     }
                     Ok(None)
                 }

@@ -16,7 +16,7 @@ use crate::exchange::request::Request;
 pub const NOT_ASKED: StageEnd = StageEnd::ClientGone;
 
 /// Is no upstream to be asked? Then it is noted why. `miss` is `None` if nothing is looked up.
-pub fn declines(request: &mut Request, miss: Option<&CacheMiss<'_>>) -> bool {
+pub fn declines(request: &Request, miss: Option<&CacheMiss<'_>>) -> bool {
     let Some(visit) = &request.extras.own_visit else {
         return false;
     };
@@ -36,12 +36,12 @@ pub fn declines(request: &mut Request, miss: Option<&CacheMiss<'_>>) -> bool {
         (Purpose::Refill(_), _) => Some(NotAsked::OtherPage),
         (Purpose::Warm, Some(miss)) => miss.decision.why_not_kept().map(NotAsked::NotKept),
         (Purpose::Warm, None) => Some(NotAsked::NotKept(
-            request.cache.reason.unwrap_or(Reason::Off),
+            request.cache.reason().unwrap_or(Reason::Off),
         )),
     };
     match why {
         Some(why) => {
-            note(&mut request.extras, why);
+            note(&request.extras, why);
             true
         }
         None => false,
@@ -49,9 +49,9 @@ pub fn declines(request: &mut Request, miss: Option<&CacheMiss<'_>>) -> bool {
 }
 
 /// Notes why no upstream was asked.
-pub fn note(extras: &mut Extras, why: NotAsked) {
-    if let Some(visit) = &mut extras.own_visit {
-        visit.not_asked = Some(why);
+pub fn note(extras: &Extras, why: NotAsked) {
+    if let Some(visit) = &extras.own_visit {
+        visit.not_asked.get_or_init(|| why);
     }
 }
 
@@ -65,13 +65,13 @@ pub enum StoredState {
 
 /// Looks for the response that the request has had stored. Counts nowhere, and asks no upstream.
 pub fn stored(request: &mut Request) -> StoredState {
-    let why = request.cache.reason.unwrap_or(Reason::Off);
+    let why = request.cache.reason().unwrap_or(Reason::Off);
     let configuration = request.configuration.clone();
     let settings = request.settings_held();
     let Content::Pass(pass) = &settings.content else {
         return StoredState::No(why);
     };
-    request.now = clock::now();
+    request.note_time(clock::now());
     let outlook = outlook(request, &configuration, pass);
     match (&outlook.decision.action, outlook.decision.forward) {
         (Action::Hit, _) => StoredState::Fresh,

@@ -126,7 +126,7 @@ fn purge<'a>(
 ) -> PassDecision<'a> {
     // A sitemap names pages that the server asks for; it purges nothing.
     if request.is_own_visit() {
-        own_visit::note(&mut request.extras, NotAsked::NotKept(Reason::Purge));
+        own_visit::note(&request.extras, NotAsked::NotKept(Reason::Purge));
         return PassDecision::Handled(own_visit::NOT_ASKED);
     }
     if !request.is_clients_own() {

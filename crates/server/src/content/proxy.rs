@@ -173,7 +173,7 @@ pub fn render(
         None => framing(request, exchange),
     };
     let mut head = Vec::with_capacity(1024);
-    put_method(request, proxy, purpose, &mut head);
+    put_method(request, proxy, &mut head);
     let is_head = head.eq_ignore_ascii_case(b"HEAD");
     head.push(b' ');
     let target_start = head.len();
@@ -381,11 +381,7 @@ fn framing(request: &Request, exchange: &Exchange) -> BodyFraming {
 }
 
 /// Appends the method to an empty `head`.
-fn put_method(request: &Request, proxy: &Proxy, purpose: &FetchPurpose<'_>, head: &mut Vec<u8>) {
-    if purpose.as_get && request.method_name() == b"HEAD" {
-        head.extend_from_slice(b"GET");
-        return;
-    }
+fn put_method(request: &Request, proxy: &Proxy, head: &mut Vec<u8>) {
     if let Some(method) = &proxy.method {
         variable::append(request, method, head);
     }

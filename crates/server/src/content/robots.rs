@@ -24,7 +24,8 @@ impl RobotsOfSite {
     pub fn asked_for(request: &Request) -> Option<Self> {
         let clients = request.configuration.live.groups.clients()?;
         let host = request.received.host();
-        let is_due = request.received.target() == PATH && clients.is_robots_due(host, request.now);
+        let is_due =
+            request.received.target() == PATH && clients.is_robots_due(host, request.now());
         is_due.then(|| Self {
             clients: clients.clone(),
             host: host.into(),

@@ -163,7 +163,7 @@ impl Slices {
             tokio::task::yield_now().await;
         }
         let mut part = self.asked.internal();
-        part.now = clock::now();
+        part.note_time(clock::now());
         part.values.get_mut().slicing = Slicing::Next(start);
         let mut nobody = ClientSide::none();
         let handled = content::make(&mut part, &mut nobody);
@@ -250,12 +250,12 @@ fn validator(head: &ReplyHead) -> Option<Bytes> {
 /// where they are tiny, a client sees all of them or an error.
 const LEAST_WRITE_BYTES: usize = 1460;
 
-impl<X: Send> ArrivingBody<X> for Slices {
+impl<X: Sync> ArrivingBody<X> for Slices {
     fn apart(self: Box<Self>) -> MaybeApart<X> {
         Ok(self)
     }
 
-    fn next<'a>(&'a mut self, _exchange: &'a mut X) -> NextBytes<'a> {
+    fn next<'a>(&'a mut self, _exchange: &'a X) -> NextBytes<'a> {
         Box::pin(async move { Slices::next(self).await.map_err(|_| SendError::Truncated) })
     }
 

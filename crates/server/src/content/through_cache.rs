@@ -76,11 +76,11 @@ pub struct MissedLookup {
 /// Looks for a fresh stored response; a request does so once. The result of a miss travels to
 /// the fetch.
 #[inline]
-pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Box<MissedLookup>> {
+pub fn look_up(request: &Request, plan: &Plan<'_>) -> Result<Box<Reply>, Box<MissedLookup>> {
     if plan.past.is_some() {
         return Err(Box::default());
     }
-    let (key, now) = (plan.key.as_ref(), Millis(request.now));
+    let (key, now) = (plan.key.as_ref(), Millis(request.now()));
     match plan
         .zone
         .find(&key, &plan.fields(request.received.head()), now)
@@ -115,7 +115,7 @@ impl<'a> CacheMiss<'a> {
                 true => UseCount::Waived,
                 false => UseCount::Noted,
             };
-            plan.count_use(count, Millis(request.now));
+            plan.count_use(count, Millis(request.now()));
             let (decision, stand_in) = miss::decide(request, pass, &mut plan, &found);
             (decision, (found, stand_in))
         });

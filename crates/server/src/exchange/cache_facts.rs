@@ -4,17 +4,29 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cache_decision::Decision;
-use http_cache::{DecidedBy, Outcome, Reason};
+use http_cache::{
+    DecidedBy, Forward, Millis, Outcome, Reason, ServedFrom, StoredHead, UpstreamCacheStatus,
+};
+use parking_lot::Mutex;
 
 use crate::exchange::guest_visit::GuestVisit;
 use crate::exchange::view::View;
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct CacheFacts {
-    /// Set where a cache zone was in play.
-    pub outcome: Option<Outcome>,
     pub key: Vec<u8>,
     pub view: View,
+    /// With `cache_guest_sessions`: the visitor's cookies are a guest's.
+    pub guest: Option<Box<GuestVisit>>,
+    notes: Mutex<CacheNotes>,
+}
+
+/// The cache's part in the answer so far. Stages add to it through a shared reference; only the thread that
+/// serves the request takes the lock.
+#[derive(Default)]
+pub struct CacheNotes {
+    /// Set where a cache zone was in play.
+    pub outcome: Option<Outcome>,
     /// Age of the stored response in seconds.
     pub age: Option<u64>,
     pub last_modified: Option<Bytes>,
@@ -24,8 +36,6 @@ pub struct CacheFacts {
     pub reason: Option<Reason>,
     /// The visitor gets the read-your-writes cookie, for this time.
     pub marks_writer: Option<Duration>,
-    /// With `cache_guest_sessions`: the visitor's cookies are a guest's.
-    pub guest: Option<Box<GuestVisit>>,
 }
 
 impl CacheFacts {
@@ -33,39 +43,76 @@ impl CacheFacts {
     #[inline(always)]
     pub fn new(key: Vec<u8>) -> CacheFacts {
         CacheFacts {
-            outcome: None,
             key,
             view: View::Plain,
-            age: None,
-            last_modified: None,
-            spared_micros: 0,
-            reason: None,
-            marks_writer: None,
             guest: None,
+            notes: Mutex::default(),
         }
+    }
+
+    #[inline]
+    pub fn read<T>(&self, read: impl FnOnce(&CacheNotes) -> T) -> T {
+        read(&self.notes.lock())
+    }
+
+    pub fn write<T>(&self, write: impl FnOnce(&mut CacheNotes) -> T) -> T {
+        write(&mut self.notes.lock())
+    }
+
+    pub fn reason(&self) -> Option<Reason> {
+        self.read(|notes| notes.reason)
     }
 
     /// Notes the decision about the request.
-    pub fn note_decision(&mut self, decision: &Decision) {
-        if let Some(forward) = decision.forward {
-            self.outcome = Some(Outcome::forwarded(forward));
-        }
-        self.reason = decision.reason.or(self.lost_lease());
-    }
-
-    /// That stored responses are used although a purge may be missing; `None`: it is known that none is.
-    #[inline]
-    pub fn lost_lease(&self) -> Option<Reason> {
-        self.reason.filter(|why| *why == Reason::LostLease)
+    pub fn note_decision(&self, decision: &Decision) {
+        self.write(|notes| {
+            if let Some(forward) = decision.forward {
+                notes.outcome = Some(Outcome::forwarded(forward));
+            }
+            notes.reason = decision.reason.or(notes.lost_lease());
+        });
     }
 
     /// Notes why the response is not stored. If the request went past the cache, that remains the reason:
     /// no response would have been looked up.
-    pub fn note_not_stored(&mut self, why: Reason) {
+    pub fn note_not_stored(&self, why: Reason) {
         let is_past = |why: Reason| why.decided_by() == DecidedBy::Request;
-        if !self.reason.is_some_and(is_past) {
-            self.reason = Some(why);
+        self.write(|notes| {
+            if !notes.reason.is_some_and(is_past) {
+                notes.reason = Some(why);
+            }
+        });
+    }
+}
+
+impl CacheNotes {
+    /// The stored response with this head answers.
+    pub fn note_served(&mut self, stored: &StoredHead, served: ServedFrom, now: Millis) {
+        let collapsed = self.outcome.as_ref().is_some_and(|it| it.collapsed);
+        self.outcome = Some(Outcome {
+            served,
+            collapsed,
+            fwd: (served == ServedFrom::Revalidated).then_some(Forward::Stale),
+            ttl_secs: Some(stored.ttl_secs(now)),
+            ..Outcome::default()
+        });
+        if served != ServedFrom::Revalidated {
+            self.spared_micros = stored.made_in.micros();
         }
+        // The reason that an internal redirect may have left is out of date.
+        self.reason = self.lost_lease();
+        self.age = Some(stored.current_age(now).as_secs());
+    }
+
+    #[inline]
+    pub fn upstream_cache_status(&self) -> Option<UpstreamCacheStatus> {
+        self.outcome.as_ref()?.upstream_cache_status()
+    }
+
+    /// That stored responses are used although a purge may be missing; `None`: it is known that none is.
+    #[inline]
+    fn lost_lease(&self) -> Option<Reason> {
+        self.reason.filter(|why| *why == Reason::LostLease)
     }
 
     /// Its head lets the response be stored: facts of the response before it are dropped.

@@ -11,6 +11,7 @@ pub mod configuration_handle;
 pub mod delivery;
 pub mod error_page;
 pub mod extras;
+pub mod fragment_facts;
 pub mod functions;
 pub mod guest_visit;
 pub mod handled;

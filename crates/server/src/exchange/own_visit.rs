@@ -2,7 +2,7 @@
 //! stored. Such a request goes through all stages like that of a visitor who has never been here, but for
 //! the limits on requests, and asks no upstream if the response would not be stored.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http_cache::{Reason, WantedResponse};
@@ -10,9 +10,9 @@ use http_cache::{Reason, WantedResponse};
 /// Why the server asks itself, and why no upstream was asked, if so.
 pub struct OwnVisit {
     pub purpose: Purpose,
-    pub not_asked: Option<NotAsked>,
+    pub not_asked: OnceLock<NotAsked>,
     /// The foreseen decisions of limits, for an explanation.
-    pub limits: Vec<ForeseenLimit>,
+    pub limits: OnceLock<Vec<ForeseenLimit>>,
 }
 
 /// The decision that `limit_conn` or `limit_req` would make about a request at this moment.
@@ -76,8 +76,8 @@ impl OwnVisit {
     pub fn new(purpose: Purpose) -> OwnVisit {
         OwnVisit {
             purpose,
-            not_asked: None,
-            limits: Vec::new(),
+            not_asked: OnceLock::new(),
+            limits: OnceLock::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_cache::{KnownField, StoredHead, StoredResponse, is_html};
 use http_semantics::{Fields, same_name};
+use parking_lot::Mutex;
 use recoding::CompressionRatio;
 use site::Coding;
 pub use transport::outbound::Segment;
@@ -39,6 +40,8 @@ pub struct ReplyHead {
     pub passed: PassedLines,
     pub added: AddedLines,
     pub form: BodyForm,
+    /// The result of compression so far.
+    pub compressed: Mutex<Option<CompressionRatio>>,
     /// The upstream decided on a charset already (X-Accel-Charset: off).
     pub keeps_charset: bool,
     /// `add_header` and `expires` have been applied, or must not be.
@@ -78,8 +81,6 @@ pub struct BodyForm {
     /// In this coding: `Content-Encoding` names it, the entity tag is sent as a weak one,
     /// and no ranges are promised.
     pub coded: Option<Coding>,
-    /// The result of compression, once it is done.
-    pub compressed: Option<CompressionRatio>,
     /// Ranges of it may be sent.
     pub accepts_ranges: bool,
     /// The client has the body (304): fields that describe it are left out.
@@ -241,7 +242,10 @@ impl ReplyHead {
     /// Returns how many times smaller this coding made the body: `$gzip_ratio` and its
     /// kin.
     pub fn ratio(&self, coding: Coding) -> Option<f64> {
-        let done = self.form.compressed.filter(|done| done.coding == coding)?;
+        let done = self
+            .compressed
+            .lock()
+            .filter(|done| done.coding == coding)?;
         (done.after_bytes > 0).then(|| done.before_bytes as f64 / done.after_bytes as f64)
     }
 }

@@ -5,6 +5,8 @@
 //! change its route in place. Subrequests are further values made
 //! by [`Request::internal`].
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 use http_semantics::RequestHead;
@@ -19,7 +21,9 @@ use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId};
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::delivery::Delivery;
 use crate::exchange::extras::Extras;
+use crate::exchange::fragment_facts::FragmentFacts;
 use crate::exchange::own_visit::Purpose;
+use crate::exchange::page_budget::PageBudget;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request_buffers::RequestBuffers;
 use crate::exchange::request_route::{RequestKind, RequestRoute};
@@ -40,11 +44,13 @@ pub struct Request {
     /// Bytes of head and body received: `$request_length`.
     pub received_bytes: u64,
     /// Unix milliseconds at which this request was last looked at.
-    pub now: u64,
+    now: AtomicU64,
     /// The trace of the upstreams that were tried; empty while no upstream was asked.
     pub trace: OnceLock<Arc<Mutex<Trace>>>,
     pub cache: CacheFacts,
     pub values: RequestValues,
+    /// Set for a page of fragments, and for its parts.
+    pub fragments: OnceLock<Box<FragmentFacts>>,
     /// State that most requests do without.
     pub extras: Extras,
     pub delivery: Delivery,
@@ -76,10 +82,11 @@ impl Request {
                 route,
                 body: RequestBody::None,
                 is_body_let_in: false,
-                now,
+                now: AtomicU64::new(now),
                 trace: OnceLock::new(),
                 cache: CacheFacts::new(buffers.key),
                 values: RequestValues::default(),
+                fragments: OnceLock::new(),
                 extras: Extras::default(),
                 delivery: Delivery::default(),
             },
@@ -101,18 +108,33 @@ impl Request {
     ) -> Box<Request> {
         Box::new(Request {
             configuration: self.configuration.clone(),
-            received: self.received.remade(connection, head, self.now),
+            received: self.received.remade(connection, head, self.now()),
             route: self.route.subrequest(),
             body: RequestBody::None,
             is_body_let_in: false,
             received_bytes: 0,
-            now: self.now,
+            now: AtomicU64::new(self.now()),
             trace: OnceLock::new(),
             cache: CacheFacts::default(),
             values: self.values.inherited(),
+            fragments: match self.page_budget() {
+                Some(budget) => FragmentFacts::new(budget.clone()).into(),
+                None => OnceLock::new(),
+            },
             extras: self.extras.inherited(),
             delivery: Delivery::default(),
         })
+    }
+
+    /// Returns the time in Unix milliseconds at which this request was last looked at.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        self.now.load(Relaxed)
+    }
+
+    /// The request is looked at again, at this time.
+    pub fn note_time(&self, now: u64) {
+        self.now.store(now, Relaxed);
     }
 
     pub fn server(&self) -> &Server {
@@ -168,6 +190,11 @@ impl Request {
     /// Returns the location, with the facts compiled ahead.
     pub fn compiled_location(&self) -> &CompiledLocation {
         self.configuration.locations.get(self.route.compiled())
+    }
+
+    /// Returns the budget of the page of fragments that the request is for, or for a part of.
+    pub fn page_budget(&self) -> Option<&Arc<PageBudget>> {
+        self.fragments.get().map(|page| &page.budget)
     }
 
     /// Would an `error_page` take this status?

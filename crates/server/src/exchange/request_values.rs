@@ -8,6 +8,7 @@
 use fair_queue::Assessment;
 use live_state::limit_conn::Guard;
 use parking_lot::Mutex;
+use tokio::task::JoinHandle;
 
 use crate::exchange::captures::{Captures, PatternFailures};
 use crate::exchange::slicing::Slicing;
@@ -44,6 +45,8 @@ pub struct VariableValues {
     pub path_info: Option<PathInfo>,
     /// Set once `$slice_range` was asked for.
     pub slicing: Slicing,
+    /// A refresh that the request has begun.
+    pub refresh: Option<JoinHandle<()>>,
     /// The trace that the request belongs to.
     pub tracing: Option<Box<Tracing>>,
 }

@@ -15,19 +15,21 @@ use crate::exchange::request::Request;
 #[inline]
 pub fn walk(request: &Request, head: &ReplyHead, to: &mut impl FieldSink) {
     head.walk(to);
-    if let Some(outcome) = &request.cache.outcome {
-        if let Some(age) = request.cache.age
-            && (outcome.served != ServedFrom::No || age > 0)
-        {
-            to.number(b"Age: ", age);
+    request.cache.read(|notes| {
+        if let Some(outcome) = &notes.outcome {
+            if let Some(age) = notes.age
+                && (outcome.served != ServedFrom::No || age > 0)
+            {
+                to.number(b"Age: ", age);
+            }
+            if request.settings().headers.cache_status {
+                cache_status(outcome, notes.reason, to);
+            }
         }
-        if request.settings().headers.cache_status {
-            cache_status(outcome, request.cache.reason, to);
+        if let Some(lifetime) = notes.marks_writer {
+            to.field(b"Set-Cookie", writer_cookie(lifetime).as_bytes());
         }
-    }
-    if let Some(lifetime) = request.cache.marks_writer {
-        to.field(b"Set-Cookie", writer_cookie(lifetime).as_bytes());
-    }
+    });
 }
 
 /// The `Cache-Status` field (RFC 9211); the plain hit without the formatter.

@@ -37,8 +37,8 @@ pub async fn ask(
     let mut request = request.map_err(|why| Refusal::field("url", why))?;
     let reply = subrequest::serve(&mut request).await;
     let visit = request.extras.own_visit.as_ref();
-    if visit.is_some_and(|visit| visit.not_asked.is_some()) {
-        return Err(match request.cache.reason {
+    if visit.is_some_and(|visit| visit.not_asked.get().is_some()) {
+        return Err(match request.cache.reason() {
             Some(Reason::Purge) => Refusal::field("ask", "this request would purge"),
             _ => Refusal {
                 retry_after: Some(1),
@@ -73,13 +73,12 @@ pub async fn ask(
         }
     }
     body.discard();
-    let refresh = request.extras.given().and_then(|it| it.refresh.take());
+    let refresh = request.values.given().and_then(|it| it.refresh.take());
     if let Some(refresh) = refresh {
         // Its result is seen in the store.
         let _ = refresh.await;
     }
-    let outcome = request.cache.outcome.as_ref();
-    let cache_status = outcome.and_then(|outcome| outcome.upstream_cache_status());
+    let cache_status = request.cache.read(|notes| notes.upstream_cache_status());
     Ok(ApplicationAnswer {
         told: AskedResponse {
             status,
@@ -87,6 +86,6 @@ pub async fn ask(
             bytes,
             location,
         },
-        reason: request.cache.reason,
+        reason: request.cache.reason(),
     })
 }

@@ -138,7 +138,8 @@ fn disbelieved<'q>(question: &'q Question, request: &Request) -> Option<&'q str>
 
 fn limits(extras: &Extras) -> Vec<Limit> {
     let visit = extras.own_visit.as_ref();
-    let limits = visit.map_or(&[][..], |visit| &visit.limits);
+    let limits = visit.and_then(|visit| visit.limits.get());
+    let limits = limits.map_or(&[][..], Vec::as_slice);
     let told = limits.iter().map(|limit| Limit {
         directive: limit.directive.to_owned(),
         zone: limit.zone.clone(),
@@ -238,7 +239,7 @@ fn cache_part(lookup: &Lookup) -> CachePart {
 /// Describes the stored response for the request.
 fn entry_of(way: &Way, lookup: &Lookup) -> Option<control::Entry> {
     let stored = lookup.stored.as_ref()?;
-    let now = Millis(way.request.now);
+    let now = Millis(way.request.now());
     let key = http_cache::CacheKey::new(lookup.key.clone());
     let mut variants = lookup.zone.variants(&key.as_ref(), now).into_iter();
     // Finds the same response, or its replacement if it was stored again meanwhile.

@@ -13,10 +13,10 @@ pub fn part(request: &Request, pass: &Pass) -> Option<TurnPart> {
     };
     let group = &request.configuration.live.groups[id.0].group;
     let clients = request.configuration.live.groups.clients()?;
-    let (limit, reason) = group.turns(0, request.now).limit?;
+    let (limit, reason) = group.turns(0, request.now()).limit?;
     let assessed = turn::look(request, clients);
     let (has_used_little, waits_milliseconds) =
-        group.outlook(assessed.class, &assessed.turn, request.now);
+        group.outlook(assessed.class, &assessed.turn, request.now());
     Some(TurnPart {
         class: assessed.class.name().to_owned(),
         of: assessed.turn.kind.to_string(),

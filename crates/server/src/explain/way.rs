@@ -89,7 +89,7 @@ pub async fn walk(configuration: &ConfigurationHandle, question: &Question) -> R
     let mut request = question.request(configuration, Purpose::Explain)?;
     let reply = pipeline::serve_dry(&mut request).await;
     let visit = request.extras.own_visit.as_ref();
-    let is_at_content = visit.is_some_and(|visit| visit.not_asked == Some(NotAsked::Dry));
+    let is_at_content = visit.is_some_and(|visit| visit.not_asked.get() == Some(&NotAsked::Dry));
     if is_at_content {
         return Ok(at_content(configuration, request));
     }

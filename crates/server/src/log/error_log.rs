@@ -23,7 +23,7 @@ pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
     if !is_told(request, level) {
         return;
     }
-    match &request.extras.fragments.budget {
+    match request.page_budget() {
         None => write(request, level, message),
         Some(page) => page_line(page, message, |message| write(request, level, message)),
     }
@@ -53,7 +53,7 @@ pub fn page_line(
 
 /// Logs, once for a page, that it has met a bound of its fragments' budget.
 pub fn beyond_budget(request: &Request, bound: Bound) {
-    let page = request.extras.fragments.budget.as_ref();
+    let page = request.page_budget();
     if let Some(message) = page.and_then(|page| page.take_message(bound))
         && is_told(request, LogLevel::Error)
     {

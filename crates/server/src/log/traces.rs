@@ -345,12 +345,14 @@ impl Visitors {
 }
 
 /// Marks the last fetch that `request` has begun as one in the background.
-pub fn in_background(values: &mut RequestValues, fetch: Option<&mut FetchTrace>) {
-    let tracing = values.given().and_then(|values| values.tracing.as_mut());
-    if let Some(last) = tracing.and_then(|tracing| tracing.fetches.last_mut()) {
-        last.in_background = true;
-        last.own_trace = fetch.as_ref().map(|fetch| fetch.context());
-    }
+pub fn in_background(values: &RequestValues, fetch: Option<&mut FetchTrace>) {
+    values.write_given(|values| {
+        let tracing = values.tracing.as_mut();
+        if let Some(last) = tracing.and_then(|tracing| tracing.fetches.last_mut()) {
+            last.in_background = true;
+            last.own_trace = fetch.as_ref().map(|fetch| fetch.context());
+        }
+    });
     if let Some(fetch) = fetch {
         fetch.in_background();
     }

@@ -49,7 +49,7 @@ impl Addition {
 }
 
 impl SurroundedBody {
-    async fn pull(&mut self, request: &mut Request) -> Result<Option<Bytes>, SendError> {
+    async fn pull(&mut self, request: &Request) -> Result<Option<Bytes>, SendError> {
         loop {
             if let Some((asked, body)) = &mut self.part {
                 match body.next(asked).await? {
@@ -80,7 +80,7 @@ impl ArrivingBody<Request> for SurroundedBody {
         Err(self)
     }
 
-    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+    fn next<'a>(&'a mut self, request: &'a Request) -> NextBytes<'a> {
         Box::pin(self.pull(request))
     }
 

@@ -19,8 +19,8 @@ pub enum Composition {
 
 impl Composition {
     /// `body` with its commands run as it is pulled, in the name of `request`.
-    pub fn around(self, request: &mut Request, body: Body) -> Box<dyn ArrivingBody<Request>> {
-        if request.extras.fragments.budget.is_some() {
+    pub fn around(self, request: &Request, body: Body) -> Box<dyn ArrivingBody<Request>> {
+        if request.fragments.get().is_some() {
             return self.within(request, body);
         }
         let settings = request.settings();
@@ -28,7 +28,7 @@ impl Composition {
             Composition::Esi => (settings.esi.max_includes, "esi_max_includes"),
             Composition::Ssi => (settings.ssi.max_includes, "ssi_max_includes"),
         };
-        let budget = parts::budget(request, includes);
+        let budget = parts::page(request, includes).budget.clone();
         let body = parts::read_ahead(body, None);
         Box::new(WholePage {
             page: self.within(request, body),
@@ -36,7 +36,7 @@ impl Composition {
         })
     }
 
-    fn within(self, request: &mut Request, body: Body) -> Box<dyn ArrivingBody<Request>> {
+    fn within(self, request: &Request, body: Body) -> Box<dyn ArrivingBody<Request>> {
         match self {
             Composition::Esi => Box::new(esi::Page::new(request, body)),
             Composition::Ssi => Box::new(ssi::Page::new(request, body)),
@@ -52,7 +52,7 @@ struct WholePage {
 }
 
 impl ArrivingBody<Request> for WholePage {
-    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+    fn next<'a>(&'a mut self, request: &'a Request) -> NextBytes<'a> {
         Box::pin(async move {
             self.budget.begin_wait();
             let next = self.page.next(request).await;
@@ -78,7 +78,7 @@ impl ArrivingBody<Request> for WholePage {
 /// # Errors
 /// The page may not have this number of bytes more.
 pub fn part(
-    request: &mut Request,
+    request: &Request,
     mut reply: Box<Reply>,
 ) -> Result<Box<dyn ArrivingBody<Request>>, Bound> {
     // Bytes that are not at hand are counted as they are read.

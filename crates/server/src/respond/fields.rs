@@ -32,7 +32,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
     let rules = request.extras.given();
     let rules = rules.and_then(|extra| extra.carried.rules.take());
     edit(request, reply, &headers.edits);
-    let now = i64::try_from(clock::wall(request.now) / 1000).unwrap_or(0);
+    let now = i64::try_from(clock::wall(request.now()) / 1000).unwrap_or(0);
     let has_lifetime = rules
         .as_ref()
         .is_some_and(|rules| by_htaccess::apply_lifetime(rules, reply, now));
@@ -167,7 +167,7 @@ fn set(reply: &mut Reply, name: &Bytes, value: Bytes) {
 }
 
 fn expires(request: &Request, reply: &mut Reply, rule: &Expires) {
-    let now = i64::try_from(clock::wall(request.now) / 1000).unwrap_or(0);
+    let now = i64::try_from(clock::wall(request.now()) / 1000).unwrap_or(0);
     let rule = match rule {
         Expires::Variable { value, modified } => {
             // Usually a map of `$sent_http_content_type`.

@@ -25,7 +25,7 @@ impl Exchange for Request {
 
     #[inline]
     fn now(&self) -> u64 {
-        self.now
+        Request::now(self)
     }
 
     #[inline]
@@ -54,7 +54,7 @@ impl Exchange for Request {
                 status: 500,
                 reason: None,
                 server: ServerField::None,
-                date: Some(self.now),
+                date: Some(self.now()),
             };
         };
         let head = &reply.head;
@@ -66,7 +66,7 @@ impl Exchange for Request {
             status: head.status,
             reason: head.reason.as_deref(),
             server,
-            date: (!head.passed.date).then_some(self.now),
+            date: (!head.passed.date).then_some(self.now()),
         }
     }
 

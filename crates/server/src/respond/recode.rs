@@ -81,7 +81,7 @@ fn encode(
     let settings = place.settings.compression.coding(coding);
     if is_itself
         && request.route.method == Method::Get
-        && let Some(file) = kept_file(&reply.body, request.now)
+        && let Some(file) = kept_file(&reply.body, request.now())
     {
         reply.body = Body::Stored {
             start: 0,
@@ -154,7 +154,7 @@ fn send(reply: &mut Reply, coding: Coding, form: http_cache::Body) {
     };
     recoded(&mut reply.head, coding);
     reply.head.content_length = Some(form.len());
-    reply.head.form.compressed = Some(CompressionRatio {
+    *reply.head.compressed.get_mut() = Some(CompressionRatio {
         coding,
         before_bytes,
         after_bytes: form.len(),
@@ -296,9 +296,9 @@ pub fn around(body: Body, recoder: Option<Recoder>) -> Body {
     let Some(recoder) = recoder else {
         return body;
     };
-    let note = |request: &mut Request, compressed| {
-        if let Some(reply) = &mut request.delivery.reply {
-            reply.head.form.compressed = Some(compressed);
+    let note = |request: &Request, compressed| {
+        if let Some(reply) = &request.delivery.reply {
+            *reply.head.compressed.lock() = Some(compressed);
         }
     };
     Body::Arriving(RecodedBody::around(body.into_arriving(), recoder, note))
@@ -366,7 +366,7 @@ fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
         if !allowed.expired {
             return false;
         }
-        let now = i64::try_from(clock::wall(request.now) / 1000).unwrap_or(0);
+        let now = i64::try_from(clock::wall(request.now()) / 1000).unwrap_or(0);
         return http_semantics::date::parse(expires).is_none_or(|date| date < now);
     }
     if let Some(value) = head.field("cache-control") {

@@ -49,7 +49,7 @@ pub fn apply(request: &Request, reply: &mut Reply) -> bool {
     let body = std::mem::replace(&mut reply.body, Body::Empty).into_arriving();
     // Each is made when it is needed for the first time.
     let mut known: Vec<Option<Bytes>> = vec![None; filter.pairs.len()];
-    let replacement = move |request: &mut Request, number: usize| {
+    let replacement = move |request: &Request, number: usize| {
         let (Some(known), Some(pair)) = (known.get_mut(number), filter.pairs.get(number)) else {
             return Bytes::new();
         };

@@ -114,7 +114,7 @@ fn is_reset(request: &Request, settings: &UserIdSettings, got: &Identifier) -> b
 
 /// Version 1 has its numbers in the order of the machine, version 2 in that of the network.
 fn new(request: &Request, settings: &UserIdSettings, version: UserIdVersion) -> Identifier {
-    let seconds = (clock::wall(request.now) / 1000) as u32;
+    let seconds = (clock::wall(request.now()) / 1000) as u32;
     let numbers = [
         seconds,
         *PROCESS,
@@ -197,7 +197,7 @@ pub fn add(request: &Request, reply: &mut Reply, settings: &UserIdSettings) {
     let Some(identifier) = identifiers(request, settings).given else {
         return;
     };
-    let now = i64::try_from(clock::wall(request.now) / 1000).unwrap_or(0);
+    let now = i64::try_from(clock::wall(request.now()) / 1000).unwrap_or(0);
     let cookie = cookie(settings, &identifier, now);
     reply.head.fields.append("Set-Cookie", Bytes::from(cookie));
     if !settings.p3p.is_empty() {

@@ -34,7 +34,7 @@ impl Window {
     async fn pull(
         &mut self,
         body: &mut dyn ArrivingBody<Request>,
-        request: &mut Request,
+        request: &Request,
     ) -> Result<Option<Bytes>, SendError> {
         // The bytes behind the part are not waited for.
         while self.left > 0 {
@@ -65,7 +65,7 @@ impl BodyChange<Request> for Window {
     fn next<'a>(
         &'a mut self,
         body: &'a mut dyn ArrivingBody<Request>,
-        request: &'a mut Request,
+        request: &'a Request,
     ) -> NextBytes<'a> {
         Box::pin(self.pull(body, request))
     }

@@ -19,8 +19,9 @@ const NO_CACHE: usize = numbers::table::CACHE_STATUSES.len() - 1;
 /// Counts a request that has ended.
 #[inline]
 pub fn count(request: &Request) {
-    let outcome = request.cache.outcome.as_ref();
-    let cache = outcome.and_then(|outcome| outcome.upstream_cache_status());
+    let (cache, spared_micros) = request
+        .cache
+        .read(|notes| (notes.upstream_cache_status(), notes.spared_micros));
     request
         .configuration
         .live
@@ -33,7 +34,7 @@ pub fn count(request: &Request) {
             status: request.delivery.status,
             sent_bytes: request.delivery.bytes_sent,
             received_bytes: request.received_bytes,
-            spared_micros: request.cache.spared_micros,
+            spared_micros,
         });
     use UpstreamCacheStatus as Status;
     match (cache, request.received.sample()) {
@@ -53,7 +54,7 @@ fn note_hit(request: &Request, sample: Sample) {
     let pages = stats.pages.of_thread();
     let PagesOfThread { wanted, name, .. } = &mut *pages.counts.lock();
     write_page_name(&request.received, name);
-    wanted.add(name, weight, request.now);
+    wanted.add(name, weight, request.now());
 }
 
 #[cold]
@@ -70,12 +71,12 @@ fn note_miss(request: &Request) {
         ..
     } = &mut *pages.counts.lock();
     write_page_name(&request.received, name);
-    costly.add(name, took, request.now);
-    if let Some(reason) = request.cache.reason {
+    costly.add(name, took, request.now());
+    if let Some(reason) = request.cache.reason() {
         name.extend_from_slice(b" (");
         name.extend_from_slice(reason.word().as_bytes());
         name.push(b')');
-        not_stored.add(name, 1, request.now);
+        not_stored.add(name, 1, request.now());
     }
 }
 

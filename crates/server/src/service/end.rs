@@ -37,8 +37,8 @@ pub fn end(
     if extra.is_some_and(|extra| extra.has_post_action) {
         mirror::begin_post_action(request);
     }
-    let extra = request.extras.given();
-    let refresh = extra.and_then(|extra| extra.refresh.take());
+    let values = request.values.given();
+    let refresh = values.and_then(|values| values.refresh.take());
     refresh.filter(|_| matches!(ending, Ok(Ending::Close)))
 }
 

@@ -197,7 +197,7 @@ async fn fetch(configuration: Arc<ActiveConfiguration>, page: Page) -> Option<Pa
             // A redirect to HTTPS, or a file: not the stored page.
             VisitResult::NotStored {
                 status: Some(_), ..
-            } if request.cache.outcome.is_none() => {}
+            } if request.cache.read(|notes| notes.outcome.is_none()) => {}
             VisitResult::Busy => {
                 sleep(RETRY).await;
                 return Some(page);

@@ -60,8 +60,10 @@ pub async fn visit(request: &mut Request) -> VisitResult {
     };
     let status = request.delivery.error_page.forced_status();
     let status = status.unwrap_or(reply.head.status);
-    let outcome = request.cache.outcome.as_ref();
-    let is_hit = outcome.is_some_and(|it| it.served == ServedFrom::Fresh && it.fwd.is_none());
+    let is_hit = request.cache.read(|notes| {
+        let outcome = notes.outcome.as_ref();
+        outcome.is_some_and(|it| it.served == ServedFrom::Fresh && it.fwd.is_none())
+    });
     if is_hit {
         return match is_meant(request) {
             true => VisitResult::Fresh { status },
@@ -69,7 +71,7 @@ pub async fn visit(request: &mut Request) -> VisitResult {
         };
     }
     let is_whole = read_to_end(reply.body.into_arriving(), request).await;
-    let refresh = request.extras.given().and_then(|it| it.refresh.take());
+    let refresh = request.values.given().and_then(|it| it.refresh.take());
     if let Some(refresh) = refresh {
         // Its result is seen in the store.
         let _ = refresh.await;
@@ -122,7 +124,7 @@ pub async fn read(
 }
 
 fn not_asked(request: &Request) -> Option<NotAsked> {
-    request.extras.own_visit.as_ref()?.not_asked
+    request.extras.own_visit.as_ref()?.not_asked.get().copied()
 }
 
 /// Was any upstream asked, with whatever success?

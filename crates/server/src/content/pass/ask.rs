@@ -25,7 +25,7 @@ pub async fn ask(
     plan: UpstreamPlan<'_>,
     client: &mut ClientSide,
 ) -> StageEnd {
-    if request.extras.fragments.budget.is_some()
+    if request.fragments.get().is_some()
         && let Err(refused) = page_fetch::take_turn(request, pass).await
     {
         return refused;
@@ -57,7 +57,7 @@ pub async fn ask(
     key.extend_from_slice(miss.plan.key.as_ref().bytes());
     let began = clock::now();
     let handled = Box::pin(through_cache::miss::serve(request, pass, *miss, client)).await;
-    if let Some(reason) = request.cache.reason.filter(|why| *why != Reason::Failed) {
+    if let Some(reason) = request.cache.reason().filter(|why| *why != Reason::Failed) {
         let took = clock::now().saturating_sub(began);
         error_log::not_stored(request, reason.word(), took);
     }

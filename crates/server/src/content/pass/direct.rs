@@ -40,8 +40,8 @@ pub async fn direct(
 ) -> StageEnd {
     let changes = changes.map(|zone| (zone, Millis(clock::now())));
     // The page is asked for once more, with the visitor's own request.
-    if request.extras.fragments.budget.is_some()
-        && request.extras.fragments.turn.is_none()
+    let part = request.fragments.get();
+    if part.is_some_and(|part| part.turn.lock().is_none())
         && let Err(refused) = page_fetch::take_turn(request, pass).await
     {
         return refused;
@@ -63,8 +63,8 @@ pub async fn direct(
         trace: trace.fields(),
         ..FetchPurpose::default()
     };
-    let visitor = Visitor::of(request);
-    let spec = spec(request, pass, &purpose, visitor);
+    let visitor = Visitor::begin_fetch(request);
+    let spec = visitor.and_then(|visitor| spec(request, pass, &purpose, visitor));
     let _trace = trace.begun(request, spec.is_ok());
     let mut spec = match spec {
         Ok(spec) => spec,
@@ -93,7 +93,7 @@ pub async fn direct(
     let mut fetched = match fetched {
         Some(Ok(fetched)) => fetched,
         Some(Err(FetchError::LeftOut)) if request.is_own_visit() => {
-            own_visit::note(&mut request.extras, NotAsked::Busy);
+            own_visit::note(&request.extras, NotAsked::Busy);
             return own_visit::NOT_ASKED;
         }
         Some(Err(error)) => return failed(error),

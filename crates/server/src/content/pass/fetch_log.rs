@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use site::{LogLevel, Settings};
 use upstream::Group;
 
+use super::page_fetch;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::page_budget::PageBudget;
@@ -22,14 +23,21 @@ use upstream_fetch::{FetchLog, Trace};
 pub struct Visitor {
     pub origin: Origin,
     pub trace: Arc<Mutex<Trace>>,
+    /// The turn of a part of a page, until the fetch ends.
+    pub turn: Option<Box<dyn Send + Sync>>,
 }
 
 impl Visitor {
-    pub fn of(request: &Request) -> Visitor {
-        Visitor {
+    /// A fetch begins for `request`. If that is a part of a page, it is counted there.
+    ///
+    /// # Errors
+    /// A status: the page has asked as often as it may.
+    pub fn begin_fetch(request: &Request) -> Result<Visitor, u16> {
+        Ok(Visitor {
             origin: error_log::origin(request),
             trace: request.trace().clone(),
-        }
+            turn: page_fetch::begun(request)?,
+        })
     }
 }
 

@@ -14,8 +14,6 @@ use crate::exchange::tracing::TraceFields;
 pub struct FetchPurpose<'a> {
     /// The response is for the cache: the client's conditions and ranges are not sent.
     pub for_cache: bool,
-    /// HEAD becomes GET, so that there is a body to store.
-    pub as_get: bool,
     /// Validate this stored response.
     pub validating: Option<&'a StoredResponse>,
     /// The timer of the request that waits; otherwise the fetch has its own.

@@ -14,7 +14,6 @@ use upstream::LocalEnd;
 
 use super::fetch_log::{RequestFetchLog, Visitor};
 use super::fetch_purpose::FetchPurpose;
-use super::page_fetch;
 use super::turn;
 use crate::content::fastcgi;
 use crate::content::memcached;
@@ -68,21 +67,15 @@ pub async fn take_body(
 
 /// Puts everything together that a fetch needs; the error is a status.
 pub fn spec(
-    request: &mut Request,
+    request: &Request,
     pass: &Arc<Pass>,
     purpose: &FetchPurpose<'_>,
     visitor: Visitor,
 ) -> Result<FetchSpec, u16> {
-    let page_turn = page_fetch::begun(request)?;
     let (group, lookup) = group(request, pass)?;
     let (class, turn) = turn::of(request, &group.group);
-    let method = (request.route.method, request.route.method_override);
-    if purpose.as_get && request.route.method == Method::Head {
-        request.route.make_get();
-    }
     let is_idempotent = request.route.method.is_idempotent();
     let rendered = render(request, pass, purpose, &group);
-    (request.route.method, request.route.method_override) = method;
     if pattern::has_failed(request) {
         return Err(500);
     }
@@ -132,9 +125,9 @@ pub fn spec(
                 origin: visitor.origin,
                 scheme: pass.scheme(),
                 target,
-                page: request.extras.fragments.budget.clone(),
+                page: request.page_budget().cloned(),
             }),
-            turn: page_turn,
+            turn: visitor.turn,
         }),
         hints: None,
         progress: None,

@@ -31,7 +31,7 @@ pub fn is_from_own_fragment(received: &ReceivedRequest) -> bool {
 
 /// Must a fetch for this request name this server?
 pub fn is_to_be_named(request: &Request) -> bool {
-    let is_fragment = request.route.is_subrequest() && request.extras.fragments.budget.is_some();
+    let is_fragment = request.route.is_subrequest() && request.fragments.get().is_some();
     is_fragment || is_from_own_fragment(&request.received)
 }
 

@@ -15,15 +15,15 @@ use crate::log::error_log;
 ///
 /// # Errors
 /// The page has asked as often as it may, or is itself made for a fragment of this server.
-pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), StageEnd> {
-    let Some(page) = request.extras.fragments.budget.clone() else {
+pub async fn take_turn(request: &Request, pass: &Pass) -> Result<(), StageEnd> {
+    let Some(part) = request.fragments.get() else {
         return Ok(());
     };
     if loop_detection::is_from_own_fragment(&request.received) {
         error_log::beyond_budget(request, Bound::Loop);
         return Err(StageEnd::Status(508));
     }
-    if !page.has_fetch_left() {
+    if !part.budget.has_fetch_left() {
         error_log::beyond_budget(request, Bound::Fetches);
         return Err(StageEnd::Status(503));
     }
@@ -40,9 +40,9 @@ pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), StageEn
         PassTarget::Variable(_) => None,
     };
     // One that was asked before has failed.
-    request.extras.fragments.turn = None;
-    let turn = page.take_turn_to_fetch(at_once).await;
-    request.extras.fragments.turn = Some(turn);
+    *part.turn.lock() = None;
+    let turn = part.budget.take_turn_to_fetch(at_once).await;
+    *part.turn.lock() = Some(turn);
     Ok(())
 }
 
@@ -50,14 +50,14 @@ pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), StageEn
 ///
 /// # Errors
 /// A status: the page has asked as often as it may.
-pub fn begun(request: &mut Request) -> Result<Option<Box<dyn Send + Sync>>, u16> {
-    let Some(page) = &request.extras.fragments.budget else {
+pub fn begun(request: &Request) -> Result<Option<Box<dyn Send + Sync>>, u16> {
+    let Some(part) = request.fragments.get() else {
         return Ok(None);
     };
-    if let Err(bound) = page.take_fetch() {
+    if let Err(bound) = part.budget.take_fetch() {
         error_log::beyond_budget(request, bound);
         return Err(503);
     }
-    let turn = request.extras.fragments.turn.take();
+    let turn = part.turn.lock().take();
     Ok(turn.map(|turn| Box::new(turn) as Box<dyn Send + Sync>))
 }

@@ -18,12 +18,12 @@ pub struct PassedBody {
     pub is_buffered: bool,
 }
 
-impl<X: Send> ArrivingBody<X> for PassedBody {
+impl<X: Sync> ArrivingBody<X> for PassedBody {
     fn apart(self: Box<Self>) -> MaybeApart<X> {
         Ok(self)
     }
 
-    fn next<'a>(&'a mut self, _exchange: &'a mut X) -> NextBytes<'a> {
+    fn next<'a>(&'a mut self, _exchange: &'a X) -> NextBytes<'a> {
         Box::pin(async move { self.body.next().await.map_err(|_| SendError::Truncated) })
     }
 

@@ -67,7 +67,7 @@ fn assessed(request: &Request) -> Option<Assessment> {
     let clients = request.configuration.live.groups.clients()?;
     let assessed = match request.is_own_visit() {
         true => look(request, clients),
-        false => with_visit(request, |visit| clients.assess(visit, request.now)),
+        false => with_visit(request, |visit| clients.assess(visit, request.now())),
     };
     request
         .values
@@ -77,7 +77,7 @@ fn assessed(request: &Request) -> Option<Assessment> {
 
 /// Assesses the client without noting the request.
 pub fn look(request: &Request, clients: &ClientTable) -> Assessment {
-    with_visit(request, |visit| clients.look(visit, request.now))
+    with_visit(request, |visit| clients.look(visit, request.now()))
 }
 
 fn with_visit<T>(request: &Request, ask: impl FnOnce(&Visit<'_>) -> T) -> T {
@@ -99,7 +99,7 @@ fn name_of(request: &Request, crawler: &'static NamedCrawler) -> CrawlerName {
     let checks = request.configuration.live.groups.crawler_checks();
     let evidence = checks.filter(|_| crawler.is_search_engine).map(|checks| {
         let of = (crawler.name, crawler.domains);
-        checks.evidence(request.received.client_ip(), of, request.now)
+        checks.evidence(request.received.client_ip(), of, request.now())
     });
     CrawlerName {
         name: crawler.name,
@@ -114,6 +114,6 @@ pub fn note_cookies(request: &Request, fields: &[(Bytes, Bytes)]) {
             .iter()
             .filter(|(name, _)| same_name(name, b"set-cookie"));
         let values = set_cookies.map(|(_, value)| value.as_ref());
-        clients.note_cookies(request.received.client_ip(), values, request.now);
+        clients.note_cookies(request.received.client_ip(), values, request.now());
     }
 }

@@ -4,7 +4,7 @@ use cache_decision::{Plan, StandIn};
 use http_cache::{Follower, FollowerOutcome, Millis, Reason, ServedFrom, StaleReason};
 use tokio::time::{Instant, timeout_at};
 
-use super::from_memory::{from_memory, hit, note_not_stored, reading};
+use super::from_memory::{from_memory, hit, reading};
 use super::step::Step;
 use crate::content::pass::response::failed;
 use crate::exchange::handled::StageEnd;
@@ -51,26 +51,27 @@ pub async fn wait_for_leader(
 
 /// Answers a request that has waited for a leader.
 pub fn answer_follower(
-    request: &mut Request,
+    request: &Request,
     plan: &Plan<'_>,
     followed: Result<FollowerOutcome, WaitTimeout>,
     stand_in: &StandIn,
 ) -> Step {
-    request.now = clock::now();
-    let now = Millis(request.now);
-    if let Some(outcome) = &mut request.cache.outcome {
-        outcome.collapsed = true;
-    }
-    Step::Answer(match followed {
-        Ok(FollowerOutcome::Streaming(reader)) => {
-            if let Some(outcome) = &mut request.cache.outcome {
+    request.note_time(clock::now());
+    let now = Millis(request.now());
+    let is_streaming = matches!(followed, Ok(FollowerOutcome::Streaming(_)));
+    request.cache.write(|notes| {
+        if let Some(outcome) = &mut notes.outcome {
+            outcome.collapsed = true;
+            if is_streaming {
                 outcome.served = ServedFrom::Fresh;
             }
-            reading(&mut request.cache, reader)
         }
+    });
+    Step::Answer(match followed {
+        Ok(FollowerOutcome::Streaming(reader)) => reading(&request.cache, reader),
         Ok(FollowerOutcome::Complete(stored)) => hit(request, stored),
         Ok(FollowerOutcome::NotShareable(why)) => {
-            note_not_stored(&mut request.cache, why);
+            request.cache.note_not_stored(why);
             return Step::unshared(request, plan);
         }
         Ok(FollowerOutcome::VaryMismatch | FollowerOutcome::LeftOut)
@@ -81,7 +82,7 @@ pub fn answer_follower(
             Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
             // Followers do not repeat a fetch that has failed for the leader.
             None => {
-                note_not_stored(&mut request.cache, Reason::Failed);
+                request.cache.note_not_stored(Reason::Failed);
                 match status {
                     503 | 429 => failed(FetchError::Overloaded(Overload {
                         status,
@@ -95,7 +96,7 @@ pub fn answer_follower(
             Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
             // Fetch, but leave storing to the leader.
             None => {
-                note_not_stored(&mut request.cache, Reason::LockTimeout);
+                request.cache.note_not_stored(Reason::LockTimeout);
                 return Step::Direct;
             }
         },

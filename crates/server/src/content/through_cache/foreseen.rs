@@ -30,6 +30,7 @@ use super::outlook::{Outlook, outlook};
 use super::policy::{self, CachePlan};
 use crate::content::pass::ask::ask;
 use crate::content::pass::{PassDecision, UpstreamPlan, decide};
+use crate::exchange::cache_facts::CacheNotes;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::StoredFrom;
 use crate::exchange::request::Request;
@@ -294,8 +295,9 @@ impl World {
             Poll::Pending => RequestFate::Fetched,
             Poll::Ready(handled) => match stored(handled) {
                 Some(stored) => {
-                    let outcome = request.cache.outcome.as_ref();
-                    RequestFate::Stale(stored, outcome.expect("an outcome").served)
+                    let served = |notes: &CacheNotes| notes.outcome.as_ref().map(|it| it.served);
+                    let served = request.cache.read(served);
+                    RequestFate::Stale(stored, served.expect("an outcome"))
                 }
                 None => RequestFate::Direct,
             },
@@ -351,11 +353,10 @@ fn agrees(foreseen: &Outlook, happened: &RequestFate, is_busy: bool) -> bool {
 
 /// Returns the forward reason for Cache-Status and the value of `$cache_reason`.
 fn noted(request: &Request) -> (Option<Forward>, Option<Reason>) {
-    let outcome = request.cache.outcome.as_ref();
-    (
-        outcome.and_then(|outcome| outcome.fwd),
-        request.cache.reason,
-    )
+    request.cache.read(|notes| {
+        let outcome = notes.outcome.as_ref();
+        (outcome.and_then(|outcome| outcome.fwd), notes.reason)
+    })
 }
 
 fn word(decision: &Decision) -> &'static str {
@@ -412,7 +413,7 @@ async fn what_explain_says_is_what_happens() {
         if let Some(ForeseenReason::ByMoment(why)) = foreseen.reason
             && !is_answer
         {
-            assert_eq!(request.cache.reason, Some(why), "{}", told());
+            assert_eq!(request.cache.reason(), Some(why), "{}", told());
         }
         *seen.entry(word(&foreseen.decision)).or_default() += 1;
     }

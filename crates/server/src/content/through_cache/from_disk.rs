@@ -33,7 +33,7 @@ const MAX_READS: usize = 3;
 
 /// Asks the disk where memory has nothing.
 pub fn look_up(
-    request: &mut Request,
+    request: &Request,
     plan: &Plan<'_>,
     found: NotFresh,
 ) -> Result<Box<Reply>, Box<MissedLookup>> {
@@ -52,7 +52,7 @@ pub fn look_up(
             coming: None,
         }));
     };
-    let now = Millis(request.now);
+    let now = Millis(request.now());
     let looked = tier.look(
         &plan.key.as_ref(),
         &plan.fields(request.received.head()),
@@ -91,15 +91,15 @@ fn keeps_learned(plan: &Plan<'_>) -> bool {
 
 /// Waits for a page that is read, no longer than the disk may take. `None`: look into memory again.
 pub async fn wait_for(
-    request: &mut Request,
+    request: &Request,
     plan: &Plan<'_>,
     mut coming: ComingPage,
 ) -> Option<Box<Reply>> {
     let (zone, key) = (plan.zone, plan.key.as_ref());
     for _ in 0..MAX_READS {
         let page = coming.await;
-        request.now = clock::now();
-        let now = Millis(request.now);
+        request.note_time(clock::now());
+        let now = Millis(request.now());
         let looked = match (page, zone.tier()) {
             (Some(page), Some(tier)) => {
                 tier.look_at(page, &key, &plan.fields(request.received.head()), now)
@@ -132,7 +132,7 @@ enum TakenPage {
     Nothing,
 }
 
-fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
+fn take(request: &Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
     let page = match looked {
         TierLook::Nothing => return TakenPage::Nothing,
         TierLook::Coming(coming) => return TakenPage::Coming(coming),
@@ -166,7 +166,7 @@ fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
         };
     }
     let response = page.record.with_body(body, page.stamp);
-    let (key, now) = (plan.key.as_ref(), Millis(request.now));
+    let (key, now) = (plan.key.as_ref(), Millis(request.now()));
     match plan.zone.promote(&key, response, &page.record.names(), now) {
         // A newer one is in memory as well.
         Promotion::Stored(_) | Promotion::Newer => look_again(request, plan),
@@ -174,8 +174,8 @@ fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
     }
 }
 
-fn look_again(request: &mut Request, plan: &Plan<'_>) -> TakenPage {
-    let (key, now) = (plan.key.as_ref(), Millis(request.now));
+fn look_again(request: &Request, plan: &Plan<'_>) -> TakenPage {
+    let (key, now) = (plan.key.as_ref(), Millis(request.now()));
     let fields = plan.fields(request.received.head());
     match plan.zone.find_again(&key, &fields, now) {
         FoundResponse::Fresh(stored) => TakenPage::Reply(reply(request, stored)),
@@ -188,7 +188,7 @@ fn look_again(request: &mut Request, plan: &Plan<'_>) -> TakenPage {
 ///
 /// A body that goes from its file is in the page cache already, and to send it from there costs no more than to send it from
 /// memory. A short one is sent as it was read where memory is full of others.
-fn without_storing(request: &mut Request, plan: &Plan<'_>, page: &TierPage) -> Option<Box<Reply>> {
+fn without_storing(request: &Request, plan: &Plan<'_>, page: &TierPage) -> Option<Box<Reply>> {
     if !leaves_as_it_is(request) || page.record.made_of.is_some() {
         return None;
     }
@@ -209,7 +209,7 @@ fn without_storing(request: &mut Request, plan: &Plan<'_>, page: &TierPage) -> O
         &page.record.names(),
         (stored.status, page.stamp),
     );
-    if verdict != KeptVerdict::Good || !stored.is_fresh(Millis(request.now)) {
+    if verdict != KeptVerdict::Good || !stored.is_fresh(Millis(request.now())) {
         return None;
     }
     let mut reply = reply_of(Arc::clone(stored), body);
@@ -217,7 +217,7 @@ fn without_storing(request: &mut Request, plan: &Plan<'_>, page: &TierPage) -> O
         return None;
     }
     note_served(request, stored, ServedFrom::Fresh);
-    note_disk(&mut request.cache);
+    note_disk(&request.cache);
     Some(Box::new(reply))
 }
 
@@ -253,14 +253,16 @@ fn leaves_as_it_is(request: &Request) -> bool {
         && settings.charset.charset.is_empty()
 }
 
-fn reply(request: &mut Request, stored: Arc<StoredResponse>) -> Box<Reply> {
+fn reply(request: &Request, stored: Arc<StoredResponse>) -> Box<Reply> {
     let reply = reply_from_memory(request, stored, ServedFrom::Fresh);
-    note_disk(&mut request.cache);
+    note_disk(&request.cache);
     reply
 }
 
-fn note_disk(cache: &mut CacheFacts) {
-    if let Some(outcome) = &mut cache.outcome {
-        outcome.from_tier = true;
-    }
+fn note_disk(cache: &CacheFacts) {
+    cache.write(|notes| {
+        if let Some(outcome) = &mut notes.outcome {
+            outcome.from_tier = true;
+        }
+    });
 }

@@ -31,7 +31,7 @@ pub fn recognise(request: &mut Request, rules: &SharedRules) -> bool {
     let Some(unknown) = cookies::unknown(request.received.head().view(), &rules.request) else {
         return false;
     };
-    let (site, now) = (request.received.host(), request.now);
+    let (site, now) = (request.received.host(), request.now());
     let mut marks = Vec::with_capacity(unknown.len());
     let (mut target, mut args) = (
         request.received.target().to_vec(),
@@ -132,7 +132,7 @@ pub fn is_settled(request: &Request) -> bool {
     let seen = seen(request);
     let known = &seen.guests.cookies;
     let site = request.received.host();
-    let now = request.now;
+    let now = request.now();
     let look = seen
         .guests
         .look(&named_host(request), asked_target(request));
@@ -194,7 +194,7 @@ pub fn note_asked(request: &Request) {
     }
     let is_read = matches!(request.route.method, Method::Get | Method::Head);
     match &request.cache.guest {
-        Some(guest) if is_read && guest.page.is_some() => note_page(seen, guest, request.now),
+        Some(guest) if is_read && guest.page.is_some() => note_page(seen, guest, request.now()),
         _ => {
             let pairs = cookies::pairs(request.received.head().view());
             let marks: Vec<CookieMark> =
@@ -230,7 +230,7 @@ pub fn is_without_session(request: &Request, rules: &SharedRules) -> bool {
 /// Has the visitor no unknown cookie but such ones?
 fn has_only(request: &Request, rules: &SharedRules, is_such: fn(&CookieStanding) -> bool) -> bool {
     let known = &seen(request).guests.cookies;
-    let (site, now) = (request.received.host(), request.now);
+    let (site, now) = (request.received.host(), request.now());
     let is_common =
         |name: &[u8], value: &[u8]| is_such(&known.standing(site, known.mark(name, value), now));
     cookies::are_without_session(request.received.head().view(), &rules.request, &is_common)

@@ -12,7 +12,7 @@ use transport::client::{ClientSide, unless_gone};
 use upstream::Class;
 
 use super::evidence::EvidenceLink;
-use super::from_memory::{from_memory, hit, note_not_stored, reading};
+use super::from_memory::{from_memory, hit, reading};
 use super::shared;
 use super::stale::stale_reason;
 use super::step::Step;
@@ -64,7 +64,7 @@ pub async fn lead_fetch(
     let waits = leader.waiting_request();
     storing::begin(leader, spec, store, Some(to_client));
     let outcome = unless_gone(client.gone(!pass.exchange.ignore_client_abort), outcome);
-    let slow = stand_in.for_slow_upstream(Millis(request.now));
+    let slow = stand_in.for_slow_upstream(Millis(request.now()));
     let outcome = async {
         match hints {
             None => outcome.await,
@@ -104,46 +104,48 @@ fn answer_leader(
     let now = Millis(clock::now());
     Step::Answer(match outcome {
         LeaderOutcome::Reading(reader) if plan.role != FetchRole::Shared => {
-            reading(&mut request.cache, reader)
+            reading(&request.cache, reader)
         }
         LeaderOutcome::Reading(reader) => {
-            request.cache.note_storing();
-            if let Some(outcome) = &mut request.cache.outcome {
-                // While the body still arrives, this is not known yet.
-                outcome.stored = reader.stored().is_some();
-            }
-            reading(&mut request.cache, reader)
+            request.cache.write(|notes| {
+                notes.note_storing();
+                if let Some(outcome) = &mut notes.outcome {
+                    // While the body still arrives, this is not known yet.
+                    outcome.stored = reader.stored().is_some();
+                }
+            });
+            reading(&request.cache, reader)
         }
         LeaderOutcome::Shared(stored) => {
-            request.now = now.0;
+            request.note_time(now.0);
             hit(request, stored)
         }
         LeaderOutcome::Freshened(stored) => {
-            request.cache.outcome = None;
+            request.cache.write(|notes| notes.outcome = None);
             from_memory(request, stored, ServedFrom::Revalidated)
         }
         LeaderOutcome::FreshenedForOne(stored, why, fields) => {
-            request.cache.outcome = None;
+            request.cache.write(|notes| notes.outcome = None);
             let handled = from_memory(request, stored, ServedFrom::Revalidated);
-            request.cache.reason = Some(why);
+            request.cache.write(|notes| notes.reason = Some(why));
             for (name, value) in fields {
                 request.extras.carried.fields.append(name, value);
             }
             handled
         }
         LeaderOutcome::Private(fetched, why) => {
-            note_not_stored(&mut request.cache, why);
+            request.cache.note_not_stored(why);
             into_handled(request, pass, *fetched, None)
         }
         LeaderOutcome::OfNobody(why) => {
-            note_not_stored(&mut request.cache, why);
+            request.cache.note_not_stored(why);
             return Step::Direct;
         }
         LeaderOutcome::BadStatus(fetched) => {
             match stand_in.response(StaleReason::Status(fetched.status), now) {
                 Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
                 None => {
-                    note_not_stored(&mut request.cache, Reason::Status);
+                    request.cache.note_not_stored(Reason::Status);
                     into_handled(request, pass, *fetched, None)
                 }
             }
@@ -151,11 +153,11 @@ fn answer_leader(
         LeaderOutcome::Failed(error) => match stand_in.response(stale_reason(error), now) {
             Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
             None if error == FetchError::LeftOut && request.is_own_visit() => {
-                own_visit::note(&mut request.extras, NotAsked::Busy);
+                own_visit::note(&request.extras, NotAsked::Busy);
                 own_visit::NOT_ASKED
             }
             None => {
-                note_not_stored(&mut request.cache, Reason::Failed);
+                request.cache.note_not_stored(Reason::Failed);
                 failed(error)
             }
         },

@@ -272,7 +272,7 @@ fn shape(request: &Request) -> String {
 /// Stores a page again that was kept on disk, behind the guard that decides whether it may be shown. `false`: it is of
 /// no use.
 pub fn store_again(request: &Request, plan: &Plan<'_>, page: &TierPage, body: Bytes) -> bool {
-    let (now, head) = (Millis(request.now), &page.record.head);
+    let (now, head) = (Millis(request.now()), &page.record.head);
     let pool = match &request.settings().content {
         Content::Pass(pass) => learned::pool(request, pass),
         _ => None,

@@ -132,7 +132,11 @@ async fn leader_follower_hit_and_stale_page_are_counted_once_each() {
     }
     site.permits.add_permits(1);
     let (leader, follower) = (leader.await.unwrap(), follower.await.unwrap());
-    let is_collapsed = |request: &Request| request.cache.outcome.as_ref().unwrap().collapsed;
+    let is_collapsed = |request: &Request| {
+        request
+            .cache
+            .read(|notes| notes.outcome.as_ref().unwrap().collapsed)
+    };
     assert_eq!(
         [is_collapsed(&leader), is_collapsed(&follower)],
         [false, true]
@@ -145,7 +149,7 @@ async fn leader_follower_hit_and_stale_page_are_counted_once_each() {
     let mut stale = site.serve(site.request("/", 2_000)).await;
     assert_eq!(site.counts(), [1, 1, 2], "a stale page that is refreshed");
     site.permits.add_permits(1);
-    let refresh = stale.extras.refresh.take().expect("a refresh");
+    let refresh = stale.values.get_mut().refresh.take().expect("a refresh");
     refresh.await.unwrap();
     assert_eq!(site.zone().stats().stored, 2);
     assert_eq!(site.counts(), [1, 1, 2], "the refresh itself asks nothing");

@@ -13,7 +13,7 @@ use transport::client::{ClientSide, unless_gone};
 use super::CacheMiss;
 use super::following::{answer_follower, wait_for_leader};
 use super::from_disk;
-use super::from_memory::{from_memory, hit, note_not_stored};
+use super::from_memory::{from_memory, hit};
 use super::leading::lead_fetch;
 use super::proving;
 use super::purge_keys::address_of;
@@ -91,7 +91,7 @@ pub async fn serve(
                 }
             }
             Step::LookAgain | Step::After(..) if rounds == MAX_ROUNDS => {
-                request.now = clock::now();
+                request.note_time(clock::now());
                 Step::alone(request, &plan)
             }
             Step::After(earlier, came) => {
@@ -117,7 +117,7 @@ pub async fn serve(
 }
 
 /// Goes past the stored response; the new one may be stored all the same.
-fn past(request: &mut Request, plan: &Plan<'_>, decision: &Decision) -> Step {
+fn past(request: &Request, plan: &Plan<'_>, decision: &Decision) -> Step {
     request.cache.note_decision(decision);
     match decision.action {
         // A reading of the clock after the request was read.
@@ -127,14 +127,14 @@ fn past(request: &mut Request, plan: &Plan<'_>, decision: &Decision) -> Step {
 }
 
 /// The request's part where it may use nothing that began before it came. A visit of the server's own does not wait.
-fn join_later(request: &mut Request, plan: &Plan<'_>, came: Millis) -> Step {
+fn join_later(request: &Request, plan: &Plan<'_>, came: Millis) -> Step {
     if request.is_own_visit() {
         return Step::alone(request, plan);
     }
-    request.now = clock::now();
+    request.note_time(clock::now());
     let fields = plan.fields(request.received.head());
     let address = address_of(&request.received, plan.rules);
-    let join = plan.join_request(&fields, &address, Millis(request.now));
+    let join = plan.join_request(&fields, &address, Millis(request.now()));
     match plan.zone.collapse_later(&join, came) {
         LaterJoin::Lead(leader) => Step::Lead(leader, StandIn::NONE),
         LaterJoin::Follow(_) | LaterJoin::After(_) if plan.audience.is_one_request() => {
@@ -143,7 +143,7 @@ fn join_later(request: &mut Request, plan: &Plan<'_>, came: Millis) -> Step {
         LaterJoin::Follow(follower) => Step::Follow(follower, StandIn::NONE),
         LaterJoin::After(earlier) => Step::After(earlier, came),
         LaterJoin::Alone(AloneReason::NotShareable(why)) => {
-            note_not_stored(&mut request.cache, why);
+            request.cache.note_not_stored(why);
             Step::unshared(request, plan)
         }
         LaterJoin::Alone(AloneReason::TooManyFlights) => Step::alone(request, plan),
@@ -151,22 +151,17 @@ fn join_later(request: &mut Request, plan: &Plan<'_>, came: Millis) -> Step {
 }
 
 /// Returns the step after an earlier fetch; `end` is `None` if the fetch took too long.
-fn after_earlier(
-    request: &mut Request,
-    plan: &Plan<'_>,
-    end: Option<FlightEnd>,
-    came: Millis,
-) -> Step {
+fn after_earlier(request: &Request, plan: &Plan<'_>, end: Option<FlightEnd>, came: Millis) -> Step {
     match end {
         Some(FlightEnd::Over) => join_later(request, plan, came),
         // The next response will not be shared either.
         Some(FlightEnd::Refused(why)) => {
-            request.now = clock::now();
-            note_not_stored(&mut request.cache, why);
+            request.note_time(clock::now());
+            request.cache.note_not_stored(why);
             Step::unshared(request, plan)
         }
         None => {
-            note_not_stored(&mut request.cache, Reason::LockTimeout);
+            request.cache.note_not_stored(Reason::LockTimeout);
             Step::Direct
         }
     }
@@ -183,16 +178,16 @@ pub fn decide(
     if plan.varies_on.is_none() && plan.audience.class().is_some() {
         plan.varies_on = site_variance::known(plan.zone, request);
     }
-    let now = Millis(request.now);
+    let now = Millis(request.now());
     let stand_in = StandIn::of(found, plan.rules, now);
     let decision = after_lookup(plan, found, &stand_in, &Upstream { request, pass }, now);
     (decision, stand_in)
 }
 
 /// Looks once more, uncounted: the response that the request has waited for was of no use to it.
-pub fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
-    request.now = clock::now();
-    let (key, now) = (plan.key.as_ref(), Millis(request.now));
+pub fn look_again(request: &Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
+    request.note_time(clock::now());
+    let (key, now) = (plan.key.as_ref(), Millis(request.now()));
     match plan
         .zone
         .find_again(&key, &plan.fields(request.received.head()), now)
@@ -207,7 +202,7 @@ pub fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) 
 
 /// The step that was decided on: a stale answer, a fetch, or waiting for another's.
 fn obey(
-    request: &mut Request,
+    request: &Request,
     pass: &Arc<Pass>,
     plan: &Plan<'_>,
     decision: Decision,
@@ -229,10 +224,10 @@ fn obey(
 }
 
 /// The request's part: to lead a fetch, to follow one, or to go alone.
-fn join(request: &mut Request, plan: &Plan<'_>, found: &NotFresh, stand_in: StandIn) -> Step {
+fn join(request: &Request, plan: &Plan<'_>, found: &NotFresh, stand_in: StandIn) -> Step {
     let fields = plan.fields(request.received.head());
     let address = address_of(&request.received, plan.rules);
-    let now = Millis(request.now);
+    let now = Millis(request.now());
     let join = plan
         .zone
         .collapse(&plan.join_request(&fields, &address, now), found);
@@ -247,12 +242,12 @@ fn join(request: &mut Request, plan: &Plan<'_>, found: &NotFresh, stand_in: Stan
         }
         FlightPart::Without(action, why) => {
             if let Some(why) = why {
-                note_not_stored(&mut request.cache, why);
+                request.cache.note_not_stored(why);
             }
             Step::without_others(request, plan, &action)
         }
         FlightPart::Busy => {
-            own_visit::note(&mut request.extras, NotAsked::Busy);
+            own_visit::note(&request.extras, NotAsked::Busy);
             Step::Answer(own_visit::NOT_ASKED)
         }
     }

@@ -75,7 +75,7 @@ fn of_plan(request: &mut Request, pass: &Pass, mut plan: Plan<'_>) -> Outlook {
         &mut plan,
         request.received.head(),
         &Upstream { request, pass },
-        (count, Millis(request.now)),
+        (count, Millis(request.now())),
     );
     let mut facts = Facts {
         rules: plan.rules,

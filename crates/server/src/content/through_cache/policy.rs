@@ -62,20 +62,22 @@ pub fn plan<'a>(
     pass: &'a Pass,
 ) -> CachePlan<'a> {
     let Some(rules) = &pass.cache else {
-        return no_lookup(&mut request.cache, Decision::OFF, None);
+        return no_lookup(&request.cache, Decision::OFF, None);
     };
     if request.route.method.is_write()
         && let Some(lifetime) = rules.read_your_writes
     {
-        request.cache.marks_writer = Some(lifetime);
+        request
+            .cache
+            .write(|notes| notes.marks_writer = Some(lifetime));
     }
     let zone = match zone(request, configuration, rules) {
         Ok(Some(zone)) => zone,
-        Ok(None) => return no_lookup(&mut request.cache, Decision::OFF, None),
+        Ok(None) => return no_lookup(&request.cache, Decision::OFF, None),
         Err(name) => return CachePlan::UnknownZone(name),
     };
     if rules.shared.is_none() && is_led_by_rules(request, configuration) {
-        return no_lookup(&mut request.cache, Decision::OFF, None);
+        return no_lookup(&request.cache, Decision::OFF, None);
     }
     let overlooks_something = rules.overlooks_something();
     if overlooks_something {
@@ -102,7 +104,7 @@ pub fn asks_by_body(route: &RequestRoute, pass: &Pass) -> bool {
 }
 
 fn no_lookup<'a>(
-    cache: &mut CacheFacts,
+    cache: &CacheFacts,
     decision: Decision,
     removal: Option<Removal<'a>>,
 ) -> CachePlan<'a> {
@@ -158,7 +160,7 @@ fn plan_with<'a>(
         Action::Invalidate => Some(Removal::Invalidation(invalidation(request, rules, zone))),
         _ => None,
     };
-    no_lookup(&mut request.cache, decision, removal)
+    no_lookup(&request.cache, decision, removal)
 }
 
 /// A request as decisions ask for it, with the memory for its key.
@@ -247,7 +249,8 @@ impl RequestFacts for Facts<'_> {
 
     fn is_writer(&self) -> bool {
         let lifetime = self.rules.read_your_writes;
-        lifetime.is_some_and(|time| is_writer(self.request.received.head(), time, self.request.now))
+        lifetime
+            .is_some_and(|time| is_writer(self.request.received.head(), time, self.request.now()))
     }
 
     #[inline]
@@ -284,7 +287,7 @@ impl Facts<'_> {
 
 /// With nodes or learned pages: decides how stored responses may be used for the request.
 #[cold]
-fn guarded_use(request: &mut Request) -> StoredUse {
+fn guarded_use(request: &Request) -> StoredUse {
     let visit = request.extras.own_visit.as_ref();
     if visit.is_some_and(|visit| matches!(visit.purpose, Purpose::Audit)) {
         return StoredUse::Forbidden;
@@ -297,13 +300,15 @@ fn guarded_use(request: &mut Request) -> StoredUse {
 }
 
 /// Decides how a node without a lease may use stored responses.
-fn without_lease(request: &mut Request) -> StoredUse {
+fn without_lease(request: &Request) -> StoredUse {
     let configuration = &request.configuration;
     let nodes = configuration.live.nodes.as_ref();
     let lost = configuration.site.http.cache_nodes_lost.zip(nodes);
     match lost.is_some_and(|(time, nodes)| nodes.has_lost_lease_within(time)) {
         true => {
-            request.cache.reason = Some(Reason::LostLease);
+            request
+                .cache
+                .write(|notes| notes.reason = Some(Reason::LostLease));
             StoredUse::WithoutPromise
         }
         false => StoredUse::Forbidden,

@@ -19,7 +19,6 @@ use site::Pass;
 use tokio::time::{Instant, timeout_at};
 use transport::client::{ClientSide, unless_gone};
 
-use super::from_memory::note_not_stored;
 use super::guests;
 use super::miss::look_again;
 use super::refreshing::Upstream;
@@ -34,7 +33,7 @@ use crate::exchange::request::{Method, Request};
 
 /// Chooses the next step of a visitor whose page is not proven to be shareable.
 pub async fn prove(
-    request: &mut Request,
+    request: &Request,
     pass: &Arc<Pass>,
     plan: &mut Plan<'_>,
     client: &mut ClientSide,
@@ -63,16 +62,19 @@ pub async fn prove(
         // Any evidence from here on wakes this request.
         let mut change = pin!(seen.change(page.name));
         change.as_mut().enable();
-        request.now = clock::now();
+        request.note_time(clock::now());
         let has_copy = has_copy(request, plan);
-        let part = seen
-            .evidence
-            .begin(page.name, &page.left_out, (visitor, has_copy), request.now);
+        let part = seen.evidence.begin(
+            page.name,
+            &page.left_out,
+            (visitor, has_copy),
+            request.now(),
+        );
         let begins_shared = match part {
             Part::Shared if !guests::is_settled(request) => return past_with_session(request),
             Part::Shared => {
                 let step = share(request, pass, plan);
-                note_wait(&mut request.cache, began_shared);
+                note_wait(&request.cache, began_shared);
                 return step;
             }
             Part::Own { compared, shared } => {
@@ -98,7 +100,7 @@ pub async fn prove(
         match unless_gone(gone, timeout_at(deadline, change)).await {
             Some(Ok(())) => {}
             Some(Err(_)) => {
-                note_not_stored(&mut request.cache, Reason::LockTimeout);
+                request.cache.note_not_stored(Reason::LockTimeout);
                 return Step::Direct;
             }
             None => return Step::Answer(StageEnd::ClientGone),
@@ -107,8 +109,8 @@ pub async fn prove(
 }
 
 /// Goes past the cache: the visitor has asked for pages whose effect on a session is not known.
-fn past_with_session(request: &mut Request) -> Step {
-    note_not_stored(&mut request.cache, Reason::Cookie);
+fn past_with_session(request: &Request) -> Step {
+    request.cache.note_not_stored(Reason::Cookie);
     Step::Direct
 }
 
@@ -127,7 +129,7 @@ fn is_comparable(request: &Request) -> bool {
 
 /// Returns the stored response that may be shown to a visitor whose own request fails.
 pub fn stand_in(request: &Request, plan: &Plan<'_>) -> StandIn {
-    let now = Millis(request.now);
+    let now = Millis(request.now());
     match find(request, plan) {
         FoundResponse::Fresh(stored) => StandIn::fresh(stored, plan.rules, now),
         FoundResponse::NotFresh(found) => StandIn::of(&found, plan.rules, now),
@@ -140,27 +142,22 @@ fn own(plan: &mut Plan<'_>, run: OwnRun) -> Step {
 }
 
 /// Goes on like every visitor with whom the page is shared.
-fn share(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
+fn share(request: &Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
     plan.past = None;
     look_again(request, pass, plan)
 }
 
 /// Notes that the visitor has waited for the stored response, or has made it begin.
-fn note_wait(cache: &mut CacheFacts, began_shared: bool) {
-    let Some(outcome) = &mut cache.outcome else {
-        return;
-    };
-    if outcome.served != ServedFrom::Fresh {
-        return;
-    }
-    match began_shared {
-        true => {
+fn note_wait(cache: &CacheFacts, began_shared: bool) {
+    cache.write(|notes| match &mut notes.outcome {
+        Some(outcome) if outcome.served == ServedFrom::Fresh && began_shared => {
             outcome.served = ServedFrom::No;
             outcome.fwd = Some(Forward::Miss);
             outcome.stored = true;
         }
-        false => outcome.collapsed = true,
-    }
+        Some(outcome) if outcome.served == ServedFrom::Fresh => outcome.collapsed = true,
+        _ => {}
+    });
 }
 
 /// Has the upstream nothing to do that waits?
@@ -178,7 +175,7 @@ fn has_copy(request: &Request, plan: &Plan<'_>) -> bool {
 fn find(request: &Request, plan: &Plan<'_>) -> FoundResponse {
     let fields = plan.fields(request.received.head());
     plan.zone
-        .find_again(&plan.key.as_ref(), &fields, Millis(request.now))
+        .find_again(&plan.key.as_ref(), &fields, Millis(request.now()))
 }
 
 /// Stands for who asks: the client's address and browser.
@@ -198,13 +195,13 @@ fn visitor_of(request: &Request) -> u64 {
 }
 
 /// Begins the shared request in the background; waiting requests look into the store when it ends.
-fn begin_shared(request: &mut Request, pass: &Arc<Pass>, plan: &Plan<'_>, page: &SharedPage) {
+fn begin_shared(request: &Request, pass: &Arc<Pass>, plan: &Plan<'_>, page: &SharedPage) {
     let Some(leader) = tried::lead(request, plan) else {
         let seen = &request.configuration.live.alive_zones.seen_pages;
-        match plan.zone.refused(&plan.key.as_ref(), Millis(request.now)) {
-            Some(_) => seen.evidence.shared_ended(page.name, None, request.now),
+        match plan.zone.refused(&plan.key.as_ref(), Millis(request.now())) {
+            Some(_) => seen.evidence.shared_ended(page.name, None, request.now()),
             // Another request has begun it, and reports how it ends.
-            None => seen.evidence.shared_failed(page.name, request.now),
+            None => seen.evidence.shared_failed(page.name, request.now()),
         }
         seen.announce(page.name);
         return;

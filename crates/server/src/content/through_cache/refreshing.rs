@@ -19,7 +19,7 @@ use crate::log::traces;
 
 /// Shows a stale response, and starts its refresh where none is under way.
 pub fn refresh(
-    request: &mut Request,
+    request: &Request,
     pass: &Arc<Pass>,
     plan: &Plan<'_>,
     found: &NotFresh,
@@ -27,14 +27,14 @@ pub fn refresh(
 ) -> StageEnd {
     let fields = plan.fields(request.received.head());
     let address = address_of(&request.received, plan.rules);
-    let join = plan.join_request(&fields, &address, Millis(request.now));
+    let join = plan.join_request(&fields, &address, Millis(request.now()));
     let served = match plan.zone.refresh(&join, found) {
         Some(leader) => {
             if let Ok((spec, mut store)) = prepare(request, pass, plan, &leader) {
-                traces::in_background(&mut request.values, store.links.trace.as_deref_mut());
+                traces::in_background(&request.values, store.links.trace.as_deref_mut());
                 let background = storing::Background::Refresh;
                 let begun = storing::begin_in_background(leader, spec, store, background);
-                request.extras.refresh = Some(begun);
+                request.values.write(|values| values.refresh = Some(begun));
             }
             ServedFrom::StaleRefreshing
         }

@@ -264,6 +264,16 @@ pub fn copy_of(request: &Request) -> Box<Request> {
     copy
 }
 
+/// The same request once more, to be sent in this one's place after changes.
+pub fn same_request(request: &Request) -> Box<Request> {
+    let mut same = request.internal();
+    same.trace = request.trace.clone();
+    same.body = request.body.share();
+    resume_way(request, &mut same);
+    same.values.get_mut().request_id = Some(request.values.name_request());
+    same
+}
+
 /// Creates a request of the server's own with another head, and with the visitor's host, server, location and
 /// path (all made from host and target), the values of variables, the slice that is wanted.
 fn made_for_cache(

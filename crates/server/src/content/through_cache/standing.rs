@@ -35,7 +35,7 @@ pub fn of(
         return (Standing::Shared, None);
     }
     let evidence = &request.configuration.live.alive_zones.seen_pages.evidence;
-    let epoch = in_minute(evidence.epoch(), request.now);
+    let epoch = in_minute(evidence.epoch(), request.now());
     let mark = mark_of(zone, key, &left_out);
     if is_remembered(mark, epoch) {
         return (Standing::Shared, None);
@@ -75,7 +75,7 @@ fn look_closely(
         keyed,
         audit: None,
     };
-    let mut standing = evidence.standing(page.name, &left_out, request.now);
+    let mut standing = evidence.standing(page.name, &left_out, request.now());
     let guests = &request.configuration.live.alive_zones.seen_pages.guests;
     if standing == Standing::Unproven
         && !evidence.is_shared(page.name)
@@ -84,7 +84,7 @@ fn look_closely(
         standing = Standing::NotShareable;
     }
     if standing == Standing::Shared && !request.is_own_visit() {
-        page.audit = evidence.takes_audit(page.name, &left_out, request.now);
+        page.audit = evidence.takes_audit(page.name, &left_out, request.now());
         if page.audit.is_some() {
             standing = Standing::Unproven;
         }

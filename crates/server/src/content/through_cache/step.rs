@@ -52,7 +52,7 @@ impl Step {
         );
         let join = JoinRequest {
             lock_age: None,
-            ..plan.join_request(&fields, &address, Millis(request.now))
+            ..plan.join_request(&fields, &address, Millis(request.now()))
         };
         plan.zone.validating(&join, stored)
     }

@@ -233,7 +233,7 @@ impl StorePlan {
 
 /// Prepares the request of a fetch for the cache, and the plan for its response.
 pub fn prepare(
-    request: &mut Request,
+    request: &Request,
     pass: &Arc<Pass>,
     plan: &Plan<'_>,
     leader: &Leader,
@@ -269,7 +269,6 @@ pub fn prepare(
     let purpose = FetchPurpose {
         learned_fetch: number.or(visit.as_ref().map(learning::Fetch::number)),
         for_cache: !is_own,
-        as_get: plan.rules.convert_head && !is_own,
         validating: validating.map(|stored| &**stored),
         deadline: None,
         tag_mark: tag_mark.as_deref(),
@@ -280,25 +279,17 @@ pub fn prepare(
         Some(_) if !is_own => Some(varied_fields(plan, leader)),
         _ => None,
     };
-    let visitor = Visitor::of(request);
+    let visitor = Visitor::begin_fetch(request)?;
     let traced = traces::begin_fetch(request, pass);
     let evidence = evidence_link(request, plan);
-    let mut made = match is_own {
+    let made = match is_own {
         true => None,
         false => request_for_cache(request, pass, plan, varied.as_deref())?,
     };
-    if let Some(made) = &mut made
-        && let Some(turn) = request
-            .extras
-            .given()
-            .and_then(|it| it.fragments.turn.take())
-    {
-        made.extras.fragments.turn = Some(turn);
-    }
     if let Some((learned, made)) = learned.as_mut().zip(made.as_ref()) {
         learned.is_sent_from(made.received.client_ip());
     }
-    let sent = made.as_deref_mut().unwrap_or(request);
+    let sent = made.as_deref().unwrap_or(request);
     let mut trace = traced;
     let entered = trace.as_mut().map(|fetch| fetch.enter(sent));
     let (visitors, fields) = entered.unzip();
@@ -486,7 +477,7 @@ fn evidence_link(request: &Request, plan: &Plan<'_>) -> Option<EvidenceLink> {
     Some(EvidenceLink::shared(
         seen,
         page.unwrap_or_else(name),
-        request.now,
+        request.now(),
     ))
 }
 
@@ -497,6 +488,7 @@ fn request_for_cache(
     plan: &Plan<'_>,
     varied: Option<&[String]>,
 ) -> Result<Option<Box<Request>>, u16> {
+    let as_get = plan.rules.convert_head && request.route.method == Method::Head;
     let made = match (&plan.rules.shared, plan.audience.class(), varied) {
         (Some(rules), Some(class), Some(varied)) => {
             let with = plan.audience.cookies();
@@ -525,9 +517,13 @@ fn request_for_cache(
         _ if plan.rules.overlooks_something() => {
             shared::without_what_does_not_count(request, plan.rules)
         }
+        _ if as_get => Some(shared::same_request(request)),
         _ => return Ok(None),
     };
     let mut made = made.ok_or(500u16)?;
+    if as_get {
+        made.route.make_get();
+    }
     if let Protocol::Http(proxy) = &pass.protocol {
         proxy::evaluate_url(&mut made, &pass.target, proxy);
     }

@@ -162,7 +162,7 @@ pub async fn fetch(
         ..
     } = source;
     let configuration = request.configuration.clone();
-    request.now = clock::now();
+    request.note_time(clock::now());
     if aim(request, pass).is_some() {
         return Err(BrokenOff::NoAnswer);
     }
@@ -179,7 +179,7 @@ pub async fn fetch(
     let (mut spec, mut store) = {
         let fields = plan.fields(request.received.head());
         let address = address_of(&request.received, plan.rules);
-        let join = plan.join_request(&fields, &address, Millis(request.now));
+        let join = plan.join_request(&fields, &address, Millis(request.now()));
         let leader = plan.zone.detached(&join);
         prepare(request, pass, &plan, &leader).map_err(|_| BrokenOff::NoAnswer)?
     };
@@ -224,7 +224,7 @@ pub fn store_shared(source: &mut TrialSource) {
     };
     let TrialSource { request, pass, .. } = source;
     let configuration = request.configuration.clone();
-    request.now = clock::now();
+    request.note_time(clock::now());
     if aim(request, pass).is_some() {
         return;
     }
@@ -242,7 +242,7 @@ pub fn store_shared(source: &mut TrialSource) {
 
 /// A leader for the shared request, if nothing fresh is stored.
 pub fn lead(request: &Request, plan: &Plan<'_>) -> Option<Leader> {
-    let (now, fields) = (Millis(request.now), plan.fields(request.received.head()));
+    let (now, fields) = (Millis(request.now()), plan.fields(request.received.head()));
     let address = address_of(&request.received, plan.rules);
     match plan.zone.find_again(&plan.key.as_ref(), &fields, now) {
         FoundResponse::Fresh(_) => None,
@@ -256,14 +256,14 @@ pub fn lead(request: &Request, plan: &Plan<'_>) -> Option<Leader> {
 pub fn stored_body(source: &mut TrialSource) -> Option<Vec<u8>> {
     let TrialSource { request, pass, .. } = source;
     let configuration = request.configuration.clone();
-    request.now = clock::now();
+    request.note_time(clock::now());
     let CachePlan::Use(plan) = policy::plan(request, &configuration, pass) else {
         return None;
     };
     let fields = plan.fields(request.received.head());
     let found = plan
         .zone
-        .find_again(&plan.key.as_ref(), &fields, Millis(request.now));
+        .find_again(&plan.key.as_ref(), &fields, Millis(request.now()));
     let stored = match &found {
         FoundResponse::Fresh(stored) => stored,
         FoundResponse::NotFresh(found) => found.stale()?.0,

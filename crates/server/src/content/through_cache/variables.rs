@@ -10,12 +10,15 @@ use crate::exchange::variable_table::Variables;
 pub const VARIABLES: Variables = &[
     (
         B::CacheReason,
-        Of(|cache, out| put(cache.reason.map(|it| it.word().as_bytes()), out)),
+        Of(|cache, out| put(cache.reason().map(|it| it.word().as_bytes()), out)),
     ),
     (B::CacheStatus, Of(put_cache_status)),
     (
         B::UpstreamCacheAge,
-        Of(|cache, out| cache.age.is_some_and(|age| put_number(age, out))),
+        Of(|cache, out| {
+            let age = cache.read(|notes| notes.age);
+            age.is_some_and(|age| put_number(age, out))
+        }),
     ),
     (
         B::UpstreamCacheKey,
@@ -26,26 +29,20 @@ pub const VARIABLES: Variables = &[
     ),
     (
         B::UpstreamCacheLastModified,
-        Of(|cache, out| put(cache.last_modified.as_deref(), out)),
+        Of(|cache, out| cache.read(|notes| put(notes.last_modified.as_deref(), out))),
     ),
     (B::UpstreamCacheStatus, Of(put_upstream_cache_status)),
 ];
 
 fn put_cache_status(cache: &CacheFacts, out: &mut Vec<u8>) -> bool {
-    let Some(outcome) = &cache.outcome else {
-        return false;
-    };
-    out.extend_from_slice(
-        outcome
-            .cache_status("mayfly", cache.reason)
-            .to_string()
-            .as_bytes(),
-    );
-    true
+    cache.read(|notes| {
+        let outcome = notes.outcome.as_ref();
+        let text = outcome.map(|it| it.cache_status("mayfly", notes.reason).to_string());
+        put(text.as_deref().map(str::as_bytes), out)
+    })
 }
 
 fn put_upstream_cache_status(cache: &CacheFacts, out: &mut Vec<u8>) -> bool {
-    let outcome = cache.outcome.as_ref();
-    let status = outcome.and_then(|outcome| outcome.upstream_cache_status());
+    let status = cache.read(|notes| notes.upstream_cache_status());
     put(status.map(|status| status.as_str().as_bytes()), out)
 }

@@ -53,7 +53,7 @@ pub fn put_key(
         variable::append(request, own, key);
     }
     let note = note_key(&request.received, key);
-    let mut noted = zone.sharing(&note.as_ref(), Millis(request.now));
+    let mut noted = zone.sharing(&note.as_ref(), Millis(request.now()));
     if noted.is_none() && is_kept_for_group(request, key, zone) {
         noted = Some(Sharing::Group);
     }
@@ -106,7 +106,7 @@ fn note_key(received: &ReceivedRequest, key: &[u8]) -> CacheKey {
 /// invent groups can make the zone forget notes, but not copies that visitors use.
 fn is_kept_for_group(request: &Request, key: &[u8], zone: &Zone) -> bool {
     let (key, fields) = (KeyRef::new(key), Fields::Shared(request.received.head()));
-    match zone.find_again(&key, &fields, Millis(request.now)) {
+    match zone.find_again(&key, &fields, Millis(request.now())) {
         // A copy without `Vary` is not specific to a group.
         FoundResponse::Fresh(kept) => kept.vary.is_some(),
         FoundResponse::NotFresh(_) => false,

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use site::{CacheZoneChoice, Content, Settings};
 use traces::{Attribute, Kind, Link, Span, TraceContext, TraceState, Value, bounded};
 
+use crate::exchange::cache_facts::CacheNotes;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::tracing::{FetchSpan, Tracing, WaitSpan, new_span_id};
@@ -185,19 +186,23 @@ fn put_addresses(received: &ReceivedRequest, found: &mut Vec<Attribute>) {
 
 /// Adds the cache's attributes, in the words of `$upstream_cache_status` and `$cache_reason`.
 fn put_cache(request: &Request, found: &mut Vec<Attribute>) {
-    let Some(outcome) = &request.cache.outcome else {
+    request.cache.read(|notes| put_notes(request, notes, found));
+}
+
+fn put_notes(request: &Request, notes: &CacheNotes, found: &mut Vec<Attribute>) {
+    let Some(outcome) = &notes.outcome else {
         return;
     };
     if let Some(status) = outcome.upstream_cache_status() {
         found.push(Attribute::text("mayfly.cache.status", status.as_str()));
     }
-    if let Some(reason) = request.cache.reason {
+    if let Some(reason) = notes.reason {
         found.push(Attribute::text("mayfly.cache.reason", reason.word()));
     }
     if let Some(zone) = zone_name(request, request.settings()) {
         found.push(Attribute::text("mayfly.cache.zone", zone));
     }
-    if let Some(age) = request.cache.age {
+    if let Some(age) = notes.age {
         found.push(Attribute::number("mayfly.cache.age", age));
     }
     if outcome.collapsed {

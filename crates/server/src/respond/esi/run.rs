@@ -130,17 +130,17 @@ impl ArrivingBody<Request> for Page {
         Err(self)
     }
 
-    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+    fn next<'a>(&'a mut self, request: &'a Request) -> NextBytes<'a> {
         Box::pin(self.pull(request))
     }
 }
 
 impl Page {
     /// The page that `body` is, run in the name of `request`.
-    pub fn new(request: &mut Request, body: Body) -> Page {
+    pub fn new(request: &Request, body: Body) -> Page {
         let includes = (request.settings().esi.max_includes, "esi_max_includes");
         Page {
-            budget: parts::budget(request, includes),
+            budget: parts::page(request, includes).budget.clone(),
             source: Source::of(body),
             tokens: VecDeque::new(),
             current: None,
@@ -151,10 +151,10 @@ impl Page {
 
     /// The next bytes that come of it. Tags of one stretch are run first, so that all its
     /// fragments are asked for.
-    async fn pull(&mut self, request: &mut Request) -> Result<Option<Bytes>, SendError> {
+    async fn pull(&mut self, request: &Request) -> Result<Option<Bytes>, SendError> {
         loop {
             if let Some(fragment) = &mut self.current {
-                match parts::next_bytes(&mut fragment.request, &mut fragment.body).await {
+                match parts::next_bytes(&fragment.request, &mut fragment.body).await {
                     Ok(Some(bytes)) => return Ok(Some(bytes)),
                     // The error is in the log already. The page does without the rest.
                     Err(SendError::Truncated) if fragment.is_optional => self.current = None,
@@ -272,7 +272,7 @@ fn discard(reply: Reply) {
 
 impl Try {
     /// Returns the pieces to show: the attempt if all its fragments are there.
-    async fn settle(self, page: &mut Request, tries: usize) -> VecDeque<Piece> {
+    async fn settle(self, page: &Request, tries: usize) -> VecDeque<Piece> {
         match settle_attempt(page, self.attempt, tries).await {
             Some(pieces) => pieces,
             None => run_held(page, self.except, tries).await,
@@ -282,7 +282,7 @@ impl Try {
 
 /// The pieces of an attempt with all its fragments; `None` if one has failed.
 async fn settle_attempt(
-    page: &mut Request,
+    page: &Request,
     pieces: VecDeque<Piece>,
     tries: usize,
 ) -> Option<VecDeque<Piece>> {
@@ -309,15 +309,15 @@ async fn settle_attempt(
 
 /// Runs the held content, which may hold more of its kind.
 fn run_held<'a>(
-    page: &'a mut Request,
+    page: &'a Request,
     tokens: Vec<Token>,
     tries: usize,
 ) -> Pin<Box<dyn Future<Output = VecDeque<Piece>> + Send + 'a>> {
     Box::pin(async move {
         let mut state = State::new(tries);
-        let budget = page.extras.fragments.budget.clone();
+        let budget = page.page_budget();
         for token in tokens {
-            if let Some(budget) = &budget {
+            if let Some(budget) = budget {
                 budget.before_token().await;
             }
             state.take(page, token).await;
@@ -358,7 +358,7 @@ impl State {
     }
 
     /// Runs a tag, or lets text through.
-    async fn take(&mut self, page: &mut Request, token: Token) {
+    async fn take(&mut self, page: &Request, token: Token) {
         if let Some(held) = self.held.take() {
             return self.hold(page, held, token).await;
         }
@@ -514,7 +514,7 @@ impl State {
     }
 
     /// Gathers the content of `<esi:try>`; at its end the attempt is run.
-    async fn hold(&mut self, page: &mut Request, mut held: TryContent, token: Token) {
+    async fn hold(&mut self, page: &Request, mut held: TryContent, token: Token) {
         if let Token::Command(Tag::Close(Element::Try)) = &token
             && held.inner == 0
         {
@@ -524,7 +524,7 @@ impl State {
         self.held = Some(held);
     }
 
-    async fn attempt(&mut self, page: &mut Request, held: TryContent) {
+    async fn attempt(&mut self, page: &Request, held: TryContent) {
         if held.tokens > MAX_HELD_TOKENS || held.bytes > MAX_HELD_BYTES || self.tries >= MAX_TRIES {
             self.error(
                 page,

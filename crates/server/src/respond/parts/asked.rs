@@ -12,6 +12,7 @@ use transport::outbound::{ArrivingBody, SendError};
 use upstream::Class;
 
 use super::body_ahead::read_ahead;
+use crate::exchange::fragment_facts::FragmentFacts;
 use crate::exchange::page_budget::{Bound, PageBudget};
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
@@ -29,15 +30,12 @@ pub enum RequestedPart {
     Pending(Task),
 }
 
-/// The page's budget, which the outermost request makes. `includes`: the number of parts that the
+/// The page's state, which the outermost request makes. `includes`: the number of parts that the
 /// page may include, and the directive that sets it.
-pub fn budget(request: &mut Request, includes: (u32, &'static str)) -> Arc<PageBudget> {
-    if let Some(budget) = &request.extras.fragments.budget {
-        return budget.clone();
-    }
-    let budget = Arc::new(PageBudget::new(request.settings().fragments, includes));
-    request.extras.fragments.budget = Some(budget.clone());
-    budget
+pub fn page<'r>(request: &'r Request, includes: (u32, &'static str)) -> &'r FragmentFacts {
+    let new = || PageBudget::new(request.settings().fragments, includes);
+    let fragments = &request.fragments;
+    fragments.get_or_init(|| FragmentFacts::new(Arc::new(new())))
 }
 
 impl RequestedPart {
@@ -46,7 +44,7 @@ impl RequestedPart {
     /// # Errors
     /// The bound that the page has met.
     pub async fn ask(request: Box<Request>) -> Result<RequestedPart, Bound> {
-        if let Some(budget) = request.extras.fragments.budget.clone() {
+        if let Some(budget) = request.page_budget().cloned() {
             budget.before_fragment().await;
             if let Err(bound) = budget.take_include() {
                 error_log::beyond_budget(&request, bound);
@@ -64,12 +62,12 @@ impl RequestedPart {
             let mut reply = subrequest::serve(&mut request).await;
             // A part that waited for the fetch of another has had no use for its own turn, and is
             // not to hold it while its parts wait for theirs.
-            if let Some(extra) = request.extras.given() {
-                extra.fragments.turn = None;
+            if let Some(part) = request.fragments.get() {
+                *part.turn.lock() = None;
             }
             if let Some(reply) = &mut reply {
                 let body = std::mem::replace(&mut reply.body, Body::Empty);
-                reply.body = read_ahead(body, request.extras.fragments.budget.as_ref());
+                reply.body = read_ahead(body, request.page_budget());
             }
             (request, reply)
         });
@@ -98,7 +96,7 @@ impl RequestedPart {
 /// # Errors
 /// The bound that they would pass.
 pub fn take_bytes(request: &Request, bytes: u64) -> Result<(), Bound> {
-    let Some(budget) = &request.extras.fragments.budget else {
+    let Some(budget) = request.page_budget() else {
         return Ok(());
     };
     let taken = budget.take_bytes(bytes);
@@ -113,10 +111,10 @@ pub fn take_bytes(request: &Request, bytes: u64) -> Result<(), Bound> {
 /// # Errors
 /// It broke off, or the page has waited long enough.
 pub async fn next_bytes(
-    request: &mut Request,
+    request: &Request,
     body: &mut Box<dyn ArrivingBody<Request>>,
 ) -> Result<Option<Bytes>, SendError> {
-    let Some(budget) = request.extras.fragments.budget.clone() else {
+    let Some(budget) = request.page_budget() else {
         return body.next(request).await;
     };
     let next = timeout_at(budget.deadline(), body.next(request)).await;
@@ -147,9 +145,9 @@ pub async fn answer(
     if let RequestedPart::Answered(answer) = asked {
         return Ok(Some(answer));
     }
-    let budget = page.extras.fragments.budget.clone();
+    let budget = page.page_budget();
     let own = limit.map(|limit| Instant::now() + limit);
-    let pages = budget.as_ref().map(|budget| budget.deadline());
+    let pages = budget.map(|budget| budget.deadline());
     let Some(deadline) = own.into_iter().chain(pages).min() else {
         return Ok(asked.answer().await);
     };
@@ -165,7 +163,7 @@ pub async fn answer(
 
 /// Is a part's answer that of a page that may ask no upstream any more?
 pub fn is_refused(page: &Request, status: u16) -> bool {
-    let budget = page.extras.fragments.budget.as_ref();
+    let budget = page.page_budget();
     let met = match status {
         503 => Bound::Fetches,
         508 => Bound::Loop,

@@ -46,7 +46,7 @@ pub fn counted(body: Box<dyn ArrivingBody<Request>>) -> Body {
 struct CountedBody(Box<dyn ArrivingBody<Request>>);
 
 impl ArrivingBody<Request> for CountedBody {
-    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+    fn next<'a>(&'a mut self, request: &'a Request) -> NextBytes<'a> {
         Box::pin(async move {
             let next = self.0.next(request).await?;
             let bytes = next.as_ref().map_or(0, Bytes::len) as u64;
@@ -172,7 +172,7 @@ async fn read(
 }
 
 impl ArrivingBody<Request> for BodyAhead {
-    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+    fn next<'a>(&'a mut self, request: &'a Request) -> NextBytes<'a> {
         Box::pin(async move {
             loop {
                 match self.shared.take() {

@@ -19,7 +19,7 @@ mod body_ahead;
 mod simulation;
 mod source;
 
-pub use asked::{Late, RequestedPart, answer, budget, is_refused, next_bytes, take_bytes};
+pub use asked::{Late, RequestedPart, answer, is_refused, next_bytes, page, take_bytes};
 pub use body_ahead::{counted, read_ahead};
 pub use source::Source;
 

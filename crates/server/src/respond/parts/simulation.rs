@@ -69,7 +69,7 @@ async fn serve(site: &TestSite, path: &str, leaves_after: usize) -> ServedPage {
     let mut request = site.request(&line, "Cookie: a=<\r\n", clock::now());
     let reply = subrequest::serve(&mut request).await.expect("a page");
     let mut body = Composition::Esi.around(&mut request, reply.body);
-    let budget = request.extras.fragments.budget.clone().expect("a budget");
+    let budget = request.page_budget().expect("a budget").clone();
     let (is_over, most) = (
         Arc::new(AtomicBool::new(false)),
         Arc::new(AtomicUsize::new(0)),

@@ -58,7 +58,7 @@ impl<L: Language> Source<L> {
     /// The body could not be read whole.
     pub async fn read(
         &mut self,
-        request: &mut Request,
+        request: &Request,
         tokens: &mut VecDeque<Token<L::Command>>,
     ) -> Result<bool, SendError> {
         match self {

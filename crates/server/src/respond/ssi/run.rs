@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::exchange::extras::SharedSsiValues;
+use crate::exchange::fragment_facts::{FragmentFacts, SharedSsiValues};
 use crate::exchange::page_budget::PageBudget;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
@@ -106,26 +106,27 @@ impl ArrivingBody<Request> for Page {
         Err(self)
     }
 
-    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+    fn next<'a>(&'a mut self, request: &'a Request) -> NextBytes<'a> {
         Box::pin(self.pull(request))
     }
 }
 
 impl Page {
     /// The page that `body` is, run in the name of `request`.
-    pub fn new(request: &mut Request, body: Body) -> Page {
+    pub fn new(request: &Request, body: Body) -> Page {
         let includes = (request.settings().ssi.max_includes, "ssi_max_includes");
+        let page = parts::page(request, includes);
         Page {
-            budget: parts::budget(request, includes),
+            budget: page.budget.clone(),
             source: Source::of(body),
             tokens: VecDeque::new(),
             current: None,
-            state: State::new(request),
+            state: State::new(request, page),
         }
     }
 
     /// A block's content in the place of a part, run as that part.
-    fn of_block(request: &mut Request, tokens: &[Token]) -> Page {
+    fn of_block(request: &Request, tokens: &[Token]) -> Page {
         Page {
             source: Source::Ended,
             tokens: tokens.iter().cloned().collect(),
@@ -135,7 +136,7 @@ impl Page {
 
     /// The next bytes that come of it. Commands of one stretch are run first, so that all its
     /// parts are asked for.
-    async fn pull(&mut self, request: &mut Request) -> Result<Option<Bytes>, SendError> {
+    async fn pull(&mut self, request: &Request) -> Result<Option<Bytes>, SendError> {
         loop {
             if let Some(part) = &mut self.current {
                 match parts::next_bytes(&mut part.request, &mut part.body).await? {
@@ -230,11 +231,11 @@ impl IncludedPart {
 }
 
 impl State {
-    fn new(request: &mut Request) -> State {
+    fn new(request: &Request, page: &FragmentFacts) -> State {
         request.values.name_request();
         let errors_are_silent = request.settings().ssi.silent_errors;
         State {
-            values: request.extras.fragments.ssi.get_or_insert_default().clone(),
+            values: page.ssi.get_or_init(Arc::default).clone(),
             conditions: Vec::new(),
             block: None,
             blocks: HashMap::new(),
@@ -561,10 +562,9 @@ fn part(request: &Request, target: &[u8]) -> Option<Box<Request>> {
     let mut part = request.internal();
     part.route.depth = request.route.depth + 1;
     part.values.get_mut().request_id = request.values.read(|values| values.request_id);
-    part.extras
-        .fragments
-        .ssi
-        .clone_from(&request.extras.fragments.ssi);
+    if let (Some(part), Some(page)) = (part.fragments.get_mut(), request.fragments.get()) {
+        part.ssi.clone_from(&page.ssi);
+    }
     part.route.origin = TargetOrigin::Changed;
     part.route.path = target.path.into_owned();
     part.route.args = args.unwrap_or_default().to_vec();
