@@ -13,11 +13,14 @@
 
 use std::time::Duration;
 
+use http_semantics::Fields;
 use site::{Content, LocationId, LogLevel, Mirror, RewriteOp, Server, Settings};
 use transport::client::{ClientSide, unless_gone};
 use transport::ready_or_pending::ReadyOrPending;
+use transport::request_body::RequestBody;
 use transport::service::ResponseOutcome;
 
+use crate::access::body_length::BodyVerdict;
 use crate::access::limits::LimitDecision;
 use crate::access::{body_length, control, htaccess, limits, real_ip};
 use crate::content::{self, ContentStep, PendingContent, files, mirror, own_visit};
@@ -27,8 +30,9 @@ use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
+use crate::exchange::request_route::{RequestKind, TargetOrigin};
 use crate::log::{error_log, traces};
-use crate::respond::error_pages::{self, Next};
+use crate::respond::error_pages::{self, InternalRedirect, Next, RedirectTarget};
 use crate::respond::{self, Completion};
 use crate::route::rewrite::Rewritten;
 use crate::route::{self, FoundLocation, pattern, rewrite};
@@ -104,7 +108,7 @@ pub fn serve<'a>(
         Outcome::Reply(reply) => match respond::complete(request, reply) {
             Completion::Ready => ReadyOrPending::Ready(ResponseOutcome::Response),
             Completion::Pending(form) => ReadyOrPending::pending(move || async move {
-                form.end(request).await;
+                form.end(&mut request.delivery).await;
                 ResponseOutcome::Response
             }),
         },
@@ -113,7 +117,7 @@ pub fn serve<'a>(
                 return ResponseOutcome::Nothing;
             };
             if let Completion::Pending(form) = respond::complete(request, reply) {
-                form.end(request).await;
+                form.end(&mut request.delivery).await;
             }
             ResponseOutcome::Response
         }),
@@ -183,12 +187,26 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
             };
             step = match error_pages::after(request, handled) {
                 Next::Reply(reply) => return Outcome::Reply(reply),
-                Next::Nothing => return Outcome::Nothing,
-                Next::Redirected => Ok(Stage::ServerRewrite),
-                Next::Location(location) => Ok(Stage::Rewrite {
-                    location,
-                    is_named: true,
-                }),
+                Next::ErrorReply(reply, tried) => {
+                    request.delivery.error_page.stop_forcing();
+                    if let Some(tried) = tried {
+                        tried.begin(&mut request.delivery, &mut request.extras);
+                    }
+                    return Outcome::Reply(reply);
+                }
+                Next::Nothing(status) => {
+                    request.delivery.status = status;
+                    return Outcome::Nothing;
+                }
+                Next::Redirect(to) => Ok(redirect(request, *to)),
+                Next::Divert(diversion) => {
+                    request.route.become_get();
+                    request.route.become_diverted();
+                    request.extras.carried.fields = Fields::new();
+                    let (delivery, extras) = (&mut request.delivery, &mut request.extras);
+                    diversion.facts.carry(delivery, extras);
+                    Err(diversion.then.into())
+                }
             };
         }
     }
@@ -284,7 +302,9 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
 
     #[inline]
     fn locate(&self, request: &mut Request) -> Step<'a> {
-        if let Some(handled) = htaccess::obey(request) {
+        if htaccess::may_apply(request)
+            && let Some(handled) = htaccess::obey(request)
+        {
             return Err(handled.into());
         }
         match route::locate(request, self.server(request)) {
@@ -318,8 +338,14 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
         if found.internal && !request.route.is_internal() {
             return Err(StageEnd::Status(404).into());
         }
-        if body_length::is_refused(request, is_named, client) {
-            return Err(StageEnd::Status(413).into());
+        match body_length::verdict(request, is_named, client) {
+            BodyVerdict::NoBody => {}
+            BodyVerdict::LetIn => request.is_body_let_in = true,
+            BodyVerdict::Refused => {
+                // So that the page about the limit can be shown.
+                request.body = RequestBody::None;
+                return Err(StageEnd::Status(413).into());
+            }
         }
         if location == Server::ROOT || found.rewrite.is_empty() {
             return before_limits(request);
@@ -374,6 +400,45 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
     }
 }
 
+/// Goes on at another path, or in a named location.
+fn redirect(request: &mut Request, redirect: InternalRedirect) -> Stage {
+    let InternalRedirect { to, tried } = redirect;
+    request.route.count_redirect();
+    request.values.forget_slicing();
+    let is_for_error = tried.is_some();
+    if let Some(tried) = tried {
+        tried.begin(&mut request.delivery, &mut request.extras);
+    }
+    let route = &mut request.route;
+    let (path, args, is_visitors) = match to {
+        RedirectTarget::Path {
+            path,
+            args,
+            is_visitors,
+        } => (path, args, is_visitors),
+        RedirectTarget::Location(location) => {
+            route.become_internal();
+            return Stage::Rewrite {
+                location,
+                is_named: true,
+            };
+        }
+    };
+    if is_for_error {
+        route.become_get();
+    }
+    match (is_visitors, is_for_error) {
+        (true, _) => route.kind = RequestKind::Received,
+        (false, true) => route.become_diverted(),
+        (false, false) => route.become_internal(),
+    }
+    (route.path, route.args) = (path, args);
+    route.origin = TargetOrigin::Changed;
+    request.values.forget_path_info();
+    request.enter(Server::ROOT);
+    Stage::ServerRewrite
+}
+
 /// Runs a rewrite program; an error ends the way.
 #[inline]
 fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, StageEnd> {
@@ -412,7 +477,9 @@ fn limit<'a>(request: &mut Request) -> Step<'a> {
     if request.route.is_subrequest() {
         return Ok(Stage::TryFiles);
     }
-    real_ip::apply_real_ip(request);
+    if let Some(client) = real_ip::client_address(request) {
+        request.received.believe_client(client);
+    }
     if request.is_own_visit() {
         // A dry run does not use up visitors' limits.
         if request.is_dry() {
@@ -435,12 +502,11 @@ fn access<'a>(request: &Request) -> Step<'a> {
 }
 
 fn try_files<'a>(request: &mut Request) -> Step<'a> {
-    let settings = request.settings_held();
-    let tried = settings.files.try_files.as_ref();
-    match tried.and_then(|wanted| files::try_files(request, wanted)) {
-        Some(handled) => Err(handled.into()),
-        None => Ok(Stage::Mirror),
+    if let Some(wanted) = &request.settings().files.try_files {
+        let tried = files::try_files(request, wanted)?;
+        tried.become_path_of(&mut request.route);
     }
+    Ok(Stage::Mirror)
 }
 
 fn before_content<'a>(request: &Request) -> Step<'a> {

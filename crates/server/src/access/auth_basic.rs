@@ -34,11 +34,10 @@ pub enum Verdict {
     Failed(u16),
 }
 
-/// Checks the request's name and password; sets `remote_user` to the name
+/// Checks the request's name and password; notes as `remote_user` to the name
 /// given, right or wrong, as the log of nginx shows it.
-pub fn check(request: &mut Request) -> Verdict {
-    let settings = request.settings_held();
-    let Some(auth) = &settings.auth else {
+pub fn check(request: &Request) -> Verdict {
+    let Some(auth) = &request.settings().auth else {
         return Verdict::Pass;
     };
     let realm = variable::evaluate(request, &auth.realm);
@@ -56,7 +55,9 @@ pub fn check(request: &mut Request) -> Verdict {
         path = [folder, b"/", &path].concat();
     }
     let shown = String::from_utf8_lossy(&path).into_owned();
-    request.extras.remote_user = Some(user.clone());
+    request
+        .values
+        .write(|values| values.remote_user = Some(user.clone()));
     let users = match users(&path) {
         Ok(users) => users,
         Err(error) => {
@@ -100,8 +101,11 @@ pub fn check(request: &mut Request) -> Verdict {
 
 /// The name that was checked, or the one given where none is asked for.
 fn put_remote_user(request: &Request, out: &mut Vec<u8>) -> bool {
-    if let Some(user) = &request.extras.remote_user {
-        return put(Some(user), out);
+    if request
+        .values
+        .read(|values| put(values.remote_user.as_deref(), out))
+    {
+        return true;
     }
     let given = credentials(request.received.head().field("authorization"));
     put(given.as_ref().map(|(user, _)| user.as_slice()), out)

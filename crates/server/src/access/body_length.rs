@@ -7,14 +7,20 @@ use transport::request_body::RequestBody;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 
+/// The limit's verdict on a body.
+pub enum BodyVerdict {
+    NoBody,
+    LetIn,
+    Refused,
+}
+
 /// Compares the request's body with the limit of its location (`is_named`: a named one), whether
 /// the body was read on the way or is still to come. A body of unknown length is measured while it
-/// is read. A refused body is dropped from the request, so that the page about the limit can be
-/// shown.
+/// is read.
 #[inline]
-pub fn is_refused(request: &mut Request, is_named: bool, client: &mut ClientSide) -> bool {
+pub fn verdict(request: &Request, is_named: bool, client: &mut ClientSide) -> BodyVerdict {
     let length = match &request.body {
-        RequestBody::None => return false,
+        RequestBody::None => return BodyVerdict::NoBody,
         RequestBody::Unread => client.input().and_then(|input| input.remaining()),
         body => body.length(),
     };
@@ -23,14 +29,12 @@ pub fn is_refused(request: &mut Request, is_named: bool, client: &mut ClientSide
     let of_server = request.server().settings(Server::ROOT).body.max_bytes;
     let is_asked = !is_named || max != of_server || !request.is_body_let_in;
     let Some(length) = length.filter(|&length| is_asked && max > 0 && length > max) else {
-        request.is_body_let_in = true;
-        return false;
+        return BodyVerdict::LetIn;
     };
     error_log::request(
         request,
         LogLevel::Error,
         format_args!("client intended to send too large body: {length} bytes"),
     );
-    request.body = RequestBody::None;
-    true
+    BodyVerdict::Refused
 }

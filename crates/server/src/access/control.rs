@@ -83,7 +83,7 @@ fn by_address(request: &Request) -> Verdict {
     }
 }
 
-fn by_password(request: &mut Request) -> Verdict {
+fn by_password(request: &Request) -> Verdict {
     if request.settings().auth.is_none() {
         return Verdict::NoOpinion;
     }

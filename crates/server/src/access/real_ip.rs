@@ -2,23 +2,22 @@
 //! <https://nginx.org/en/docs/http/ngx_http_realip_module.html>), scheme and host
 //! (`trusted_proxy`).
 
+use std::net::SocketAddr;
+
 use site::RealIpHeader;
 
 use crate::exchange::request::Request;
 use server_base::forwarded_for::{is_trusted, walk};
 
-/// Takes the client's address from a trusted proxy's field. Does nothing once that has happened,
-/// so it may be called again in the final location.
-pub fn apply_real_ip(request: &mut Request) {
+/// Returns the client's address from a trusted proxy's field; `None` once it was taken, so this may be asked
+/// again in the final location.
+pub fn client_address(request: &Request) -> Option<SocketAddr> {
     let rules = &request.settings().real_ip;
-    if rules.from.is_empty() {
-        return;
-    }
     let peer = request.received.connection().peer;
-    if request.received.client() != peer {
-        return;
+    if rules.from.is_empty() || request.received.client() != peer {
+        return None;
     }
-    let client = match &rules.header {
+    match &rules.header {
         RealIpHeader::ProxyProtocol => match &request.received.connection().proxy {
             Some(proxy) if is_trusted(peer.map(|peer| peer.ip()), &rules.from) => {
                 Some(proxy.client)
@@ -33,9 +32,6 @@ pub fn apply_real_ip(request: &mut Request) {
             Some(value) => walk(peer, &[value], &rules.from, rules.recursive),
             None => None,
         },
-    };
-    if let Some(client) = client {
-        request.received.believe_client(client);
     }
 }
 

@@ -2,6 +2,7 @@
 //! (<https://nginx.org/en/docs/http/ngx_http_mirror_module.html>). No client
 //! waits for a copy or sees its response; how many are under way is bounded.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use site::{LogLevel, Mirror};
@@ -34,7 +35,8 @@ pub async fn begin(
     client: &mut ClientSide,
 ) -> Result<(), u16> {
     if mirror.with_body && matches!(request.body, RequestBody::Unread) {
-        request_body::read(request, client).await?;
+        let read = request_body::read(request, client).await;
+        request.set_body(read)?;
     }
     for target in &mirror.targets {
         let Some(slot) = take_slot(request) else {
@@ -67,8 +69,9 @@ pub fn begin_post_action(request: &Request) {
     let mut copy = subrequest::to(request, target, &args);
     copy.extras.class = Class::Mirror;
     copy.delivery.status = request.delivery.status;
-    copy.delivery.bytes_sent = request.delivery.bytes_sent;
-    copy.delivery.head_bytes_sent = request.delivery.head_bytes_sent;
+    let (to, from) = (&mut copy.delivery, &request.delivery);
+    to.bytes_sent = from.bytes_sent.load(Relaxed).into();
+    to.head_bytes_sent = from.head_bytes_sent.load(Relaxed).into();
     launch(copy, slot);
 }
 

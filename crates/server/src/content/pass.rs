@@ -42,6 +42,7 @@ use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::{CachePlan, Removal};
 use crate::content::through_cache::purge_keys::Invalidation;
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::extras::ProxyUrl;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::{Method, Request};
@@ -51,7 +52,7 @@ use purge_order::Target;
 
 use response::of_cache;
 
-pub use fetch_spec::take_body;
+pub use fetch_spec::{take_body, wants_body};
 
 /// A decision about a request that is made without waiting.
 pub enum PassDecision<'a> {
@@ -77,8 +78,9 @@ pub fn decide<'a>(
     configuration: &'a ActiveConfiguration,
     pass: &'a Pass,
 ) -> PassDecision<'a> {
-    if let Some(handled) = aim(request, pass) {
-        return PassDecision::Handled(handled);
+    match aim(request, pass) {
+        Ok(url) => request.extras.set_proxy_url(url),
+        Err(handled) => return PassDecision::Handled(handled),
     }
     let plan = policy::plan(request, configuration, pass);
     if pattern::has_failed(request) {
@@ -119,7 +121,7 @@ pub fn decide<'a>(
 }
 
 fn purge<'a>(
-    request: &mut Request,
+    request: &Request,
     pass: &Pass,
     zone: &Arc<Zone>,
     purged: (Vec<Target>, PurgeReach),
@@ -151,21 +153,20 @@ fn refuse_purge(request: &Request) -> StageEnd {
     }
 }
 
-/// Finds out where the request would go, or why it goes nowhere.
+/// Returns the URL where the request would go, if that has variables, or why it goes nowhere.
 #[inline]
-pub fn aim(request: &mut Request, pass: &Pass) -> Option<StageEnd> {
+pub fn aim(request: &Request, pass: &Pass) -> Result<Option<Box<ProxyUrl>>, StageEnd> {
     match &pass.protocol {
-        Protocol::Http(proxy) => proxy::evaluate_url(request, &pass.target, proxy),
+        Protocol::Http(proxy) => Ok(proxy::url(request, &pass.target, proxy)),
         Protocol::Memcached(_) if !matches!(request.route.method, Method::Get | Method::Head) => {
-            return Some(StageEnd::Status(405));
+            Err(StageEnd::Status(405))
         }
-        Protocol::Memcached(_) | Protocol::FastCgi(_) => {}
+        Protocol::Memcached(_) | Protocol::FastCgi(_) => Ok(None),
     }
-    None
 }
 
 /// An upstream is asked, unless the server asks itself and has no use for the answer.
-fn upstream_needed<'a>(request: &mut Request, plan: UpstreamPlan<'a>) -> PassDecision<'a> {
+fn upstream_needed<'a>(request: &Request, plan: UpstreamPlan<'a>) -> PassDecision<'a> {
     let miss = match &plan {
         UpstreamPlan::ThroughCache(miss) => Some(&**miss),
         UpstreamPlan::Direct | UpstreamPlan::Invalidate(_) => None,

@@ -44,8 +44,11 @@ impl PendingContent<'_> {
             PendingContent::Dashboard(of) => Box::pin(dashboard::answer(request, of)).await,
             PendingContent::Purge(purge) => Box::pin(purge.carry_out(request)).await,
             PendingContent::Body(pass) => {
-                if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
-                    return StageEnd::Status(status);
+                if pass::wants_body(request, pass) {
+                    let taken = Box::pin(pass::take_body(request, pass, client)).await;
+                    if let Err(status) = request.set_body(taken) {
+                        return StageEnd::Status(status);
+                    }
                 }
                 match pass::decide(request, configuration, pass) {
                     PassDecision::Handled(handled) => handled,

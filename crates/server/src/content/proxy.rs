@@ -43,34 +43,25 @@ pub const VARIABLES: Variables = &[
     ),
 ];
 
-/// Reads the URL that a `proxy_pass` with variables stands for. Done once, before
-/// anything asks for `$proxy_host`.
-pub fn evaluate_url(request: &mut Request, target: &PassTarget, proxy: &Proxy) {
-    if let Some(extra) = request.extras.given() {
-        extra.proxy_url = None;
-    }
+/// Returns the URL that a `proxy_pass` with variables stands for. Asked once, before anything asks for
+/// `$proxy_host`.
+pub fn url(request: &Request, target: &PassTarget, proxy: &Proxy) -> Option<Box<ProxyUrl>> {
     let PassTarget::Variable(template) = target else {
-        return;
+        return None;
     };
     let text = variable::evaluate(request, template);
     let text = String::from_utf8_lossy(&text).into_owned();
-    match parse_url(&text, proxy.is_tls) {
-        Some(url) => {
-            let has_group = |name: &str| request.configuration.live.groups.named(name).is_some();
-            let mut url = url;
-            // A group is named without a port; an address needs one.
-            if !url.group.starts_with("unix:") && !has_group(&url.group) && !names_port(&url.group)
-            {
-                url.group = format!("{}:{}", url.group, String::from_utf8_lossy(&url.port));
-            }
-            request.extras.proxy_url = Some(Box::new(url));
-        }
-        None => error_log::request(
-            request,
-            LogLevel::Error,
-            format_args!("invalid URL prefix in \"{text}\""),
-        ),
+    let Some(mut url) = parse_url(&text, proxy.is_tls) else {
+        let message = format_args!("invalid URL prefix in \"{text}\"");
+        error_log::request(request, LogLevel::Error, message);
+        return None;
+    };
+    let has_group = |name: &str| request.configuration.live.groups.named(name).is_some();
+    // A group is named without a port; an address needs one.
+    if !url.group.starts_with("unix:") && !has_group(&url.group) && !names_port(&url.group) {
+        url.group = format!("{}:{}", url.group, String::from_utf8_lossy(&url.port));
     }
+    Some(Box::new(url))
 }
 
 fn names_port(address: &str) -> bool {

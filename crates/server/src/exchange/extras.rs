@@ -6,8 +6,8 @@ use std::ops::{Deref, DerefMut};
 
 use http_semantics::Fields;
 
+use crate::exchange::delivery::Delivery;
 use crate::exchange::own_visit::OwnVisit;
-use crate::exchange::sharing_note::SharingNote;
 use upstream::Class;
 
 /// Nothing until it is written to; reads like [`Extra`].
@@ -19,17 +19,12 @@ pub struct Extra {
     /// Variables that `.htaccess` files set for scripts.
     pub script_variables: Vec<(String, Vec<u8>)>,
     pub carried: CarriedToResponse,
-    pub remote_user: Option<Vec<u8>>,
     /// The URL that a `proxy_pass` with variables leads to.
     pub proxy_url: Option<Box<ProxyUrl>>,
     /// The class of the request or task that its upstream requests are made for.
     pub class: Class,
     /// The server asks itself.
     pub own_visit: Option<Box<OwnVisit>>,
-    /// The place to note the response's sharing policy in.
-    pub sharing_note: Option<Box<SharingNote>>,
-    /// `post_action`: a request is made when the response has been sent.
-    pub has_post_action: bool,
 }
 
 /// Facts from earlier stages for the response.
@@ -39,13 +34,35 @@ pub struct CarriedToResponse {
     pub fields: Fields,
     /// Fields of an error that its page is to carry (`WWW-Authenticate`).
     pub error_fields: Fields,
-    /// Fields behind the body of the response.
-    pub trailers: Fields,
-    /// Text of the `Server` field, where it is configured with variables.
-    pub server_text: Option<Vec<u8>>,
     pub accel_charset: Option<Vec<u8>>,
     /// The rules of `.htaccess` files for the response to this request.
     pub rules: Option<Box<htaccess::ResponseRules>>,
+}
+
+/// Facts of an upstream's response for its client. They apply to this response, or to the one in its place.
+#[derive(Debug, Default)]
+pub struct ClientFacts {
+    /// Fields that take the place of others; cookies are added.
+    pub fields: Fields,
+    /// X-Accel-Limit-Rate
+    pub limit_rate: Option<u64>,
+    /// X-Accel-Charset, if it names one.
+    pub charset: Option<Vec<u8>>,
+    /// X-Accel-Buffering
+    pub is_buffered: Option<bool>,
+}
+
+impl ClientFacts {
+    pub fn carry(self, delivery: &mut Delivery, extras: &mut Extras) {
+        delivery.limit_rate = self.limit_rate.or(delivery.limit_rate);
+        delivery.accel_buffering = self.is_buffered.or(delivery.accel_buffering);
+        if self.charset.is_some() {
+            extras.carried.accel_charset = self.charset;
+        }
+        for (name, value) in self.fields.as_slice() {
+            extras.carried.fields.append(name.clone(), value.clone());
+        }
+    }
 }
 
 /// The target of a `proxy_pass` with variables for one request.
@@ -64,17 +81,12 @@ static NOTHING: Extra = Extra {
     carried: CarriedToResponse {
         fields: Fields::new(),
         error_fields: Fields::new(),
-        trailers: Fields::new(),
-        server_text: None,
         accel_charset: None,
         rules: None,
     },
-    remote_user: None,
     proxy_url: None,
     class: Class::Visitor,
     own_visit: None,
-    sharing_note: None,
-    has_post_action: false,
 };
 
 impl Deref for Extras {
@@ -97,6 +109,13 @@ impl Extras {
         self.0.as_deref_mut()
     }
 
+    /// Sets the URL that a `proxy_pass` with variables leads to; `None`: it has no variables, or none is meant.
+    pub fn set_proxy_url(&mut self, url: Option<Box<ProxyUrl>>) {
+        if url.is_some() || self.0.is_some() {
+            self.proxy_url = url;
+        }
+    }
+
     /// Is something of it carried to the head of the response?
     #[inline]
     pub fn reach_response(&self) -> bool {
@@ -113,7 +132,6 @@ impl Extras {
         Extras(self.0.as_ref().map(|own| {
             Box::new(Extra {
                 script_variables: own.script_variables.clone(),
-                remote_user: own.remote_user.clone(),
                 proxy_url: own.proxy_url.clone(),
                 class: own.class,
                 ..Extra::default()

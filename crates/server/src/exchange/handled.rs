@@ -2,6 +2,7 @@
 
 use http_semantics::Fields;
 
+use crate::exchange::extras::ClientFacts;
 use crate::exchange::reply::Reply;
 
 /// The result of a stage that ends a round.
@@ -18,8 +19,16 @@ pub enum StageEnd {
     },
     /// Go on in `location @name`; the name with its `@`.
     Named(Vec<u8>),
+    /// The upstream's response names another path or location (X-Accel-Redirect).
+    Diverted(Box<Diversion>),
     /// The client has left: no answer can be sent.
     ClientGone,
     /// Close without an answer (`return 444`).
     Close,
+}
+
+/// A response in whose place another path or location answers.
+pub struct Diversion {
+    pub facts: ClientFacts,
+    pub then: StageEnd,
 }

@@ -13,6 +13,7 @@ use transport::outbound::{
     self, DESCRIBE_BODY, FieldSink, StoredForm, describes_body, is_strong_tag,
 };
 
+use crate::exchange::extras::ClientFacts;
 use crate::exchange::request::Request;
 
 /// Head and body of a response.
@@ -42,6 +43,8 @@ pub struct ReplyHead {
     pub form: BodyForm,
     /// The result of compression so far.
     pub compressed: Mutex<Option<CompressionRatio>>,
+    /// The upstream's own response for this client has said more than its fields.
+    pub facts: Option<Box<ClientFacts>>,
     /// The upstream decided on a charset already (X-Accel-Charset: off).
     pub keeps_charset: bool,
     /// `add_header` and `expires` have been applied, or must not be.

@@ -42,7 +42,7 @@ pub struct Request {
     /// Some location's `client_max_body_size` has let the body in.
     pub is_body_let_in: bool,
     /// Bytes of head and body received: `$request_length`.
-    pub received_bytes: u64,
+    pub received_bytes: AtomicU64,
     /// Unix milliseconds at which this request was last looked at.
     now: AtomicU64,
     /// The trace of the upstreams that were tried; empty while no upstream was asked.
@@ -77,7 +77,7 @@ impl Request {
             place,
             Request {
                 configuration,
-                received_bytes: received.bytes,
+                received_bytes: AtomicU64::new(received.bytes),
                 received: ReceivedRequest::new(received, sample),
                 route,
                 body: RequestBody::None,
@@ -112,7 +112,7 @@ impl Request {
             route: self.route.subrequest(),
             body: RequestBody::None,
             is_body_let_in: false,
-            received_bytes: 0,
+            received_bytes: AtomicU64::new(0),
             now: AtomicU64::new(self.now()),
             trace: OnceLock::new(),
             cache: CacheFacts::default(),
@@ -135,6 +135,19 @@ impl Request {
     /// The request is looked at again, at this time.
     pub fn note_time(&self, now: u64) {
         self.now.store(now, Relaxed);
+    }
+
+    /// Sets the body that was read. No one reads a part of one, not even an error page.
+    ///
+    /// # Errors
+    /// The status for a body that could not be read.
+    pub fn set_body(&mut self, read: Result<RequestBody, u16>) -> Result<(), u16> {
+        let (body, status) = match read {
+            Ok(body) => (body, Ok(())),
+            Err(status) => (RequestBody::None, Err(status)),
+        };
+        self.body = body;
+        status
     }
 
     pub fn server(&self) -> &Server {

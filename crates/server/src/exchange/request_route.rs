@@ -166,14 +166,13 @@ impl RequestRoute {
         }
     }
 
-    /// Counts an internal redirect; false when there were too many.
-    pub fn may_redirect(&mut self) -> bool {
-        match self.redirects_left.checked_sub(1) {
-            Some(left) => {
-                self.redirects_left = left;
-                true
-            }
-            None => false,
-        }
+    /// Were there not too many internal redirects yet?
+    pub fn may_redirect(&self) -> bool {
+        self.redirects_left > 0
+    }
+
+    /// Counts an internal redirect.
+    pub fn count_redirect(&mut self) {
+        self.redirects_left = self.redirects_left.saturating_sub(1);
     }
 }

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::exchange::captures::{Captures, PatternFailures};
+use crate::exchange::sharing_note::SharingNote;
 use crate::exchange::slicing::Slicing;
 use crate::exchange::tracing::Tracing;
 use server_base::random;
@@ -45,6 +46,12 @@ pub struct VariableValues {
     pub path_info: Option<PathInfo>,
     /// Set once `$slice_range` was asked for.
     pub slicing: Slicing,
+    /// The user that is named to the application (`auth_basic`).
+    pub remote_user: Option<Vec<u8>>,
+    /// The place to note the response's sharing policy in.
+    pub sharing_note: Option<Box<SharingNote>>,
+    /// `post_action`: a request is made when the response has been sent.
+    pub has_post_action: bool,
     /// A refresh that the request has begun.
     pub refresh: Option<JoinHandle<()>>,
     /// The trace that the request belongs to.
@@ -131,6 +138,7 @@ impl RequestValues {
                 captures: own.captures.clone(),
                 slots: own.slots.clone(),
                 path_info: own.path_info.clone(),
+                remote_user: own.remote_user.clone(),
                 assessed: own.assessed.clone(),
                 tracing: own.tracing.as_ref().map(|it| Box::new(it.of_part())),
                 ..VariableValues::default()

@@ -35,23 +35,14 @@ pub async fn serve(request: &mut Request) -> Option<Box<Reply>> {
 /// `request.reply` and its status in `request.status`, for variables and logs.
 pub async fn run(request: &mut Request) {
     let reply = serve(request).await;
-    let Some(mut reply) = reply else {
-        return end(
-            request,
-            Box::new(Reply::new(request.delivery.status, b"", Bytes::new())),
-        );
-    };
-    if let Some(status) = request.delivery.error_page.forced_status() {
-        reply.head.status = status;
-    }
-    let body = std::mem::replace(&mut reply.body, Body::Empty);
-    end(request, reply);
-    if let Body::Arriving(body) = body {
+    let none = || Box::new(Reply::new(request.delivery.status, b"", Bytes::new()));
+    let forced = request.delivery.error_page.forced_status();
+    let forced = forced.filter(|_| reply.is_some());
+    let mut reply = reply.unwrap_or_else(none);
+    reply.head.status = forced.unwrap_or(reply.head.status);
+    if let Body::Arriving(body) = std::mem::replace(&mut reply.body, Body::Empty) {
         body.discard();
     }
-}
-
-fn end(request: &mut Request, mut reply: Box<Reply>) {
     reply.head.unpack();
     request.delivery.status = reply.head.status;
     request.delivery.reply = Some(reply);

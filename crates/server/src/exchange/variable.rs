@@ -161,7 +161,7 @@ fn write_of_name(
             sent.is_some_and(|head| sent_fields::write(request, head, name, out))
         }
         Variable::SentTrailer(name) => {
-            write_field_called(name, request.extras.carried.trailers.as_slice(), out)
+            write_field_called(name, request.delivery.trailers.as_slice(), out)
         }
         Variable::UpstreamTrailer(name) => {
             of_upstream(request, |trace| trace.write_trailer(name, out))

@@ -228,8 +228,8 @@ async fn answer(
     question: &Question,
 ) -> Result<Option<TriedAnswer>, Refusal> {
     let request = question.request(configuration, Purpose::Try);
-    let mut request = request.map_err(|why| Refusal::field("url", why))?;
-    let answer = whole_answer(&mut request, MAX_BODY_BYTES).await;
+    let request = request.map_err(|why| Refusal::field("url", why))?;
+    let answer = whole_answer(request, MAX_BODY_BYTES).await;
     Ok(answer.map(|answer| TriedAnswer {
         status: answer.status,
         location: answer.field(b"location").unwrap_or_default().to_vec(),

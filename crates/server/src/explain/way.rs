@@ -148,7 +148,8 @@ fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) ->
             };
         }
     };
-    if let Some(handled) = pass::aim(&mut request, pass) {
+    let aimed = pass::aim(&request, pass).map(|url| request.extras.set_proxy_url(url));
+    if let Err(handled) = aimed {
         let status = match handled {
             StageEnd::Status(status) => Some(status),
             _ => None,

@@ -5,14 +5,11 @@
 use bytes::Bytes;
 use htaccess::{ErrorDocument, FieldEffect, FieldLine, FileType, ResponseRules};
 use http_semantics::{Fields, same_name, split_query};
-use site::Server;
 
 use super::fields::{on_one_line, relative};
 use super::pages::page_with;
-use crate::exchange::error_page::ErrorPage;
 use crate::exchange::reply::{Reply, ReplySource};
 use crate::exchange::request::Request;
-use crate::exchange::request_route::RequestKind;
 
 /// Protects visitors from files that they have uploaded, so it is in no hand that writes a `.htaccess`.
 const KEPT_FIELD: &[u8] = b"x-content-type-options";
@@ -150,29 +147,31 @@ fn apply_line(line: &FieldLine, fields: &mut Fields) {
 
 /// The answer in the place of an error page.
 pub enum ErrorAnswer {
-    Reply(Box<Reply>),
-    /// The request has another path now.
-    Redirected,
+    Reply(Reply),
+    /// Another path of this site.
+    Path {
+        path: Vec<u8>,
+        args: Vec<u8>,
+    },
 }
 
 /// Returns the answer of `ErrorDocument` to an error; `None` if there is no such rule. The page is requested as a
 /// visitor would, so that it shows nothing that a visitor may not see.
-pub fn error_answer(request: &mut Request, status: u16, fields: &Fields) -> Option<ErrorAnswer> {
+pub fn error_answer(request: &Request, status: u16, fields: &Fields) -> Option<ErrorAnswer> {
     let rules = request.extras.carried.rules.as_ref()?;
-    let reply = |reply| Some(ErrorAnswer::Reply(Box::new(reply)));
-    match rules.error_document(status)?.clone() {
-        ErrorDocument::Default => reply(page_with(request, status, fields)),
+    Some(match rules.error_document(status)?.clone() {
+        ErrorDocument::Default => ErrorAnswer::Reply(page_with(request, status, fields)),
         ErrorDocument::Text(text) => {
             let mut page = Reply::new(status, b"text/html", text);
             for (name, value) in fields.as_slice() {
                 page.head.fields.append(name.clone(), value.clone());
             }
-            reply(page)
+            ErrorAnswer::Reply(page)
         }
         ErrorDocument::Address(address) => {
             let mut fields = Fields::new();
             fields.append("Location", on_one_line(address.into()));
-            reply(page_with(request, 302, &fields))
+            ErrorAnswer::Reply(page_with(request, 302, &fields))
         }
         ErrorDocument::Path(target) => {
             let (path, args) = split_query(target.as_bytes());
@@ -180,20 +179,8 @@ pub fn error_answer(request: &mut Request, status: u16, fields: &Fields) -> Opti
             if request.route.is_subrequest() || !request.route.may_redirect() {
                 return None;
             }
-            request.delivery.error_page = ErrorPage::Tried {
-                error: status,
-                forced: Some(status),
-                is_last: true,
-            };
-            request.route.become_get();
-            request.route.kind = RequestKind::Received;
-            request.route.path = path;
-            request.route.args = args.unwrap_or_default().to_vec();
-            request.route.note_change();
-            request.values.forget_path_info();
-            request.values.forget_slicing();
-            request.enter(Server::ROOT);
-            Some(ErrorAnswer::Redirected)
+            let args = args.unwrap_or_default().to_vec();
+            ErrorAnswer::Path { path, args }
         }
-    }
+    })
 }

@@ -3,17 +3,17 @@
 
 use bytes::Bytes;
 use http_semantics::Fields;
-use site::{LocationId, LogLevel, Server};
+use site::{LocationId, LogLevel};
 
 use super::by_htaccess::{self, ErrorAnswer};
 use super::pages::page_with;
 use super::status_page;
+use crate::exchange::delivery::Delivery;
 use crate::exchange::error_page::ErrorPage;
 use crate::exchange::extras::Extras;
-use crate::exchange::handled::StageEnd;
+use crate::exchange::handled::{Diversion, StageEnd};
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
-use crate::exchange::request_route::TargetOrigin;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::route::pattern;
@@ -21,17 +21,41 @@ use crate::route::pattern;
 /// The next step of a request.
 pub enum Next {
     Reply(Box<Reply>),
-    /// It has another path now.
-    Redirected,
-    /// It goes on in this location.
+    /// An error's page that is made here, with the error's own status.
+    ErrorReply(Box<Reply>, Option<TriedPage>),
+    /// The request goes on elsewhere in this site.
+    Redirect(Box<InternalRedirect>),
+    /// The upstream's response has said where.
+    Divert(Box<Diversion>),
+    /// The client has left, or gets no answer; the status is for the log.
+    Nothing(u16),
+}
+
+/// The error page that is tried from here on, and the fields of the error.
+pub struct TriedPage {
+    pub page: ErrorPage,
+    pub fields: Fields,
+}
+
+pub struct InternalRedirect {
+    pub to: RedirectTarget,
+    /// It leads to an error's page.
+    pub tried: Option<TriedPage>,
+}
+
+pub enum RedirectTarget {
+    Path {
+        path: Vec<u8>,
+        args: Vec<u8>,
+        /// A rule of a `.htaccess` file names the path, and it is requested as a visitor would.
+        is_visitors: bool,
+    },
     Location(LocationId),
-    /// The client has left, or gets no answer.
-    Nothing,
 }
 
 /// Returns the next step after `handled`.
 #[inline]
-pub fn after(request: &mut Request, handled: StageEnd) -> Next {
+pub fn after(request: &Request, handled: StageEnd) -> Next {
     if pattern::has_failed(request) {
         return refuse_for_pattern(request);
     }
@@ -41,19 +65,14 @@ pub fn after(request: &mut Request, handled: StageEnd) -> Next {
     }
 }
 
-fn after_other(request: &mut Request, handled: StageEnd) -> Next {
+fn after_other(request: &Request, handled: StageEnd) -> Next {
     match handled {
         StageEnd::Reply(reply) => Next::Reply(reply),
-        StageEnd::ClientGone => {
-            request.delivery.status = 499;
-            Next::Nothing
-        }
-        StageEnd::Close => {
-            request.delivery.status = 444;
-            Next::Nothing
-        }
-        StageEnd::Redirect { path, args } => redirected(request, path, args),
-        StageEnd::Named(name) => named(request, &name),
+        StageEnd::ClientGone => Next::Nothing(499),
+        StageEnd::Close => Next::Nothing(444),
+        StageEnd::Redirect { path, args } => redirected(request, (path, args), None),
+        StageEnd::Named(name) => named(request, &name, None),
+        StageEnd::Diverted(diversion) => Next::Divert(diversion),
         StageEnd::Status(status) => error(request, status, Fields::new()),
         StageEnd::StatusWith(status, fields) => error(request, status, fields),
     }
@@ -62,14 +81,18 @@ fn after_other(request: &mut Request, handled: StageEnd) -> Next {
 /// Refuses a request on which a pattern gave up: the round may not have followed the
 /// configuration. The first time the error page is looked for; after that no page is sent.
 #[cold]
-fn refuse_for_pattern(request: &mut Request) -> Next {
+fn refuse_for_pattern(request: &Request) -> Next {
     match request.values.failures.refuse() {
         true => broken(request),
         false => error(request, 500, Fields::new()),
     }
 }
 
-fn redirected(request: &mut Request, path: Vec<u8>, args: Vec<u8>) -> Next {
+fn redirected(
+    request: &Request,
+    (path, args): (Vec<u8>, Vec<u8>),
+    tried: Option<TriedPage>,
+) -> Next {
     if !request.route.may_redirect() {
         error_log::request(
             request,
@@ -78,21 +101,15 @@ fn redirected(request: &mut Request, path: Vec<u8>, args: Vec<u8>) -> Next {
         );
         return broken(request);
     }
-    request.route.path = path;
-    request.route.args = args;
-    begin_internal(request);
-    Next::Redirected
+    let to = RedirectTarget::Path {
+        path,
+        args,
+        is_visitors: false,
+    };
+    Next::Redirect(Box::new(InternalRedirect { to, tried }))
 }
 
-fn begin_internal(request: &mut Request) {
-    request.route.become_internal();
-    request.values.forget_path_info();
-    request.values.forget_slicing();
-    request.route.origin = TargetOrigin::Changed;
-    request.enter(Server::ROOT);
-}
-
-fn named(request: &mut Request, name: &[u8]) -> Next {
+fn named(request: &Request, name: &[u8], tried: Option<TriedPage>) -> Next {
     let location = request.server().top.named.get(name).copied();
     let Some(location) = location else {
         error_log::request(
@@ -115,43 +132,45 @@ fn named(request: &mut Request, name: &[u8]) -> Next {
         );
         return broken(request);
     }
-    request.route.become_internal();
-    request.values.forget_slicing();
-    Next::Location(location)
+    let to = RedirectTarget::Location(location);
+    Next::Redirect(Box::new(InternalRedirect { to, tried }))
 }
 
 /// The configuration leads nowhere: no page of its own is looked for.
-fn broken(request: &mut Request) -> Next {
-    request.delivery.error_page.stop_forcing();
-    Next::Reply(Box::new(status_page(request, 500)))
+fn broken(request: &Request) -> Next {
+    Next::ErrorReply(Box::new(status_page(request, 500)), None)
 }
 
 /// An error's page: `error_page` where one is given, else the built-in text. An
 /// error or a redirect in the place of a page counts instead of the first error.
-fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
-    request.delivery.error_page.stop_forcing();
-    let may_use_page = request.delivery.error_page.may_follow();
-    let by_rules = match may_use_page {
-        true => by_htaccess::error_answer(request, status, &fields),
-        false => None,
-    };
-    match by_rules {
-        Some(ErrorAnswer::Reply(reply)) => return Next::Reply(reply),
-        Some(ErrorAnswer::Redirected) => {
-            carry(&mut request.extras, &fields);
-            return Next::Redirected;
+fn error(request: &Request, status: u16, fields: Fields) -> Next {
+    let own = |reply: Reply| Next::ErrorReply(Box::new(reply), None);
+    if !request.delivery.error_page.may_follow() {
+        return own(page_with(request, status, &fields));
+    }
+    match by_htaccess::error_answer(request, status, &fields) {
+        Some(ErrorAnswer::Reply(reply)) => return own(reply),
+        Some(ErrorAnswer::Path { path, args }) => {
+            let page = ErrorPage::Tried {
+                error: status,
+                forced: Some(status),
+                is_last: true,
+            };
+            let to = RedirectTarget::Path {
+                path,
+                args,
+                is_visitors: true,
+            };
+            let tried = Some(TriedPage { page, fields });
+            return Next::Redirect(Box::new(InternalRedirect { to, tried }));
         }
         None => {}
     }
-    let settings = request.settings_held();
-    let page = settings
-        .error_pages
-        .iter()
-        .find(|page| page.statuses.contains(&status));
-    let Some(page) = page.filter(|_| may_use_page) else {
-        return Next::Reply(Box::new(page_with(request, status, &fields)));
+    let settings = request.settings();
+    let mut pages = settings.error_pages.iter();
+    let Some(page) = pages.find(|page| page.statuses.contains(&status)) else {
+        return own(page_with(request, status, &fields));
     };
-    carry(&mut request.extras, &fields);
     let target = variable::evaluate(request, &page.target);
     let forced = match page.answer {
         site::ErrorAnswer::Same => Some(status),
@@ -159,20 +178,21 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
         site::ErrorAnswer::OfPage => None,
     };
     let is_here = matches!(target.first(), Some(b'@' | b'/'));
-    request.delivery.error_page = ErrorPage::Tried {
-        error: status,
-        forced: forced.filter(|_| is_here),
-        is_last: !settings.recursive_error_pages,
-    };
+    let tried = Some(TriedPage {
+        page: ErrorPage::Tried {
+            error: status,
+            forced: forced.filter(|_| is_here),
+            is_last: !settings.recursive_error_pages,
+        },
+        fields,
+    });
     if target.first() == Some(&b'@') {
-        return named(request, &target);
+        return named(request, &target, tried);
     }
-    if target.first() == Some(&b'/') {
-        request.route.become_get();
-        request.route.become_diverted();
+    if is_here {
         let (path, args) = http_semantics::split_query(&target);
-        let (path, args) = (path.to_vec(), args.unwrap_or_default().to_vec());
-        return redirected(request, path, args);
+        let target = (path.to_vec(), args.unwrap_or_default().to_vec());
+        return redirected(request, target, tried);
     }
     // Elsewhere: an external redirect.
     let status = match page.answer {
@@ -181,16 +201,19 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
     };
     let mut fields = Fields::new();
     fields.append("Location", Bytes::from(target));
-    Next::Reply(Box::new(page_with(request, status, &fields)))
+    Next::ErrorReply(Box::new(page_with(request, status, &fields)), tried)
 }
 
-/// Notes the fields of an error for the page that takes its place.
-fn carry(extras: &mut Extras, fields: &Fields) {
-    for (name, value) in fields.as_slice() {
-        let carried = &mut extras.carried.error_fields;
-        match name.eq_ignore_ascii_case(b"location") {
-            true => carried.set(name.clone(), value.clone()),
-            false => carried.append(name.clone(), value.clone()),
+impl TriedPage {
+    /// From here on the request is for the page. The fields of the error go with it.
+    pub fn begin(self, delivery: &mut Delivery, extras: &mut Extras) {
+        delivery.error_page = self.page;
+        for (name, value) in self.fields.as_slice() {
+            let carried = &mut extras.carried.error_fields;
+            match name.eq_ignore_ascii_case(b"location") {
+                true => carried.set(name.clone(), value.clone()),
+                false => carried.append(name.clone(), value.clone()),
+            }
         }
     }
 }

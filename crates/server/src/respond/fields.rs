@@ -5,6 +5,7 @@ use http_semantics::Fields;
 use site::{Expires, FieldChange, FieldEdit, LogLevel};
 
 use crate::exchange::compiled_location::adds_fields;
+use crate::exchange::extras::CarriedToResponse;
 use crate::exchange::reply::{Reply, ReplySource};
 use crate::exchange::request::Request;
 use crate::exchange::variable;
@@ -22,15 +23,13 @@ const EPOCH: &str = "Thu, 01 Jan 1970 00:00:01 GMT";
 
 /// Applies the directives of the request's location. Returns the transcoder from the body's charset to
 /// that of the directives, if one is needed.
-pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
-    super::evaluate_server_text(request);
-    if reply.head.is_final || adds_nothing(request) {
+pub fn add(request: &Request, reply: &mut Reply, carried: CarriedToResponse) -> Option<Transcoder> {
+    if reply.head.is_final || adds_nothing(request, &carried) {
         return None;
     }
-    let settings = request.settings_held();
+    let settings = request.settings();
     let headers = &settings.headers;
-    let rules = request.extras.given();
-    let rules = rules.and_then(|extra| extra.carried.rules.take());
+    let rules = carried.rules;
     edit(request, reply, &headers.edits);
     let now = i64::try_from(clock::wall(request.now()) / 1000).unwrap_or(0);
     let has_lifetime = rules
@@ -44,7 +43,6 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
         user_id::add(request, reply, user_id);
     }
     if !headers.add.is_empty() {
-        request.delivery.status = reply.head.status;
         for added in &headers.add {
             if !is_usual && !added.always {
                 continue;
@@ -59,7 +57,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
             put(reply, &added.name, on_one_line(value));
         }
     }
-    let transcoder = charset(request, reply, &settings.charset);
+    let transcoder = charset(request, reply, &settings.charset, carried.accel_charset);
     if let Some(rules) = rules {
         by_htaccess::apply_fields(&rules, reply);
     }
@@ -102,8 +100,7 @@ fn begins_with(name: &[u8], start: &[u8]) -> bool {
         .is_some_and(|beginning| beginning.eq_ignore_ascii_case(start))
 }
 
-fn adds_nothing(request: &Request) -> bool {
-    let carried = &request.extras.carried;
+fn adds_nothing(request: &Request, carried: &CarriedToResponse) -> bool {
     !adds_fields(request.settings()) && carried.accel_charset.is_none() && carried.rules.is_none()
 }
 
@@ -132,12 +129,12 @@ pub fn add_trailers(request: &mut Request, of_upstream: Fields) {
     for trailer in own.filter(|trailer| is_usual || trailer.always) {
         let value = on_one_line(variable::evaluate(request, &trailer.value).into());
         if !value.is_empty() {
-            let trailers = &mut request.extras.carried.trailers;
+            let trailers = &mut request.delivery.trailers;
             trailers.append(trailer.name.clone(), value);
         }
     }
     for (name, value) in of_upstream.as_slice() {
-        let trailers = &mut request.extras.carried.trailers;
+        let trailers = &mut request.delivery.trailers;
         trailers.append(name.clone(), value.clone());
     }
 }
@@ -290,12 +287,11 @@ fn seconds(text: &str) -> Option<i64> {
 /// Adds `; charset=...` to the media types that `charset_types` names. A body
 /// in another charset needs a table; without one the response stays as it is.
 fn charset(
-    request: &mut Request,
+    request: &Request,
     reply: &mut Reply,
     settings: &site::CharsetSettings,
+    accel: Option<Vec<u8>>,
 ) -> Option<Transcoder> {
-    let of_upstream = request.extras.given();
-    let accel = of_upstream.and_then(|extra| extra.carried.accel_charset.take());
     // Like in nginx: old browsers took the charset of a redirect for that of the next page.
     if matches!(reply.head.status, 301 | 302) {
         return None;

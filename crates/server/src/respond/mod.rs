@@ -28,7 +28,7 @@ use http_semantics::conditional::{self, Validators, Verdict};
 use site::{IfModifiedSince, ServerTokens};
 
 use crate::exchange::delivery::Delivery;
-use crate::exchange::extras::Extras;
+use crate::exchange::extras::CarriedToResponse;
 use crate::exchange::reply::{Body, Reply, ReplySource};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::RequestRoute;
@@ -71,9 +71,17 @@ pub fn complete(request: &mut Request, mut reply: Box<Reply>) -> Completion {
     if request.received.head().version() == Version::Http09 {
         return set(&mut request.delivery, reply);
     }
+    if let Some(facts) = reply.head.facts.take() {
+        facts.carry(&mut request.delivery, &mut request.extras);
+    }
     let changes = match adds_nothing(request, &reply) {
         true => prepare_alone(request, &mut reply),
-        false => prepare(request, &mut reply),
+        false => {
+            request.delivery.server_text = server_text(request);
+            let carried = request.extras.given();
+            let carried = carried.map(|extra| std::mem::take(&mut extra.carried));
+            prepare(request, &mut reply, carried.unwrap_or_default())
+        }
     };
     if pattern::has_failed(request) {
         // On the way of a field that is added: without it the response may not go out.
@@ -99,13 +107,13 @@ fn set(delivery: &mut Delivery, reply: Box<Reply>) -> Completion {
 
 impl PendingForm {
     /// Waits for the form; then the response can be sent.
-    pub async fn end(self: Box<Self>, request: &mut Request) {
+    pub async fn end(self: Box<Self>, delivery: &mut Delivery) {
         let PendingForm { mut reply, wait } = *self;
         if let Some(recoder) = recode::settle(wait, &mut reply).await {
             let body = std::mem::replace(&mut reply.body, Body::Empty);
             reply.body = recode::around(body, Some(recoder));
         }
-        set(&mut request.delivery, reply);
+        set(delivery, reply);
     }
 }
 
@@ -126,7 +134,7 @@ struct BodyChanges {
 }
 
 impl BodyChanges {
-    fn apply(self, request: &mut Request, body: Body) -> Body {
+    fn apply(self, request: &Request, body: Body) -> Body {
         if request.route.method == Method::Head {
             // The body is dropped; its existence decides how its length is sent.
             return body;
@@ -158,11 +166,11 @@ impl Changes {
 
 /// Everything that may change the reply before it is sent.
 #[inline(never)]
-fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
-    carry_over(&mut request.extras, reply);
+fn prepare(request: &Request, reply: &mut Reply, carried: CarriedToResponse) -> Changes {
+    carry_over(&carried, reply);
     proxy_hint::note_circle(request, reply);
     if request.settings().post_action.is_some() {
-        request.extras.has_post_action = true;
+        request.values.write(|values| values.has_post_action = true);
     }
     if let Some(status) = request.delivery.error_page.forced_status() {
         reply.head.status = status;
@@ -174,7 +182,7 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
         check_conditions(request, reply);
     }
     // Before the filters, which remove validators that were added, too.
-    let transcoder = fields::add(request, reply);
+    let transcoder = fields::add(request, reply, carried);
     sub_filter::apply(request, reply);
     let composition = match runs_esi {
         true => Some(Composition::Esi),
@@ -229,19 +237,19 @@ fn prepare_alone(request: &Request, reply: &mut Reply) -> Changes {
 }
 
 /// Fields of a response that another one took the place of.
-fn carry_over(extras: &mut Extras, reply: &mut Reply) {
-    for (name, value) in extras.carried.error_fields.as_slice() {
+fn carry_over(carried: &CarriedToResponse, reply: &mut Reply) {
+    for (name, value) in carried.error_fields.as_slice() {
         // There is one place to go to, the last that was named.
         if http_semantics::same_name(name, b"location") && reply.head.has("location") {
             continue;
         }
         reply.head.fields.append(name.clone(), value.clone());
     }
-    if extras.carried.fields.is_empty() {
+    if carried.fields.is_empty() {
         return;
     }
     reply.head.unpack();
-    for (name, value) in std::mem::take(&mut extras.carried.fields).as_slice() {
+    for (name, value) in carried.fields.as_slice() {
         if http_semantics::same_name(name, b"set-cookie") {
             reply.head.fields.append(name.clone(), value.clone());
         } else {
@@ -334,15 +342,9 @@ fn last_modified(reply: &Reply) -> Option<i64> {
 }
 
 /// The text of `server_tokens`, where it holds variables.
-pub(crate) fn evaluate_server_text(request: &mut Request) {
-    if !matches!(
-        request.settings().headers.server_tokens,
-        ServerTokens::Text(_)
-    ) {
-        return;
-    }
-    let settings = request.settings_held();
-    if let ServerTokens::Text(template) = &settings.headers.server_tokens {
-        request.extras.carried.server_text = Some(variable::evaluate(request, template));
+fn server_text(request: &Request) -> Option<Vec<u8>> {
+    match &request.settings().headers.server_tokens {
+        ServerTokens::Text(template) => Some(variable::evaluate(request, template)),
+        _ => None,
     }
 }

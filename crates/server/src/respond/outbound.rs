@@ -44,7 +44,7 @@ impl Exchange for Request {
     }
 
     fn add_received(&mut self, bytes: u64) {
-        self.received_bytes += bytes;
+        *self.received_bytes.get_mut() += bytes;
     }
 
     #[inline]
@@ -115,7 +115,7 @@ impl Exchange for Request {
 
     fn trailers(&mut self, received: Fields) -> &Fields {
         fields::add_trailers(self, received);
-        &self.extras.carried.trailers
+        &self.delivery.trailers
     }
 
     #[inline]
@@ -125,8 +125,8 @@ impl Exchange for Request {
 
     #[inline]
     fn add_sent(&mut self, bytes: u64, head_bytes: u64) {
-        self.delivery.bytes_sent += bytes;
-        self.delivery.head_bytes_sent += head_bytes;
+        *self.delivery.bytes_sent.get_mut() += bytes;
+        *self.delivery.head_bytes_sent.get_mut() += head_bytes;
     }
 
     #[inline]
@@ -141,7 +141,7 @@ fn server_field(request: &Request) -> ServerField<'_> {
     match request.compiled_location().server_line {
         ServerLine::Version => ServerField::Version,
         ServerLine::Name => ServerField::Name,
-        ServerLine::Text => match &request.extras.carried.server_text {
+        ServerLine::Text => match &request.delivery.server_text {
             Some(text) if !text.is_empty() => ServerField::Text(text),
             _ => ServerField::None,
         },

@@ -73,11 +73,8 @@ pub enum FoundLocation {
 
 /// The location for the request's path: exact, else the longest prefix, else
 /// (unless the prefix forbids) the first pattern, then likewise one level down.
-pub fn locate(request: &mut Request, server: &Server) -> FoundLocation {
-    let path = std::mem::take(&mut request.route.path);
-    let located = locate_in(request, server, &server.top, &path);
-    request.route.path = path;
-    match located {
+pub fn locate(request: &Request, server: &Server) -> FoundLocation {
+    match locate_in(request, server, &server.top, &request.route.path) {
         LocationMatch::None => FoundLocation::Location(Server::ROOT),
         LocationMatch::Final(location) | LocationMatch::Prefix(location) => {
             FoundLocation::Location(location)

@@ -61,7 +61,10 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
                     });
                 }
             }
-            RewriteOp::Set { target, value } => set(request, target, value),
+            RewriteOp::Set { target, value } => {
+                let value = variable::evaluate(request, value);
+                assign(request, target, value);
+            }
             RewriteOp::Break => {
                 return Step::Done(if *changed {
                     Rewritten::Stay
@@ -113,7 +116,10 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
                         location: redirect_target(request, replacement, *drops_arguments),
                     });
                 }
-                apply(request, replacement, *drops_arguments);
+                let (path, args) = rewritten(request, replacement, *drops_arguments);
+                (request.route.path, request.route.args) = (path, args);
+                request.route.origin = TargetOrigin::Rewritten;
+                request.values.forget_path_info();
                 *changed = true;
                 match then {
                     RewriteThen::Last => return Step::Done(Rewritten::Relocate),
@@ -172,9 +178,13 @@ fn decode_redirect(target: Vec<u8>) -> Vec<u8> {
     out
 }
 
-/// Makes the replacement's value the request's path and arguments. Like in nginx, a literal `?`
+/// Returns path and arguments from the replacement's value. Like in nginx, a literal `?`
 /// begins the arguments, and one from a variable belongs to the path.
-fn apply(request: &mut Request, replacement: &Template, drops_arguments: bool) {
+fn rewritten(
+    request: &Request,
+    replacement: &Template,
+    drops_arguments: bool,
+) -> (Vec<u8>, Vec<u8>) {
     let mut target = Vec::with_capacity(64);
     match put_replacement(request, replacement, false, &mut target) {
         Some(mark) => {
@@ -185,23 +195,12 @@ fn apply(request: &mut Request, replacement: &Template, drops_arguments: bool) {
                 }
                 args.extend_from_slice(&request.route.args);
             }
-            request.route.args = args;
-            request.route.path = target[..mark].to_vec();
+            target.truncate(mark);
+            (target, args)
         }
-        None => {
-            if drops_arguments {
-                request.route.args.clear();
-            }
-            request.route.path = target;
-        }
+        None if drops_arguments => (target, Vec::new()),
+        None => (target, request.route.args.clone()),
     }
-    request.route.origin = TargetOrigin::Rewritten;
-    request.values.forget_path_info();
-}
-
-fn set(request: &mut Request, target: &SetTarget, value: &Template) {
-    let value = variable::evaluate(request, value);
-    assign(request, target, value);
 }
 
 /// Gives a variable its value.

@@ -32,8 +32,8 @@ pub fn count(request: &Request) {
             // The table has them in the order of the enum.
             cache: cache.map_or(NO_CACHE, |status| status as usize),
             status: request.delivery.status,
-            sent_bytes: request.delivery.bytes_sent,
-            received_bytes: request.received_bytes,
+            sent_bytes: request.delivery.bytes_sent.load(Relaxed),
+            received_bytes: request.received_bytes.load(Relaxed),
             spared_micros,
         });
     use UpstreamCacheStatus as Status;

@@ -33,12 +33,11 @@ pub fn end(
         access_log::flush_thread();
     }
     memory.host = request.received.hand_on_host();
-    let extra = request.extras.given();
-    if extra.is_some_and(|extra| extra.has_post_action) {
+    let values = request.values.given()?;
+    let refresh = values.refresh.take();
+    if values.has_post_action {
         mirror::begin_post_action(request);
     }
-    let values = request.values.given();
-    let refresh = values.and_then(|values| values.refresh.take());
     refresh.filter(|_| matches!(ending, Ok(Ending::Close)))
 }
 

@@ -53,7 +53,7 @@ pub fn abandoned(terms: RequestTerms, received: ReceivedHead, reason: &str, stat
         LogLevel::Info,
         format_args!("{reason} while reading client request headers"),
     );
-    if request.received_bytes > 0 {
+    if *request.received_bytes.get_mut() > 0 {
         counting::count(&request);
         access_log::log(&request);
     }

@@ -5,8 +5,9 @@ use site::ListenerId;
 use transport::service::{BodyLength, Refusal};
 
 use super::tls;
-use crate::access::real_ip as access;
+use crate::access::real_ip::{self as access, ForwardedFacts};
 use crate::exchange::host_name::HostName;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::route;
 
@@ -52,8 +53,10 @@ pub fn validate(
     if let Some((authority, target)) = replaced {
         request.received.set_target(&authority, &target);
     }
-    if request.settings().real_ip.believes_forwarded {
-        take_forwarded(request)?;
+    if request.settings().real_ip.believes_forwarded
+        && let Some(forwarded) = access::forwarded(request)
+    {
+        take_forwarded(&mut request.received, forwarded)?;
     }
     let configuration = &request.configuration;
     let http = &configuration.site.http;
@@ -76,7 +79,9 @@ pub fn validate(
         let configuration = request.configuration.clone();
         route::capture_server_name(request, &configuration.site.http.listeners[listener.0]);
     }
-    access::apply_real_ip(request);
+    if let Some(client) = access::client_address(request) {
+        request.received.believe_client(client);
+    }
     if request.received.connection().tls.is_some() || request.received.connection().lacks_tls {
         tls::check(request, listener)?;
     }
@@ -84,14 +89,14 @@ pub fn validate(
 }
 
 /// Takes scheme and host from a trusted proxy's fields.
-fn take_forwarded(request: &mut Request) -> Result<(), TargetError> {
-    let Some(forwarded) = access::forwarded(request) else {
-        return Ok(());
-    };
-    request.received.believe_scheme(forwarded.scheme);
+fn take_forwarded(
+    request: &mut ReceivedRequest,
+    forwarded: ForwardedFacts,
+) -> Result<(), TargetError> {
+    request.believe_scheme(forwarded.scheme);
     if let Some(received) = forwarded.host {
         let host = http_semantics::parse_host(&received).ok_or(TargetError::InvalidHost)?;
-        request.received.believe_host(&received, &host);
+        request.believe_host(&received, &host);
     }
     Ok(())
 }

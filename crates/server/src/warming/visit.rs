@@ -142,7 +142,7 @@ fn is_meant(request: &Request) -> bool {
 }
 
 /// Reads the arriving body, so that all of it is stored. Returns whether it was whole.
-async fn read_to_end(mut body: Box<dyn ArrivingBody<Request>>, request: &mut Request) -> bool {
+async fn read_to_end(mut body: Box<dyn ArrivingBody<Request>>, request: &Request) -> bool {
     let mut bytes = 0;
     while let Ok(next) = body.next(request).await {
         match next {

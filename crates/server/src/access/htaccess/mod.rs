@@ -28,27 +28,25 @@ use crate::exchange::request_route::RequestKind;
 use crate::log::error_log;
 use files::{FolderFiles, RuleNote};
 
-/// Obeys the rules: the request ends, or its path becomes the one that they lead to.
+/// Are there rules for the request's server? A path named by an application or an error page is not the visitor's choice.
 #[inline]
-pub fn obey(request: &mut Request) -> Option<StageEnd> {
+pub fn may_apply(request: &Request) -> bool {
     let server = request.route.server();
-    // A path named by an application or an error page is not the visitor's choice.
-    if request.configuration.htaccess[server.0].is_none()
-        || request.route.kind == RequestKind::Diverted
-    {
-        return None;
-    }
-    obey_rules(request)
+    request.configuration.htaccess[server.0].is_some()
+        && request.route.kind != RequestKind::Diverted
 }
 
-fn obey_rules(request: &mut Request) -> Option<StageEnd> {
+/// Obeys the rules: the request ends, or its path becomes the one that they lead to.
+pub fn obey(request: &mut Request) -> Option<StageEnd> {
     let configuration = request.configuration.clone();
     let site = configuration.htaccess[request.route.server().0].as_ref()?;
     if !site.rules.is_given && !files::has_rules(&site.mounts, &request.route.path) {
         set_response(&mut request.extras, None);
         return None;
     }
-    real_ip::apply_real_ip(request);
+    if let Some(client) = real_ip::client_address(request) {
+        request.received.believe_client(client);
+    }
     let (evaluation, notes) = evaluation(request, site);
     tell(request, notes);
     set_response(&mut request.extras, evaluation.response);

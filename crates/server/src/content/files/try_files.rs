@@ -6,12 +6,12 @@ use site::{LogLevel, Part, Root, TryFallback, TryFile, TryFiles};
 use super::{document_root, log_failure, look};
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
+use crate::exchange::request_route::RequestRoute;
 use crate::exchange::variable;
 use site_files::open::{Kind, OpenPurpose};
 
-/// Looks for the candidates in turn; `None` if one exists, whose path is that of the request
-/// now. Else the last argument counts.
-pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd> {
+/// Looks for the candidates in turn, and returns the path of the first that exists. Else the last argument counts.
+pub fn try_files(request: &Request, try_files: &TryFiles) -> Result<TriedPath, StageEnd> {
     let root = document_root(request);
     for candidate in &try_files.candidates {
         let name = candidate_name(request, candidate);
@@ -19,8 +19,7 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd
         match look(request, &path, OpenPurpose::Facts) {
             // A FIFO is as good as a file here; who serves it will refuse it.
             Ok(found) if (found.kind == Kind::Directory) == candidate.is_directory => {
-                take_path(request, &name, candidate.is_directory);
-                return None;
+                return Ok(path_of(request, &name, candidate.is_directory));
             }
             Err(failure) if !failure.is_missing() => {
                 log_failure(request, LogLevel::Crit, &path, failure);
@@ -28,7 +27,7 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd
             _ => {}
         }
     }
-    Some(match &try_files.fallback {
+    Err(match &try_files.fallback {
         TryFallback::Status(status) => StageEnd::Status(*status),
         TryFallback::Uri(target) => {
             let target = variable::evaluate(request, target);
@@ -79,18 +78,41 @@ fn replaced_prefix(request: &Request) -> usize {
     }
 }
 
-fn take_path(request: &mut Request, name: &[u8], is_directory: bool) {
+/// The path of a candidate that exists.
+pub struct TriedPath {
+    /// `None`: that of the request.
+    path: Option<Vec<u8>>,
+    /// It goes behind an `alias` that stands for a whole path.
+    adds_path_to_alias: bool,
+}
+
+impl TriedPath {
+    pub fn become_path_of(self, route: &mut RequestRoute) {
+        route.adds_path_to_alias |= self.adds_path_to_alias;
+        if let Some(path) = self.path {
+            route.path = path;
+        }
+    }
+}
+
+fn path_of(request: &Request, name: &[u8], is_directory: bool) -> TriedPath {
     let place = request.location();
     let is_whole_path = matches!(request.settings().files.root, Root::Alias(_)) && place.is_pattern;
     if is_whole_path {
         // The alias is the directory for such a candidate, not the file.
-        if !is_directory {
-            request.route.path = name.to_vec();
-            request.route.adds_path_to_alias = true;
-        }
-        return;
+        return TriedPath {
+            path: (!is_directory).then(|| name.to_vec()),
+            adds_path_to_alias: !is_directory,
+        };
     }
     let prefix = replaced_prefix(request);
-    request.route.path.truncate(prefix);
-    request.route.path.extend_from_slice(name);
+    let kept = request
+        .route
+        .path
+        .get(..prefix)
+        .unwrap_or(&request.route.path);
+    TriedPath {
+        path: Some([kept, name].concat()),
+        adds_path_to_alias: false,
+    }
 }

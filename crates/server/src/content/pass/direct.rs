@@ -46,14 +46,23 @@ pub async fn direct(
     {
         return refused;
     }
-    if wants_body(request, pass)
-        && let Err(status) = Box::pin(take_body(request, pass, client)).await
-    {
-        return StageEnd::Status(status);
+    if wants_body(request, pass) {
+        let taken = Box::pin(take_body(request, pass, client)).await;
+        if let Err(status) = request.set_body(taken) {
+            return StageEnd::Status(status);
+        }
     }
     let is_by_guest = guests::is_by_guest(request, pass);
     guests::note_asked(request);
-    let taken = Box::pin(guest_write::prepare(request, pass, is_by_guest)).await;
+    let prepared = Box::pin(guest_write::prepare(request, pass, is_by_guest)).await;
+    let (written, session) = prepared.unzip();
+    if let Some(written) = written {
+        request.received.replace_head(written.head);
+        request.route.args = written.args;
+        if let Some(body) = written.body {
+            request.body = RequestBody::Memory(body.into());
+        }
+    }
     let trace = traces::begin_direct(request, pass);
     let learned = learned::begin(request, pass);
     let _write = learned::begin_write(request);
@@ -106,8 +115,8 @@ pub async fn direct(
     if let Some(robots) = RobotsOfSite::asked_for(request) {
         Box::pin(robots.read_response(&mut fetched)).await;
     }
-    if let Some(taken) = taken {
-        taken.put_into(&mut fetched.fields);
+    if let Some(session) = session {
+        session.put_into(&mut fetched.fields);
     }
     if by_response::is_asked(&fetched.fields, exchange)
         && let Some(purge) = ByResponse::of(request, pass, spec.to.own_pool)
@@ -119,7 +128,7 @@ pub async fn direct(
         Box::pin(edits::await_purge(request, cache, &mut fetched, began)).await;
     }
     if exchange.litespeed {
-        with_cookies::note_of_direct(&mut request.extras, &fetched.fields);
+        with_cookies::note_of_direct(&request.values, &fetched.fields);
         litespeed::put_surrogate_control(&mut fetched.fields);
     }
     let file_copy = match spec.is_head {

@@ -6,6 +6,7 @@
 //! followers do not.
 
 use std::pin::pin;
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use site::{Exchange, Protocol};
@@ -43,7 +44,7 @@ impl EarlyHints {
     /// written to.
     pub async fn while_waiting<T>(
         mut self,
-        request: &mut Request,
+        request: &Request,
         exchange: &Exchange,
         waited: impl Future<Output = T>,
     ) -> Option<T> {
@@ -64,8 +65,8 @@ impl EarlyHints {
         }
     }
 
-    async fn pass_on(&self, request: &mut Request, exchange: &Exchange, hint: &Hint) -> Option<()> {
-        let settings = request.settings_held();
+    async fn pass_on(&self, request: &Request, exchange: &Exchange, hint: &Hint) -> Option<()> {
+        let settings = request.settings();
         let fields = passed_on(&hint.fields, exchange);
         if fields.is_empty() && hint.status == EARLY_HINTS {
             return Some(());
@@ -75,8 +76,8 @@ impl EarlyHints {
         }
         let timeout = settings.connection.send_timeout;
         let sent = self.client.send(hint.status, &fields, timeout).await.ok()?;
-        request.delivery.bytes_sent += sent;
-        request.delivery.head_bytes_sent += sent;
+        request.delivery.bytes_sent.fetch_add(sent, Relaxed);
+        request.delivery.head_bytes_sent.fetch_add(sent, Relaxed);
         Some(())
     }
 }

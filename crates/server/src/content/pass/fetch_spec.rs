@@ -35,13 +35,10 @@ pub fn wants_body(request: &Request, pass: &Pass) -> bool {
 
 /// Sees to the request's body: reads all of it, or leaves it to be streamed.
 pub async fn take_body(
-    request: &mut Request,
+    request: &Request,
     pass: &Pass,
     client: &mut ClientSide,
-) -> Result<(), u16> {
-    if !wants_body(request, pass) {
-        return Ok(());
-    }
+) -> Result<RequestBody, u16> {
     let body = &request.settings().body;
     // HTTP/1.0 has no way to send a body whose length is not known yet.
     let needs_length = pass
@@ -56,11 +53,9 @@ pub async fn take_body(
         // One that is here already can be sent again and read by `$request_body`.
         && !client.input().is_some_and(|input| input.is_at_hand(body))
     {
-        let settings = request.settings_held();
-        client.begin_body(&settings.body).await;
+        client.begin_body(body).await;
         let length = client.input().and_then(|input| input.remaining());
-        request.body = RequestBody::Streamed(length);
-        return Ok(());
+        return Ok(RequestBody::Streamed(length));
     }
     request_body::read(request, client).await
 }

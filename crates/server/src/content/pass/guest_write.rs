@@ -14,6 +14,7 @@ use guest_pages::exchange::{Writing, with_tokens};
 use guest_pages::sending::{SendingPage, argument_at, target_with};
 use guest_pages::session::{self, Field, without_links};
 use guest_pages::tokens::FoundToken;
+use http_semantics::RequestHead;
 use http1::{HeadLimits, parse_head};
 use shared_request::cookies;
 use site::{Pass, SharedRules};
@@ -95,10 +96,10 @@ impl TakenSession {
 /// Puts session and tokens into the write of a guest, whose body is there. Who is somebody by now may have a form of before
 /// open; but no link of theirs is given a token, since what others have written on the site may have that link.
 pub async fn prepare(
-    request: &mut Request,
+    request: &Request,
     pass: &Pass,
     is_by_guest: bool,
-) -> Option<TakenSession> {
+) -> Option<(CompletedWrite, TakenSession)> {
     let rules = pass.cache.as_ref()?.shared.as_deref()?;
     if !rules.guest_sessions.are_shared() || request.is_own_visit() {
         return None;
@@ -138,11 +139,9 @@ pub async fn prepare(
         tokio::time::sleep(AFTER_TIMED_TOKEN).await;
     }
     let written = CompletedWrite::of(request, &body, &found, &own, &answer)?;
-    written.put_into(request)?;
     let is_cookie = |field: &Field| field.0.eq_ignore_ascii_case(b"set-cookie");
-    Some(TakenSession(
-        answer.fields.into_iter().filter(is_cookie).collect(),
-    ))
+    let session = answer.fields.into_iter().filter(is_cookie).collect();
+    Some((written, TakenSession(session)))
 }
 
 /// Is it a write, a page that a browser shows, or a request of a script? A picture in a page that somebody else has written is
@@ -384,10 +383,10 @@ fn put_field(name: &[u8], value: &[u8], head: &mut Vec<u8>) {
 }
 
 /// The write as it is sent.
-struct CompletedWrite {
-    head: Vec<u8>,
-    args: Vec<u8>,
-    body: Option<Vec<u8>>,
+pub struct CompletedWrite {
+    pub head: RequestHead,
+    pub args: Vec<u8>,
+    pub body: Option<Vec<u8>>,
 }
 
 impl CompletedWrite {
@@ -442,20 +441,10 @@ impl CompletedWrite {
         }
         head.extend_from_slice(b"\r\n");
         Some(CompletedWrite {
-            head,
+            head: parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?,
             args: with_tokens(&request.route.args, &found.args, Writing::Percent, &token)?,
             body,
         })
-    }
-
-    fn put_into(self, request: &mut Request) -> Option<()> {
-        let head = parse_head(self.head, &HeadLimits::OF_OWN_HEADS).ok()?;
-        request.received.replace_head(head);
-        request.route.args = self.args;
-        if let Some(body) = self.body {
-            request.body = RequestBody::Memory(body.into());
-        }
-        Some(())
     }
 }
 

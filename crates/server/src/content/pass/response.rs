@@ -11,9 +11,11 @@ use super::passed_body::PassedBody;
 use super::tunnel::UpgradedUpstream;
 use super::turn;
 use crate::content::proxy;
-use crate::exchange::handled::StageEnd;
+use crate::exchange::extras::ClientFacts;
+use crate::exchange::handled::{Diversion, StageEnd};
 use crate::exchange::reply::{Body, PassedLines, Reply, ReplyHead, ReplySource};
 use crate::exchange::request::Request;
+use crate::route::rewrite::parse_rate;
 use upstream_fetch::{FetchError, FetchedResponse, FileCopy};
 
 /// Completes a stored response with the fields that are written anew for each client.
@@ -65,7 +67,7 @@ pub fn failed(error: FetchError) -> StageEnd {
 /// A response for this client alone, as the directives want it sent; kept as a file as well
 /// where that is planned.
 pub fn into_handled(
-    request: &mut Request,
+    request: &Request,
     pass: &Pass,
     mut fetched: FetchedResponse,
     file_copy: Option<FileCopy>,
@@ -74,9 +76,7 @@ pub fn into_handled(
     turn::note_cookies(request, &fetched.fields);
     if let Some(target) = accel_redirect(&fetched.fields, exchange) {
         let target = target.to_vec();
-        // Its X-Accel fields for rate and charset apply to the response in its place.
-        apply_accel(request, &mut ReplyHead::new(0), &fetched.fields, exchange);
-        return redirect_internally(request, fetched, &target);
+        return diverted(fetched, &target, exchange);
     }
     if intercepts(request, pass, fetched.status) {
         return intercepted(fetched.status, &fetched.fields);
@@ -89,7 +89,8 @@ pub fn into_handled(
     head.source = ReplySource::Upstream;
     head.reason = Some(std::mem::take(&mut fetched.reason)).filter(|reason| !reason.is_empty());
     head.content_length = fetched.content_length;
-    apply_accel(request, &mut head, &fetched.fields, exchange);
+    let (facts, keeps_charset) = client_facts(&fetched.fields, exchange);
+    head.keeps_charset = keeps_charset;
     let options = connection_options(&fetched.fields, fetched.is_upgrade);
     let mut passed = PassedLines::default();
     let mut last_modified = None;
@@ -114,10 +115,10 @@ pub fn into_handled(
     head.form.accepts_ranges = exchange.force_ranges;
     rewrite_fields(request, pass, &mut head);
     let mut body = fetched.body;
-    let is_buffered = request
-        .delivery
-        .accel_buffering
-        .unwrap_or(exchange.buffering);
+    let is_buffered = facts.as_ref().and_then(|facts| facts.is_buffered);
+    let is_buffered = is_buffered.or(request.delivery.accel_buffering);
+    let is_buffered = is_buffered.unwrap_or(exchange.buffering);
+    head.facts = facts;
     // Without buffering the response is the client's alone, as in nginx.
     if let Some(file_copy) = file_copy.filter(|_| is_buffered && !fetched.is_upgrade) {
         body.copy_to(file_copy);
@@ -163,7 +164,7 @@ const KEPT_ON_REDIRECT: [&str; 6] = [
     "expires",
 ];
 
-fn redirect_internally(request: &mut Request, fetched: FetchedResponse, target: &[u8]) -> StageEnd {
+fn diverted(fetched: FetchedResponse, target: &[u8], exchange: &site::Exchange) -> StageEnd {
     let mut kept = Fields::new();
     for (name, value) in &fetched.fields {
         if KEPT_ON_REDIRECT
@@ -173,10 +174,20 @@ fn redirect_internally(request: &mut Request, fetched: FetchedResponse, target: 
             kept.append(name.clone(), value.clone());
         }
     }
-    request.extras.carried.fields = kept;
-    request.route.become_get();
-    request.route.become_diverted();
+    let (facts, _) = client_facts(&fetched.fields, exchange);
+    let diversion = Diversion {
+        facts: ClientFacts {
+            fields: kept,
+            ..facts.map(|facts| *facts).unwrap_or_default()
+        },
+        then: end_at(target),
+    };
     fetched.body.give_up(upstream::Outcome::Success);
+    StageEnd::Diverted(Box::new(diversion))
+}
+
+/// Returns the end of a round that goes on at this location or path.
+fn end_at(target: &[u8]) -> StageEnd {
     if target.first() == Some(&b'@') {
         return StageEnd::Named(target.to_vec());
     }
@@ -195,27 +206,28 @@ fn redirect_internally(request: &mut Request, fetched: FetchedResponse, target: 
     }
 }
 
-fn apply_accel(
-    request: &mut Request,
-    head: &mut ReplyHead,
+/// Returns the facts that X-Accel fields say, if there are any, and whether the response stays in the charset that
+/// it is in.
+fn client_facts(
     fields: &[(Bytes, Bytes)],
     exchange: &site::Exchange,
-) {
+) -> (Option<Box<ClientFacts>>, bool) {
+    let ignored = &exchange.ignored_fields;
+    let (mut facts, mut keeps_charset) = (None::<Box<ClientFacts>>, false);
     for (name, value) in fields {
-        if same_name(name, b"x-accel-limit-rate") && !exchange.ignored_fields.x_accel_limit_rate {
-            request.delivery.limit_rate = crate::route::rewrite::parse_rate(value);
-        } else if same_name(name, b"x-accel-charset") && !exchange.ignored_fields.x_accel_charset {
-            if value.eq_ignore_ascii_case(b"off") {
-                head.keeps_charset = true;
-            } else {
-                request.extras.carried.accel_charset = Some(value.to_vec());
+        if same_name(name, b"x-accel-limit-rate") && !ignored.x_accel_limit_rate {
+            facts.get_or_insert_default().limit_rate = parse_rate(value);
+        } else if same_name(name, b"x-accel-charset") && !ignored.x_accel_charset {
+            match value.eq_ignore_ascii_case(b"off") {
+                true => keeps_charset = true,
+                false => facts.get_or_insert_default().charset = Some(value.to_vec()),
             }
-        } else if same_name(name, b"x-accel-buffering")
-            && !exchange.ignored_fields.x_accel_buffering
-        {
-            request.delivery.accel_buffering = Some(value.eq_ignore_ascii_case(b"yes"));
+        } else if same_name(name, b"x-accel-buffering") && !ignored.x_accel_buffering {
+            let is_buffered = value.eq_ignore_ascii_case(b"yes");
+            facts.get_or_insert_default().is_buffered = Some(is_buffered);
         }
     }
+    (facts, keeps_charset)
 }
 
 /// Does a field of the upstream's response go on to clients?

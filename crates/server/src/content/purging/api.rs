@@ -1,5 +1,7 @@
 //! `cache_purge_api`: a location that takes purges as JSON, and those of other software.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use bytes::Bytes;
 use control::{PurgeReport, PurgeRequest, Refusal};
 use site::{BodySettings, InFileOnly, LogLevel, PurgeApi};
@@ -17,7 +19,7 @@ use crate::log::purge_log::{PurgeInterface, Source};
 const MAX_BODY_BYTES: u64 = 8 << 20;
 
 /// The answer of the location.
-pub async fn answer(request: &mut Request, client: &mut ClientSide, api: &PurgeApi) -> StageEnd {
+pub async fn answer(request: &Request, client: &mut ClientSide, api: &PurgeApi) -> StageEnd {
     match try_answer(request, client, api).await {
         Ok(report) => reply(200, report.to_json()),
         Err(Failure::Refused(refusal)) => refused(&refusal),
@@ -37,7 +39,7 @@ impl From<Refusal> for Failure {
 }
 
 async fn try_answer(
-    request: &mut Request,
+    request: &Request,
     client: &mut ClientSide,
     api: &PurgeApi,
 ) -> Result<PurgeReport, Failure> {
@@ -75,7 +77,7 @@ fn authorize(request: &Request, api: &PurgeApi) -> Result<String, Refusal> {
 }
 
 /// Reads a request of the interface.
-async fn read(request: &mut Request, client: &mut ClientSide) -> Result<PurgeRequest, Failure> {
+async fn read(request: &Request, client: &mut ClientSide) -> Result<PurgeRequest, Failure> {
     if request.route.method != Method::Post {
         return Err(Refusal::new(405, "expected POST").into());
     }
@@ -93,7 +95,7 @@ async fn read(request: &mut Request, client: &mut ClientSide) -> Result<PurgeReq
     {
         return Err(Refusal::new(415, "expected Content-Type: application/json").into());
     }
-    let settings = request.settings_held();
+    let settings = request.settings();
     let max_bytes = match settings.body.max_bytes {
         0 => MAX_BODY_BYTES,
         max => max.min(MAX_BODY_BYTES),
@@ -114,7 +116,7 @@ async fn read(request: &mut Request, client: &mut ClientSide) -> Result<PurgeReq
         return Err(too_large());
     }
     let (read, wire_bytes) = client.read_body(&in_memory).await;
-    request.received_bytes += wire_bytes;
+    request.received_bytes.fetch_add(wire_bytes, Relaxed);
     let body = match read {
         Ok(body) => body,
         Err(error) => {

@@ -12,6 +12,7 @@ use purge_order::Target;
 use site::CacheRules;
 
 use crate::content::through_cache::purge_keys::purge_targets;
+use crate::content::through_cache::shared::same_request;
 use crate::exchange::captures::Captures;
 use crate::exchange::request::Request;
 
@@ -19,7 +20,7 @@ use crate::exchange::request::Request;
 type Groups = Vec<Option<Vec<u8>>>;
 
 /// Adds the names of further spellings to targets that are keys with captures.
-pub fn add(request: &mut Request, rules: &Arc<CacheRules>, targets: &mut [Target]) {
+pub fn add(request: &Request, rules: &Arc<CacheRules>, targets: &mut [Target]) {
     let captures = request.values.read(|values| values.captures.clone());
     if rules.shared.is_some() || rules.purges_everything || captures.is_empty() {
         return;
@@ -30,9 +31,7 @@ pub fn add(request: &mut Request, rules: &Arc<CacheRules>, targets: &mut [Target
         if known.contains(&groups) {
             continue;
         }
-        let more = with_groups(request, &decoded, &groups, |request| {
-            purge_targets(request, rules)
-        });
+        let more = purge_targets(&with_groups(request, &decoded, &groups), rules);
         for (target, more) in targets.iter_mut().zip(more) {
             target.names.extend(more.names);
         }
@@ -103,13 +102,8 @@ fn in_small_digits(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(small)
 }
 
-/// Does something while the groups of the last pattern, and the named ones, are others.
-fn with_groups<T>(
-    request: &mut Request,
-    decoded: &Groups,
-    groups: &Groups,
-    work: impl FnOnce(&mut Request) -> T,
-) -> T {
+/// The same request, but for the groups of the last pattern, and the named ones.
+fn with_groups(request: &Request, decoded: &Groups, groups: &Groups) -> Box<Request> {
     let (mut subject, mut ranges) = (Vec::new(), Vec::new());
     for group in groups {
         ranges.push(group.as_ref().map(|text| {
@@ -118,9 +112,8 @@ fn with_groups<T>(
             (start, subject.len())
         }));
     }
-    let values = request.values.get_mut();
-    let captures = std::mem::take(&mut values.captures);
-    let slots = values.slots.clone();
+    let mut other = same_request(request);
+    let values = other.values.get_mut();
     values.captures.set(&subject, ranges.into_iter());
     // A named group has put the same text into a variable.
     for slot in values.slots.iter_mut().flatten() {
@@ -130,10 +123,7 @@ fn with_groups<T>(
             slot.clone_from(other);
         }
     }
-    let done = work(request);
-    let values = request.values.get_mut();
-    (values.captures, values.slots) = (captures, slots);
-    done
+    other
 }
 
 #[cfg(test)]

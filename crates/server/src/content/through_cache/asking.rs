@@ -71,13 +71,13 @@ async fn ask(request: &Request, mut made: Box<Request>, class: Class) -> Option<
     made.extras.class = class;
     made.extras.own_visit = Some(Box::new(OwnVisit::new(Purpose::Try)));
     made.enter_server(request.route.server());
-    whole_answer(&mut made, MAX_BODY_BYTES).await
+    whole_answer(made, MAX_BODY_BYTES).await
 }
 
 /// Serves a request of the server's own, and reads the answer. `None`: there was no whole
 /// answer, or one with a body of more than `most` bytes.
-pub async fn whole_answer(made: &mut Request, most: usize) -> Option<WholeAnswer> {
-    let reply = subrequest::serve(made).await?;
+pub async fn whole_answer(mut made: Box<Request>, most: usize) -> Option<WholeAnswer> {
+    let reply = subrequest::serve(&mut made).await?;
     let mut head = reply.head;
     head.unpack();
     let status = made
@@ -88,7 +88,7 @@ pub async fn whole_answer(made: &mut Request, most: usize) -> Option<WholeAnswer
     let fields = head.fields.as_slice().to_vec();
     let mut arriving = reply.body.into_arriving();
     let mut body = Vec::new();
-    while let Ok(piece) = arriving.next(made).await {
+    while let Ok(piece) = arriving.next(&made).await {
         let Some(piece) = piece else {
             return Some(WholeAnswer {
                 status,

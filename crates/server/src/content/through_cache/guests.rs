@@ -19,18 +19,16 @@ pub fn seen(request: &Request) -> &Arc<SeenPages> {
     &request.configuration.live.alive_zones.seen_pages
 }
 
-/// Are the cookies of a visitor, who would be somebody by them, those of a guest? Then it is noted.
+/// Are the cookies of a visitor, who would be somebody by them, those of a guest?
 #[cold]
-pub fn recognise(request: &mut Request, rules: &SharedRules) -> bool {
+pub fn recognise(request: &Request, rules: &SharedRules) -> Option<Box<GuestVisit>> {
     let live = &request.configuration.live;
     // A write by way of another node would not be known here.
     if live.nodes.is_some() || live.alive_zones.seen_pages.guests.cookies.is_empty() {
-        return false;
+        return None;
     }
     let known = &live.alive_zones.seen_pages.guests.cookies;
-    let Some(unknown) = cookies::unknown(request.received.head().view(), &rules.request) else {
-        return false;
-    };
+    let unknown = cookies::unknown(request.received.head().view(), &rules.request)?;
     let (site, now) = (request.received.host(), request.now());
     let mut marks = Vec::with_capacity(unknown.len());
     let (mut target, mut args) = (
@@ -48,7 +46,7 @@ pub fn recognise(request: &mut Request, rules: &SharedRules) -> bool {
         // The application has written something there that it does not write for guests, whether or not a page shows it.
         let marks = unknown.iter().map(|(name, value)| known.mark(name, value));
         known.forget(&marks.collect::<Vec<_>>());
-        return false;
+        return None;
     }
     for (name, value) in unknown {
         let mark = known.mark(name, value);
@@ -61,16 +59,15 @@ pub fn recognise(request: &mut Request, rules: &SharedRules) -> bool {
                 remove_argument(&mut args, &argument);
             }
             CookieStanding::Choice => marks.push(mark),
-            CookieStanding::Unknown => return false,
+            CookieStanding::Unknown => return None,
         }
     }
     let clean = is_cleaned.then_some(CleanTarget { target, args });
-    request.cache.guest = Some(Box::new(GuestVisit {
+    Some(Box::new(GuestVisit {
         marks,
         page: None,
         clean,
-    }));
-    true
+    }))
 }
 
 /// Removes an argument from a target or from arguments; false where it is not there.

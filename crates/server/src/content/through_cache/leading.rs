@@ -12,7 +12,7 @@ use transport::client::{ClientSide, unless_gone};
 use upstream::Class;
 
 use super::evidence::EvidenceLink;
-use super::from_memory::{from_memory, hit, reading};
+use super::from_memory::{from_memory, hit, reading, reply_from_memory};
 use super::shared;
 use super::stale::stale_reason;
 use super::step::Step;
@@ -23,6 +23,7 @@ use super::tried::TrialSource;
 use crate::content::own_visit;
 use crate::content::pass::early_hints::EarlyHints;
 use crate::content::pass::response::{failed, into_handled};
+use crate::exchange::extras::ClientFacts;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
@@ -30,7 +31,7 @@ use upstream_fetch::FetchError;
 
 /// Leads the fetch and answers with its result.
 pub async fn lead_fetch(
-    request: &mut Request,
+    request: &Request,
     pass: &Arc<Pass>,
     plan: &Plan<'_>,
     client: &mut ClientSide,
@@ -95,7 +96,7 @@ pub async fn lead_fetch(
 
 /// Answers the client whose request leads the fetch.
 fn answer_leader(
-    request: &mut Request,
+    request: &Request,
     pass: &Arc<Pass>,
     plan: &Plan<'_>,
     outcome: LeaderOutcome,
@@ -126,12 +127,14 @@ fn answer_leader(
         }
         LeaderOutcome::FreshenedForOne(stored, why, fields) => {
             request.cache.write(|notes| notes.outcome = None);
-            let handled = from_memory(request, stored, ServedFrom::Revalidated);
+            let mut reply = reply_from_memory(request, stored, ServedFrom::Revalidated);
             request.cache.write(|notes| notes.reason = Some(why));
-            for (name, value) in fields {
-                request.extras.carried.fields.append(name, value);
-            }
-            handled
+            let facts = ClientFacts {
+                fields: fields.into_iter().collect(),
+                ..ClientFacts::default()
+            };
+            reply.head.facts = Some(Box::new(facts));
+            StageEnd::Reply(reply)
         }
         LeaderOutcome::Private(fetched, why) => {
             request.cache.note_not_stored(why);

@@ -18,6 +18,7 @@ use super::refreshing::Upstream;
 use super::storability::no_store_condition;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::Request;
+use crate::exchange::view::View;
 
 /// The decision that the cache would make, and why.
 pub struct Outlook {
@@ -77,6 +78,7 @@ fn of_plan(request: &mut Request, pass: &Pass, mut plan: Plan<'_>) -> Outlook {
         &Upstream { request, pass },
         (count, Millis(request.now())),
     );
+    request.cache.view = View::Cache(plan.rules.clone());
     let mut facts = Facts {
         rules: plan.rules,
         request,
@@ -109,7 +111,7 @@ fn of_plan(request: &mut Request, pass: &Pass, mut plan: Plan<'_>) -> Outlook {
 
 struct Facts<'a> {
     rules: &'a Arc<CacheRules>,
-    request: &'a mut Request,
+    request: &'a Request,
 }
 
 impl StoringFacts for Facts<'_> {

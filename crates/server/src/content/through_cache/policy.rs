@@ -342,8 +342,9 @@ fn audience(
     let mut keyed = put_shared_key(request, shared, key);
     if shared.guest_sessions.are_shared()
         && keyed == Err(Reason::Cookie)
-        && guests::recognise(request, shared)
+        && let Some(guest) = guests::recognise(request, shared)
     {
+        request.cache.guest = Some(guest);
         key.clear();
         keyed = put_shared_key(request, shared, key);
     }

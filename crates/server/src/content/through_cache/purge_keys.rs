@@ -8,13 +8,14 @@ use cache_decision::address;
 use http_cache::Zone;
 use site::CacheRules;
 
+use super::shared::same_request;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use purge_order::Target;
 
 /// Returns the targets of a request to purge, following the rules of its zone.
-pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
+pub fn purge_targets(request: &Request, rules: &CacheRules) -> Vec<Target> {
     match &rules.shared {
         _ if rules.purges_everything => vec![Target::everything()],
         // The visitor's class, cookies and scheme do not count: an application knows one scheme,
@@ -37,14 +38,12 @@ pub fn address_of(received: &ReceivedRequest, rules: &CacheRules) -> Vec<u8> {
 }
 
 /// The key that the same request has with another method.
-fn key_of(request: &mut Request, rules: &CacheRules, method: &'static str) -> Vec<u8> {
-    let method = request.route.method_override.replace(method);
-    // Maps may depend on the method: their values have to be evaluated again.
-    let maps = std::mem::take(&mut request.values.get_mut().maps);
-    let key = variable::evaluate(request, &rules.key);
-    request.values.get_mut().maps = maps;
-    request.route.method_override = method;
-    key
+fn key_of(request: &Request, rules: &CacheRules, method: &'static str) -> Vec<u8> {
+    // Maps may depend on the method: the copy has none that were evaluated.
+    let mut other = same_request(request);
+    other.route.method_override = Some(method);
+    other.cache.view = request.cache.view.clone();
+    variable::evaluate(&other, &rules.key)
 }
 
 /// The zone and page that a write invalidates once it has succeeded.
@@ -74,7 +73,7 @@ const LONGEST_INVALIDATION_PAUSE: Duration = Duration::from_secs(10);
 /// any client may write and pages are shared (`cache_shared`), a page is removed at most once in
 /// its lifetime: a flood of writes would otherwise keep it out of the cache.
 pub fn invalidation<'a>(
-    request: &mut Request,
+    request: &Request,
     rules: &CacheRules,
     zone: &'a Arc<Zone>,
 ) -> Invalidation<'a> {

@@ -250,7 +250,7 @@ pub fn request_for(
     shared_request::arguments::put_counted(args, removed, &mut made.route.args);
     made.route.method = Method::Get;
     made.route.method_override = None;
-    made.extras.remote_user = None;
+    made.values.get_mut().remote_user = None;
     // An earlier X-Accel-Redirect of another upstream is in no key.
     made.trace = OnceLock::new();
     Some(made)

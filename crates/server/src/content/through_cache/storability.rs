@@ -2,7 +2,6 @@
 //! `http_cache`.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use cache_decision::fields::Fields;
@@ -18,7 +17,6 @@ use super::store_plan::{ResponsePrivacy, StorePlan};
 use crate::content::pass::response::accel_redirect;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
-use crate::exchange::view::View;
 use upstream_fetch::FetchedResponse;
 
 /// Returns the facts of the request that decide whether its response is stored.
@@ -65,7 +63,7 @@ pub fn decide(
     {
         return Err(Reason::CookieOutsideKey);
     }
-    let condition = match &mut store.request {
+    let condition = match &store.request {
         Some(request) => no_store_condition(request, &store.rules),
         None => false,
     };
@@ -172,11 +170,8 @@ fn is_xml(content_type: &[u8]) -> bool {
 }
 
 /// Does `*_no_cache` say that the response to a request is not to be stored?
-pub fn no_store_condition(request: &mut Request, rules: &Arc<CacheRules>) -> bool {
-    if rules.no_cache.is_empty() {
-        return false;
-    }
-    request.cache.view = View::Cache(rules.clone());
+/// The request is seen as the cache sees it.
+pub fn no_store_condition(request: &Request, rules: &CacheRules) -> bool {
     variable::is_any_true(request, &rules.no_cache)
 }
 

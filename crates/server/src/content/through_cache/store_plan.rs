@@ -36,6 +36,7 @@ use crate::content::purging::by_response::ByResponse;
 use crate::content::robots::RobotsOfSite;
 use crate::content::slice::range::WantedSlice;
 use crate::exchange::request::{Method, Request};
+use crate::exchange::view::View;
 use crate::log::traces::{self, FetchKey, FetchTrace};
 use upstream_fetch::FetchSpec;
 
@@ -332,6 +333,7 @@ pub fn prepare(
     let conditions = asks_later.then(|| {
         let mut copy = request.internal();
         copy.trace = request.trace().clone().into();
+        copy.cache.view = View::Cache(plan.rules.clone());
         copy
     });
     Ok((
@@ -525,7 +527,8 @@ fn request_for_cache(
         made.route.make_get();
     }
     if let Protocol::Http(proxy) = &pass.protocol {
-        proxy::evaluate_url(&mut made, &pass.target, proxy);
+        let url = proxy::url(&made, &pass.target, proxy);
+        made.extras.set_proxy_url(url);
     }
     Ok(Some(made))
 }

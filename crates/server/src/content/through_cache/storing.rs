@@ -162,7 +162,7 @@ async fn fetch_and_store(
     {
         Box::pin(purge.carry_out(&fetched.fields)).await;
     }
-    if let Some(request) = &mut store.request {
+    if let Some(request) = &store.request {
         fetched.body.set_rate(rate(request, &store.pass));
     }
     if store.pass.exchange.litespeed {

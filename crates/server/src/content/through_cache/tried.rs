@@ -163,9 +163,8 @@ pub async fn fetch(
     } = source;
     let configuration = request.configuration.clone();
     request.note_time(clock::now());
-    if aim(request, pass).is_some() {
-        return Err(BrokenOff::NoAnswer);
-    }
+    let url = aim(request, pass).map_err(|_| BrokenOff::NoAnswer)?;
+    request.extras.set_proxy_url(url);
     let CachePlan::Use(mut plan) = policy::plan(request, &configuration, pass) else {
         return Err(BrokenOff::NoAnswer);
     };
@@ -225,9 +224,10 @@ pub fn store_shared(source: &mut TrialSource) {
     let TrialSource { request, pass, .. } = source;
     let configuration = request.configuration.clone();
     request.note_time(clock::now());
-    if aim(request, pass).is_some() {
+    let Ok(url) = aim(request, pass) else {
         return;
-    }
+    };
+    request.extras.set_proxy_url(url);
     let CachePlan::Use(mut plan) = policy::plan(request, &configuration, pass) else {
         return;
     };

@@ -26,9 +26,9 @@ use shared_request::{Bypass, Class, NameSet, cookies};
 use site::SharedRules;
 
 use super::shared;
-use crate::exchange::extras::Extras;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
+use crate::exchange::request_values::RequestValues;
 use crate::exchange::sharing_note::SharingNote;
 use crate::exchange::variable;
 
@@ -41,7 +41,7 @@ const MOST_IDS: usize = 16;
 
 /// Makes the key of a request with cookies; an error is the reason why it goes past the cache.
 pub fn put_key(
-    request: &mut Request,
+    request: &Request,
     rules: &SharedRules,
     zone: &Arc<Zone>,
     key: &mut Vec<u8>,
@@ -78,10 +78,12 @@ pub fn put_key(
             }
         }
         Some(Sharing::OneVisitor) | None => {
-            request.extras.sharing_note = Some(Box::new(SharingNote {
+            let note = SharingNote {
                 zone: zone.clone(),
                 key: note,
-            }));
+            };
+            let note = Some(Box::new(note));
+            request.values.write(|values| values.sharing_note = note);
             return Err(Bypass::Cookie);
         }
     };
@@ -119,9 +121,9 @@ fn is_known(ids: &[VisitorId]) -> bool {
 }
 
 /// Notes the sharing policy of a response that was fetched for one client alone.
-pub fn note_of_direct(extras: &mut Extras, fields: &[Field]) {
-    let note = extras.given();
-    let Some(note) = note.and_then(|extra| extra.sharing_note.take()) else {
+pub fn note_of_direct(values: &RequestValues, fields: &[Field]) {
+    let note = values.write_given(|values| values.sharing_note.take());
+    let Some(note) = note.flatten() else {
         return;
     };
     let sharing = sharing_said(fields);

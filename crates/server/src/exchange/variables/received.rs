@@ -1,6 +1,8 @@
 //! Variables of the client's request and of its current state: method, target, host,
 //! body.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use std::net::IpAddr;
 
 use http_semantics::escape::hex_digits;
@@ -55,7 +57,7 @@ pub const VARIABLES: Variables = &[
     (B::RequestId, Of(put_request_id)),
     (
         B::RequestLength,
-        Of(|request, out| put_number(request.received_bytes, out)),
+        Of(|request, out| put_number(request.received_bytes.load(Relaxed), out)),
     ),
     (B::RequestMethod, Of(put_method)),
     (B::RequestPort, Received(put_request_port)),

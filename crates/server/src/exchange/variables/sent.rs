@@ -1,8 +1,9 @@
 //! Variables of the response that was sent to the client.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use site::{Builtin as B, Coding};
 
-use crate::exchange::delivery::Delivery;
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
 use crate::exchange::value::{put, put_number};
@@ -12,10 +13,7 @@ use crate::exchange::variable_table::Variables;
 pub const VARIABLES: Variables = &[
     (
         B::BodyBytesSent,
-        Of(|delivery, out| {
-            let body = delivery.bytes_sent.saturating_sub(delivery.head_bytes_sent);
-            put_number(body, out)
-        }),
+        Of(|delivery, out| put_number(delivery.body_bytes_sent(), out)),
     ),
     (
         B::BrotliRatio,
@@ -23,7 +21,7 @@ pub const VARIABLES: Variables = &[
     ),
     (
         B::BytesSent,
-        Of(|delivery, out| put_number(delivery.bytes_sent, out)),
+        Of(|delivery, out| put_number(delivery.bytes_sent.load(Relaxed), out)),
     ),
     (
         B::GzipRatio,
@@ -37,16 +35,16 @@ pub const VARIABLES: Variables = &[
         B::RequestCompletion,
         Of(|delivery, out| put(Some(if delivery.is_complete { b"OK" } else { b"" }), out)),
     ),
-    (B::Status, Of(put_status)),
+    (B::Status, Reply(put_status)),
     (
         B::ZstdRatio,
         Reply(|request, sent, out| put_ratio(request, sent, Coding::Zstd, out)),
     ),
 ];
 
-fn put_status(delivery: &Delivery, out: &mut Vec<u8>) -> bool {
+fn put_status(request: &Request, sent: Option<&ReplyHead>, out: &mut Vec<u8>) -> bool {
     // Like in nginx, whose own codes for kinds of a bad request clients never see.
-    let status = match delivery.status {
+    let status = match sent.map_or(request.delivery.status, |head| head.status) {
         494..=497 => 400,
         status => status,
     };

@@ -148,10 +148,7 @@ fn put_http(request: &Request, found: &mut Vec<Attribute>) {
         Attribute::number("http.request_content_length", length.unwrap_or(0u64)),
         Attribute::number(
             "http.response_content_length",
-            request
-                .delivery
-                .bytes_sent
-                .saturating_sub(request.delivery.head_bytes_sent),
+            request.delivery.body_bytes_sent(),
         ),
     ]);
     if request.delivery.status > 0 {
