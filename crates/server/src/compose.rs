@@ -9,8 +9,6 @@ use crate::access::{auth_basic, limit_conn, limit_req, referer, secure_link};
 use crate::content::{fastcgi, files, proxy, slice, stub_status, through_cache};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::functions::{self, Functions, StoreFunctions};
-use crate::exchange::reply::Reply;
-use crate::exchange::request::Request;
 use crate::exchange::variable_table::VariableTable;
 use crate::exchange::variables;
 use crate::explain;
@@ -49,7 +47,7 @@ static FUNCTIONS: Functions = Functions {
         trace::VARIABLES,
         tables::TABLES,
     ),
-    serve: |request| Box::pin(serve_part(request)),
+    serve: |request| Box::pin(pipeline::serve_internal(request)),
     looking: StoreFunctions {
         search: |configuration, request| Box::pin(explain::search(configuration, request)),
         entry: explain::entry,
@@ -58,13 +56,6 @@ static FUNCTIONS: Functions = Functions {
     refill: refill::begin,
     log_access: access_log::log,
 };
-
-/// Answers a request that the server makes itself. It may be a part of one that is traced.
-async fn serve_part(request: &mut Request) -> Option<Box<Reply>> {
-    let reply = pipeline::serve_internal(request).await;
-    traces::end_part(request);
-    reply
-}
 
 /// Makes a site ready to serve, carrying over unchanged parts from `previous`.
 ///

@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use http_semantics::Fields;
-use site::{Content, LocationId, LogLevel, Mirror, RewriteOp, Server, Settings};
+use site::{Content, LocationId, LogLevel, Mirror, Server, Settings};
 use transport::client::{ClientSide, unless_gone};
 use transport::ready_or_pending::ReadyOrPending;
 use transport::request_body::RequestBody;
@@ -23,7 +23,7 @@ use transport::service::ResponseOutcome;
 use crate::access::body_length::BodyVerdict;
 use crate::access::limits::LimitDecision;
 use crate::access::{body_length, control, htaccess, limits, real_ip};
-use crate::content::{self, ContentStep, PendingContent, files, mirror, own_visit};
+use crate::content::{self, ContentStep, PendingContent, files, mirror, own_visit, request_body};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::compiled_location::BeforeContent;
 use crate::exchange::handled::StageEnd;
@@ -102,7 +102,7 @@ pub fn serve<'a>(
         None => Ok(Stage::ServerRewrite),
         Some(status) => Err(StageEnd::Status(status).into()),
     };
-    let mut way = Way::<false>::new(configuration);
+    let mut way = Way::new(configuration);
     match way.advance(request, client, first) {
         Outcome::Nothing => ReadyOrPending::Ready(ResponseOutcome::Nothing),
         Outcome::Reply(reply) => match respond::complete(request, reply) {
@@ -124,43 +124,29 @@ pub fn serve<'a>(
     }
 }
 
-/// The reply to a request that the server makes itself; `None` if the request ends without a
-/// reply.
+/// The reply to a request that the server makes itself, which may be a part of one that is traced; `None` if the
+/// request ends without a reply. Where it is only explained, no content is made but files.
 pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
     let configuration = request.configuration.clone();
     let mut nobody = ClientSide::none();
-    let mut way = Way::<false>::new(&configuration);
-    match way.advance(request, &mut nobody, Ok(Stage::ServerRewrite)) {
+    let mut way = Way::new(&configuration);
+    let reply = match way.advance(request, &mut nobody, Ok(Stage::ServerRewrite)) {
         Outcome::Nothing => None,
         Outcome::Reply(reply) => Some(reply),
         Outcome::Pending(wait) => Box::pin(way.end(request, &mut nobody, wait)).await,
-    }
+    };
+    traces::end_part(request);
+    reply
 }
 
-/// Takes a request that the server makes itself through all stages but the content, unless that is
-/// a file: no upstream is asked. Gives the reply of the stage that answers; `None` if the
-/// content was not made, which is noted ([`NotAsked::Dry`]), or where the request ends without a
-/// reply.
-pub async fn serve_dry(request: &mut Request) -> Option<Box<Reply>> {
-    let configuration = request.configuration.clone();
-    let mut nobody = ClientSide::none();
-    let mut way = Way::<true>::new(&configuration);
-    match way.advance(request, &mut nobody, Ok(Stage::ServerRewrite)) {
-        Outcome::Nothing => None,
-        Outcome::Reply(reply) => Some(reply),
-        Outcome::Pending(wait) => Box::pin(way.end(request, &mut nobody, wait)).await,
-    }
-}
-
-/// One request's way. On a `DRY` one no content is made but files: a constant, so that others pay
-/// nothing for it.
-struct Way<'a, const DRY: bool> {
+/// One request's way.
+struct Way<'a> {
     configuration: &'a ActiveConfiguration,
     rewrite_cycles: usize,
 }
 
-impl<'a, const DRY: bool> Way<'a, DRY> {
-    fn new(configuration: &'a ActiveConfiguration) -> Way<'a, DRY> {
+impl<'a> Way<'a> {
+    fn new(configuration: &'a ActiveConfiguration) -> Way<'a> {
         Way {
             configuration,
             rewrite_cycles: 0,
@@ -216,16 +202,42 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
     fn run(&mut self, request: &mut Request, client: &mut ClientSide, mut stage: Stage) -> End<'a> {
         loop {
             let step = match stage {
-                Stage::ServerRewrite => self.server_rewrite(request),
+                Stage::ServerRewrite => {
+                    self.rewrite_cycles = 0;
+                    let done = rewrite::run(request, &self.server(request).rewrite);
+                    rewritten(request, done).map(|_| Stage::Locate)
+                }
+                Stage::Locate if htaccess::may_apply(request) => match htaccess::obey(request) {
+                    Some(handled) => Err(handled.into()),
+                    None => self.locate(request),
+                },
                 Stage::Locate => self.locate(request),
                 Stage::Rewrite { location, is_named } => {
                     self.rewrite(request, client, location, is_named)
                 }
-                Stage::Limits => limit(request),
+                Stage::Limits => {
+                    if let Some(client) = real_ip::client_address(request) {
+                        request.received.believe_client(client);
+                    }
+                    limit(request)
+                }
                 Stage::Access => access(request),
-                Stage::TryFiles => try_files(request),
+                Stage::TryFiles => match files::tried(request) {
+                    Ok(path) => {
+                        path.become_path_of(&mut request.route);
+                        Ok(Stage::Mirror)
+                    }
+                    Err(handled) => Err(handled.into()),
+                },
                 Stage::Mirror => self.mirror(request),
-                Stage::Content => self.content(request),
+                Stage::Content if request.is_dry() && !self.is_of_files(request) => {
+                    own_visit::note(&request.extras, NotAsked::Dry);
+                    Err(own_visit::NOT_ASKED.into())
+                }
+                Stage::Content => match content::begin(request, self.configuration) {
+                    ContentStep::Handled(handled) => Err(handled.into()),
+                    ContentStep::Pending(wait) => Err(End::Wait(Wait::Content(wait))),
+                },
             };
             match step {
                 Ok(next) => stage = next,
@@ -271,10 +283,14 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
                 Some(handled) => Err(handled.into()),
                 None => Ok(Stage::TryFiles),
             },
-            Wait::Mirror(mirror) => match Box::pin(mirror::begin(request, mirror, client)).await {
-                Err(status) => Err(StageEnd::Status(status).into()),
-                Ok(()) => before_content(request),
-            },
+            Wait::Mirror(mirror) => {
+                if mirror::wants_body(request, mirror) {
+                    let read = Box::pin(request_body::read(request, client)).await;
+                    request.set_body(read).map_err(StageEnd::Status)?;
+                }
+                mirror::begin(request, mirror);
+                before_content(request)
+            }
             Wait::Content(wait) => {
                 let handled = wait.end(request, client, self.configuration).await;
                 Err(handled.into())
@@ -287,34 +303,21 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
         &locations.get(request.compiled_location_id()).settings
     }
 
+    fn is_of_files(&self, request: &Request) -> bool {
+        matches!(self.settings(request).content, Content::Files)
+    }
+
     fn server(&self, request: &Request) -> &'a Server {
         &self.configuration.site.http.servers[request.route.server().0]
     }
 
     #[inline]
-    fn server_rewrite(&mut self, request: &mut Request) -> Step<'a> {
-        self.rewrite_cycles = 0;
-        match rewritten(request, &self.server(request).rewrite) {
-            Ok(_) => Ok(Stage::Locate),
-            Err(handled) => Err(handled.into()),
-        }
-    }
-
-    #[inline]
-    fn locate(&self, request: &mut Request) -> Step<'a> {
-        if htaccess::may_apply(request)
-            && let Some(handled) = htaccess::obey(request)
-        {
-            return Err(handled.into());
-        }
+    fn locate(&self, request: &Request) -> Step<'a> {
         match route::locate(request, self.server(request)) {
-            FoundLocation::Location(location) => {
-                request.route.note_location_chosen();
-                Ok(Stage::Rewrite {
-                    location,
-                    is_named: false,
-                })
-            }
+            FoundLocation::Location(location) => Ok(Stage::Rewrite {
+                location,
+                is_named: false,
+            }),
             FoundLocation::AddSlash => Err(respond::add_slash(request).into()),
         }
     }
@@ -328,8 +331,9 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
         location: LocationId,
         is_named: bool,
     ) -> Step<'a> {
-        if is_named {
-            self.rewrite_cycles = 0;
+        match is_named {
+            true => self.rewrite_cycles = 0,
+            false => request.route.note_location_chosen(),
         }
         let server = self.server(request);
         let location = route::for_method(request, server, location);
@@ -352,10 +356,10 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
         }
         // A request that the rewrite program ends is traced as well.
         traces::begin(request);
-        match rewritten(request, &found.rewrite) {
-            Err(handled) => Err(handled.into()),
-            Ok(Rewritten::Relocate) => self.relocate(request),
-            Ok(_) => before_limits(request),
+        let done = rewrite::run(request, &found.rewrite);
+        match rewritten(request, done)? {
+            Rewritten::Relocate => self.relocate(request),
+            _ => before_limits(request),
         }
     }
 
@@ -384,18 +388,6 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
                 Err(End::Wait(Wait::Mirror(mirror)))
             }
             _ => before_content(request),
-        }
-    }
-
-    #[inline]
-    fn content(&self, request: &mut Request) -> Step<'a> {
-        if DRY && !matches!(self.settings(request).content, Content::Files) {
-            own_visit::note(&request.extras, NotAsked::Dry);
-            return Err(own_visit::NOT_ASKED.into());
-        }
-        match content::begin(request, self.configuration) {
-            ContentStep::Handled(handled) => Err(handled.into()),
-            ContentStep::Pending(wait) => Err(End::Wait(Wait::Content(wait))),
         }
     }
 }
@@ -439,22 +431,19 @@ fn redirect(request: &mut Request, redirect: InternalRedirect) -> Stage {
     Stage::ServerRewrite
 }
 
-/// Runs a rewrite program; an error ends the way.
+/// A rewrite program may end the round.
 #[inline]
-fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, StageEnd> {
-    if program.is_empty() {
-        return Ok(Rewritten::Continue);
-    }
-    match rewrite::run(request, program) {
+fn rewritten<'a>(request: &Request, done: Rewritten) -> Result<Rewritten, End<'a>> {
+    match done {
         Rewritten::Return { status, value } => {
-            Err(content::returned::handle(request, status, value))
+            Err(content::returned::handle(request, status, value).into())
         }
         Rewritten::Redirect {
             permanent,
             location,
         } => {
             let status = if permanent { 301 } else { 302 };
-            Err(respond::redirect(request, status, location))
+            Err(respond::redirect(request, status, location).into())
         }
         goes_on => Ok(goes_on),
     }
@@ -472,13 +461,10 @@ fn before_limits<'a>(request: &Request) -> Step<'a> {
     }
 }
 
-fn limit<'a>(request: &mut Request) -> Step<'a> {
+fn limit<'a>(request: &Request) -> Step<'a> {
     traces::begin(request);
     if request.route.is_subrequest() {
         return Ok(Stage::TryFiles);
-    }
-    if let Some(client) = real_ip::client_address(request) {
-        request.received.believe_client(client);
     }
     if request.is_own_visit() {
         // A dry run does not use up visitors' limits.
@@ -499,14 +485,6 @@ fn access<'a>(request: &Request) -> Step<'a> {
         BeforeContent::AccessRules => Err(End::Wait(Wait::Access)),
         BeforeContent::Nothing | BeforeContent::Stages => Ok(Stage::TryFiles),
     }
-}
-
-fn try_files<'a>(request: &mut Request) -> Step<'a> {
-    if let Some(wanted) = &request.settings().files.try_files {
-        let tried = files::try_files(request, wanted)?;
-        tried.become_path_of(&mut request.route);
-    }
-    Ok(Stage::Mirror)
 }
 
 fn before_content<'a>(request: &Request) -> Step<'a> {

@@ -43,7 +43,7 @@ impl TestSite {
     pub fn request(&self, line: &str, fields: &str, now: u64) -> Box<Request> {
         let mut request = test_request::received(&self.configuration, (line, fields), now);
         let server = &self.configuration.site.http.servers[request.route.server().0];
-        if let FoundLocation::Location(location) = route::locate(&mut request, server) {
+        if let FoundLocation::Location(location) = route::locate(&request, server) {
             request.enter(location);
         }
         request

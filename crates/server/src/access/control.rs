@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 use http_semantics::Fields;
-use site::{AuthRequest, LogLevel, Satisfy};
+use site::{AuthRequest, LogLevel, Satisfy, SetTarget};
 use transport::client::{ClientSide, unless_gone};
 
 use crate::access::{allow_deny, auth_basic};
@@ -38,7 +38,14 @@ pub async fn check(request: &mut Request, client: &ClientSide) -> Option<StageEn
             0 => by_address(request),
             1 => by_password(request),
             _ => match &settings.auth_request {
-                Some(auth) if !request.is_dry() => by_subrequest(request, auth, client).await,
+                Some(auth) if !request.is_dry() => {
+                    let mut set = Vec::new();
+                    let verdict = by_subrequest(request, auth, client, &mut set).await;
+                    for (target, value) in set {
+                        rewrite::assign(request, target, value);
+                    }
+                    verdict
+                }
                 _ => Verdict::NoOpinion,
             },
         };
@@ -103,8 +110,14 @@ fn by_password(request: &Request) -> Verdict {
 }
 
 /// Asks the path that `auth_request` names
-/// (<https://nginx.org/en/docs/http/ngx_http_auth_request_module.html>).
-async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &ClientSide) -> Verdict {
+/// (<https://nginx.org/en/docs/http/ngx_http_auth_request_module.html>). `set` gets the variables that are set by
+/// its answer.
+async fn by_subrequest<'a>(
+    request: &Request,
+    auth: &'a AuthRequest,
+    client: &ClientSide,
+    set: &mut Vec<(&'a SetTarget, Vec<u8>)>,
+) -> Verdict {
     let mut asked = subrequest::to(request, &auth.target, b"");
     asked.route.make_get();
     let answer = subrequest::run(&mut asked);
@@ -113,15 +126,12 @@ async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &Clien
     }
     // nginx's subrequests share their variables with the request, so that values that the asked
     // location `set` can be used here.
-    request
-        .values
-        .get_mut()
-        .slots
-        .clone_from(&asked.values.get_mut().slots);
+    let slots = asked.values.get_mut().slots.clone();
+    request.values.write(|values| values.slots = slots);
     for (target, value) in &auth.set {
         let value = variable::evaluate(&asked, value);
         rewrite::assign(&mut asked, target, value.clone());
-        rewrite::assign(request, target, value);
+        set.push((target, value));
     }
     match asked.delivery.status {
         200..=299 => Verdict::Agreed,

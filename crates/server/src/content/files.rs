@@ -37,7 +37,7 @@ use site_files::listing;
 use site_files::open::{Failure, FoundFile, Kind, OpenPurpose};
 use system_error::SystemError;
 
-pub use try_files::try_files;
+pub use try_files::tried;
 
 pub const VARIABLES: Variables = &[(
     B::RequestFilename,

@@ -6,11 +6,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use site::{LogLevel, Mirror};
-use transport::client::ClientSide;
 use transport::request_body::RequestBody;
 use upstream::Class;
 
-use crate::content::request_body;
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
 use crate::log::error_log;
@@ -27,20 +25,16 @@ pub fn in_flight() -> usize {
     IN_FLIGHT.load(Ordering::Acquire)
 }
 
-/// Starts the copies of `request`. Reads its body first where they are to have
-/// it; the error is the status of a body that could not be read.
-pub async fn begin(
-    request: &mut Request,
-    mirror: &Mirror,
-    client: &mut ClientSide,
-) -> Result<(), u16> {
-    if mirror.with_body && matches!(request.body, RequestBody::Unread) {
-        let read = request_body::read(request, client).await;
-        request.set_body(read)?;
-    }
+/// Must the body be read before copies are made?
+pub fn wants_body(request: &Request, mirror: &Mirror) -> bool {
+    mirror.with_body && matches!(request.body, RequestBody::Unread)
+}
+
+/// Starts the copies of `request`.
+pub fn begin(request: &Request, mirror: &Mirror) {
     for target in &mirror.targets {
         let Some(slot) = take_slot(request) else {
-            return Ok(());
+            return;
         };
         let args = request.route.args.clone();
         let mut copy = subrequest::to(request, target, &args);
@@ -50,7 +44,6 @@ pub async fn begin(
         }
         launch(copy, slot);
     }
-    Ok(())
 }
 
 /// `post_action`: a request that is made when the response of `request` has been sent.

@@ -15,7 +15,7 @@ pub mod pass;
 mod pending;
 pub mod proxy;
 pub mod purging;
-mod request_body;
+pub mod request_body;
 pub mod returned;
 pub mod robots;
 pub mod slice;

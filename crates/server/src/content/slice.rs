@@ -136,7 +136,7 @@ impl Slices {
             let Some(current) = &mut self.current else {
                 return Err(TruncatedBody);
             };
-            let next = current.next(&mut self.asked).await;
+            let next = current.next(&self.asked).await;
             let Some(bytes) = next.map_err(|_| TruncatedBody)? else {
                 self.report("the slice is shorter than its Content-Range says");
                 return Err(TruncatedBody);

@@ -66,7 +66,7 @@ pub async fn ask(
     let mut body = reply.body.into_arriving();
     let mut bytes = 0;
     // At its end it is known whether all of it was stored.
-    while let Ok(Some(piece)) = body.next(&mut request).await {
+    while let Ok(Some(piece)) = body.next(&request).await {
         bytes += piece.len() as u64;
         if bytes > MAX_BODY_BYTES {
             break;

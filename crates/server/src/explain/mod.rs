@@ -16,7 +16,7 @@
 //!   shown       a stored response as it is shown: no cookies, values of arguments masked
 //! ```
 //!
-//! The decisions are those of the stages (`pipeline::serve_dry`, `content/through_cache/outlook.rs`):
+//! The decisions are those of the stages (`pipeline::serve_internal`, `content/through_cache/outlook.rs`):
 //! nothing here decides anything.
 
 mod asking;

@@ -87,7 +87,7 @@ impl Question {
 /// Why there is no such request.
 pub async fn walk(configuration: &ConfigurationHandle, question: &Question) -> Result<Way, String> {
     let mut request = question.request(configuration, Purpose::Explain)?;
-    let reply = pipeline::serve_dry(&mut request).await;
+    let reply = pipeline::serve_internal(&mut request).await;
     let visit = request.extras.own_visit.as_ref();
     let is_at_content = visit.is_some_and(|visit| visit.not_asked.get() == Some(&NotAsked::Dry));
     if is_at_content {

@@ -40,7 +40,11 @@ enum Step {
 
 /// Runs `program`. Conditions that hold switch the request to the settings of
 /// their block.
+#[inline]
 pub fn run(request: &mut Request, program: &[RewriteOp]) -> Rewritten {
+    if program.is_empty() {
+        return Rewritten::Continue;
+    }
     let mut changed = false;
     match run_steps(request, program, &mut changed) {
         Step::Done(done) => done,

@@ -94,8 +94,8 @@ pub async fn read(
         .collect();
     loop {
         let made = own_visit::of_url(&configuration, &page(url, fields.clone()), Purpose::Read);
-        let mut request = made.map_err(|why| Refusal::field("url", why))?;
-        match visit::read(&mut request, max_bytes).await {
+        let request = made.map_err(|why| Refusal::field("url", why))?;
+        match visit::read(request, max_bytes).await {
             Ok((200, Some(bytes))) => return Ok(bytes),
             Ok((200, None)) => {
                 let why = format!("expected a whole answer of at most {max_bytes} bytes");

@@ -60,10 +60,10 @@ async fn make(configuration: Arc<ActiveConfiguration>, mut turn: Turn) {
         fields: visit::fields(Class::Desktop),
     };
     // A site that a reload has taken away has no such request any more.
-    let Ok(mut request) = own_visit::of_url(&configuration, &asked, Purpose::Read) else {
+    let Ok(request) = own_visit::of_url(&configuration, &asked, Purpose::Read) else {
         turn.is_answered = true;
         return;
     };
-    let read = timeout(MAX_TURN, visit::read(&mut request, MAX_ANSWER_BYTES));
+    let read = timeout(MAX_TURN, visit::read(request, MAX_ANSWER_BYTES));
     turn.is_answered = matches!(read.await, Ok(Ok((status, _))) if status < 500);
 }

@@ -96,11 +96,11 @@ pub async fn visit(request: &mut Request) -> VisitResult {
 
 /// Reads a page: its body and its status. The body is `None` if it is longer than `max_bytes` or broke off.
 pub async fn read(
-    request: &mut Request,
+    mut request: Box<Request>,
     max_bytes: usize,
 ) -> Result<(u16, Option<Bytes>), NotAsked> {
-    let reply = subrequest::serve(request).await;
-    if let Some(not_asked) = not_asked(request) {
+    let reply = subrequest::serve(&mut request).await;
+    if let Some(not_asked) = not_asked(&request) {
         return Err(not_asked);
     }
     let Some(reply) = reply else {
@@ -110,7 +110,7 @@ pub async fn read(
     let status = status.unwrap_or(reply.head.status);
     let mut body = reply.body.into_arriving();
     let mut bytes = Vec::new();
-    while let Ok(next) = body.next(request).await {
+    while let Ok(next) = body.next(&request).await {
         let Some(piece) = next else {
             return Ok((status, Some(bytes.into())));
         };

@@ -32,12 +32,10 @@ fn tree(locations: &str) -> TestSite {
 fn served(site: &TestSite, line: &str) -> String {
     let mut request = site.request(line, "Accept-Encoding: gzip\r\n", 0);
     assert!(matches!(request.settings().content, Content::Files));
-    if let Some(rule) = &request.settings().files.try_files {
-        let Ok(tried) = try_files(&request, rule) else {
-            return "fallback".into();
-        };
-        tried.become_path_of(&mut request.route);
-    }
+    let Ok(path) = tried(&request) else {
+        return "fallback".into();
+    };
+    path.become_path_of(&mut request.route);
     match serve(&request) {
         StageEnd::Reply(reply) => {
             let path = request_path(&request);

@@ -1,7 +1,7 @@
 //! `try_files`: the first candidate that exists becomes the request's path
 //! (<https://nginx.org/en/docs/http/ngx_http_core_module.html#try_files>).
 
-use site::{LogLevel, Part, Root, TryFallback, TryFile, TryFiles};
+use site::{LogLevel, Part, Root, TryFallback, TryFile};
 
 use super::{document_root, log_failure, look};
 use crate::exchange::handled::StageEnd;
@@ -10,8 +10,12 @@ use crate::exchange::request_route::RequestRoute;
 use crate::exchange::variable;
 use site_files::open::{Kind, OpenPurpose};
 
-/// Looks for the candidates in turn, and returns the path of the first that exists. Else the last argument counts.
-pub fn try_files(request: &Request, try_files: &TryFiles) -> Result<TriedPath, StageEnd> {
+/// Looks for the candidates of `try_files` in turn, and returns the path of the first that exists. Else the last
+/// argument counts.
+pub fn tried(request: &Request) -> Result<TriedPath, StageEnd> {
+    let Some(try_files) = &request.settings().files.try_files else {
+        return Ok(TriedPath::default());
+    };
     let root = document_root(request);
     for candidate in &try_files.candidates {
         let name = candidate_name(request, candidate);
@@ -79,6 +83,7 @@ fn replaced_prefix(request: &Request) -> usize {
 }
 
 /// The path of a candidate that exists.
+#[derive(Default)]
 pub struct TriedPath {
     /// `None`: that of the request.
     path: Option<Vec<u8>>,

@@ -56,7 +56,11 @@ pub async fn ask(
     key.clear();
     key.extend_from_slice(miss.plan.key.as_ref().bytes());
     let began = clock::now();
-    let handled = Box::pin(through_cache::miss::serve(request, pass, *miss, client)).await;
+    let served = Box::pin(through_cache::miss::serve(request, pass, *miss, client)).await;
+    let handled = match served {
+        Some(handled) => handled,
+        None => direct(request, pass, client, None).await,
+    };
     if let Some(reason) = request.cache.reason().filter(|why| *why != Reason::Failed) {
         let took = clock::now().saturating_sub(began);
         error_log::not_stored(request, reason.word(), took);

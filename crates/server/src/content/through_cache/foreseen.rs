@@ -274,34 +274,38 @@ impl World {
     }
 
     /// Serves a request as the pipeline does, until it waits.
-    fn serve(&self, request: &mut Request) -> RequestFate {
-        let settings = request.settings_held();
-        let pass = pass_of(&settings.content);
-        let plan = match decide(request, &self.site.configuration, pass) {
-            PassDecision::UpstreamNeeded(plan @ UpstreamPlan::ThroughCache(_)) => plan,
-            PassDecision::UpstreamNeeded(_) => return RequestFate::NoLookup,
-            PassDecision::PurgeNeeded(_) => return RequestFate::Purge,
-            PassDecision::Handled(handled) => {
-                return stored(handled).map_or(RequestFate::Purge, RequestFate::Hit);
+    fn serve(&self, mut request: Box<Request>) -> (Box<Request>, RequestFate) {
+        let fate = 'fate: {
+            let settings = request.settings_held();
+            let pass = pass_of(&settings.content);
+            let plan = match decide(&mut request, &self.site.configuration, pass) {
+                PassDecision::UpstreamNeeded(plan @ UpstreamPlan::ThroughCache(_)) => plan,
+                PassDecision::UpstreamNeeded(_) => break 'fate RequestFate::NoLookup,
+                PassDecision::PurgeNeeded(_) => break 'fate RequestFate::Purge,
+                PassDecision::Handled(handled) => {
+                    break 'fate stored(handled).map_or(RequestFate::Purge, RequestFate::Hit);
+                }
+            };
+            let mut client = ClientSide::none();
+            let asked = {
+                let mut asking = pin!(unconstrained(ask(&mut request, pass, plan, &mut client)));
+                let mut context = Context::from_waker(Waker::noop());
+                asking.as_mut().poll(&mut context)
+            };
+            match asked {
+                Poll::Pending => RequestFate::Fetched,
+                Poll::Ready(handled) => match stored(handled) {
+                    Some(stored) => {
+                        let served =
+                            |notes: &CacheNotes| notes.outcome.as_ref().map(|it| it.served);
+                        let served = request.cache.read(served);
+                        RequestFate::Stale(stored, served.expect("an outcome"))
+                    }
+                    None => RequestFate::Direct,
+                },
             }
         };
-        let mut client = ClientSide::none();
-        let asked = {
-            let mut asking = pin!(unconstrained(ask(request, pass, plan, &mut client)));
-            let mut context = Context::from_waker(Waker::noop());
-            asking.as_mut().poll(&mut context)
-        };
-        match asked {
-            Poll::Pending => RequestFate::Fetched,
-            Poll::Ready(handled) => match stored(handled) {
-                Some(stored) => {
-                    let served = |notes: &CacheNotes| notes.outcome.as_ref().map(|it| it.served);
-                    let served = request.cache.read(served);
-                    RequestFate::Stale(stored, served.expect("an outcome"))
-                }
-                None => RequestFate::Direct,
-            },
-        }
+        (request, fate)
     }
 }
 
@@ -393,8 +397,7 @@ async fn what_explain_says_is_what_happens() {
             forward, reason, ..
         } = foreseen.decision;
 
-        let mut request = random.make(&world.site);
-        let happened = world.serve(&mut request);
+        let (request, happened) = world.serve(random.make(&world.site));
         let told = || format!("request {number}: {}\n{}", random.line, random.fields);
         assert!(
             agrees(&foreseen, &happened, random.is_busy),

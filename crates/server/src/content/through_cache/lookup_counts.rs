@@ -96,7 +96,7 @@ async fn serve_whole(
     };
     assert_eq!(reply.head.status, 200);
     let mut body = reply.body.into_arriving();
-    while body.next(&mut request).await.unwrap().is_some() {}
+    while body.next(&request).await.unwrap().is_some() {}
     request
 }
 

@@ -21,7 +21,6 @@ use super::refreshing::{Upstream, count_left_out_refresh, refresh};
 use super::site_variance;
 use super::step::Step;
 use crate::content::own_visit;
-use crate::content::pass::direct::direct;
 use crate::content::pass::turn;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
@@ -32,13 +31,13 @@ use crate::log::traces;
 /// vanished. Past that it fetches for itself.
 const MAX_ROUNDS: usize = 4;
 
-/// Answers through the cache, where it had no fresh answer.
+/// Answers through the cache, where it had no fresh answer. `None`: the upstream is asked for this client alone.
 pub async fn serve(
-    request: &mut Request,
+    request: &Request,
     pass: &Arc<Pass>,
     miss: CacheMiss<'_>,
     client: &mut ClientSide,
-) -> StageEnd {
+) -> Option<StageEnd> {
     let CacheMiss {
         mut plan,
         decision,
@@ -69,8 +68,8 @@ pub async fn serve(
     let mut rounds = 1;
     loop {
         step = match step {
-            Step::Answer(handled) => return handled,
-            Step::Direct => return direct(request, pass, client, None).await,
+            Step::Answer(handled) => return Some(handled),
+            Step::Direct => return None,
             Step::Own => {
                 let stand_in = proving::stand_in(request, &plan);
                 let leader = Step::own_leader(request, &plan, None);

@@ -51,7 +51,10 @@ pub struct Lookup {
 /// Foresees the cache's decision for a request that has reached the content of its location.
 pub fn outlook(request: &mut Request, configuration: &ActiveConfiguration, pass: &Pass) -> Outlook {
     let (decision, unknown_zone) = match policy::plan(request, configuration, pass) {
-        CachePlan::Use(plan) => return of_plan(request, pass, plan),
+        CachePlan::Use(plan) => {
+            request.cache.view = View::Cache(plan.rules.clone());
+            return of_plan(request, pass, plan);
+        }
         CachePlan::NoLookup(decision, _) => (decision, None),
         CachePlan::UnknownZone(name) => (Decision::NO_ZONE, Some(name)),
     };
@@ -63,7 +66,7 @@ pub fn outlook(request: &mut Request, configuration: &ActiveConfiguration, pass:
     }
 }
 
-fn of_plan(request: &mut Request, pass: &Pass, mut plan: Plan<'_>) -> Outlook {
+fn of_plan(request: &Request, pass: &Pass, mut plan: Plan<'_>) -> Outlook {
     let count = match request.is_to_be_stored() && !request.is_dry() {
         true => UseCount::Waived,
         false => UseCount::Foreseen,
@@ -78,7 +81,6 @@ fn of_plan(request: &mut Request, pass: &Pass, mut plan: Plan<'_>) -> Outlook {
         &Upstream { request, pass },
         (count, Millis(request.now())),
     );
-    request.cache.view = View::Cache(plan.rules.clone());
     let mut facts = Facts {
         rules: plan.rules,
         request,

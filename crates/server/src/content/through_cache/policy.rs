@@ -61,33 +61,94 @@ pub fn plan<'a>(
     configuration: &'a ActiveConfiguration,
     pass: &'a Pass,
 ) -> CachePlan<'a> {
-    let Some(rules) = &pass.cache else {
-        return no_lookup(&request.cache, Decision::OFF, None);
+    let (rules, zone) = match cache_of(request, configuration, pass) {
+        Ok(found) => found,
+        Err(None) => return no_lookup(&request.cache, Decision::OFF, None),
+        Err(Some(name)) => return CachePlan::UnknownZone(name),
     };
-    if request.route.method.is_write()
-        && let Some(lifetime) = rules.read_your_writes
-    {
-        request
-            .cache
-            .write(|notes| notes.marks_writer = Some(lifetime));
-    }
-    let zone = match zone(request, configuration, rules) {
-        Ok(Some(zone)) => zone,
-        Ok(None) => return no_lookup(&request.cache, Decision::OFF, None),
-        Err(name) => return CachePlan::UnknownZone(name),
-    };
-    if rules.shared.is_none() && is_led_by_rules(request, configuration) {
-        return no_lookup(&request.cache, Decision::OFF, None);
-    }
     let overlooks_something = rules.overlooks_something();
     if overlooks_something {
         request.cache.view = View::Cache(rules.clone());
     }
-    let plan = plan_with(request, pass, rules, zone);
+    // Its memory is used again and again.
+    let mut key = std::mem::take(&mut request.cache.key);
+    key.clear();
+    let mut facts = Facts {
+        request,
+        pass,
+        rules,
+        zone,
+        key,
+        left_out: LeftOut::default(),
+        page: None,
+    };
+    let decided = before_lookup(&mut facts, rules);
+    let Facts {
+        request, key, page, ..
+    } = facts;
+    let plan = match decided {
+        Ok((audience, past)) => {
+            // A copy for one session: everything of its visitor is sent that is known.
+            let tried = match &audience {
+                Audience::Class(_, Some(_)) => TraitSet::ALL,
+                _ => TraitSet::NONE,
+            };
+            let mut plan = Plan::new((zone, rules), CacheKey::new(key), audience, past);
+            (plan.shared, plan.tried) = (page.map(Box::new), tried);
+            if request.extras.class == upstream::Class::Fragment {
+                plan.urgency = Urgency::Part;
+            }
+            CachePlan::Use(plan)
+        }
+        Err(decision) => {
+            request.cache.key = key;
+            let removal = removal(request, &decision, (rules, zone));
+            no_lookup(&request.cache, decision, removal)
+        }
+    };
     if overlooks_something {
         request.cache.view = View::Plain;
     }
     plan
+}
+
+/// Returns the rules and the zone of the cache that has a part in the request.
+///
+/// # Errors
+/// There is none; the name of a zone that is not there.
+fn cache_of<'a>(
+    request: &Request,
+    configuration: &'a ActiveConfiguration,
+    pass: &'a Pass,
+) -> Result<(&'a Arc<CacheRules>, &'a Arc<Zone>), Option<String>> {
+    let rules = pass.cache.as_ref().ok_or(None)?;
+    if request.route.method.is_write() && rules.read_your_writes.is_some() {
+        request
+            .cache
+            .write(|notes| notes.marks_writer = rules.read_your_writes);
+    }
+    let zone = zone(request, configuration, rules)?.ok_or(None)?;
+    match rules.shared.is_none() && is_led_by_rules(request, configuration) {
+        true => Err(None),
+        false => Ok((rules, zone)),
+    }
+}
+
+/// The pages that the request removes.
+fn removal<'a>(
+    request: &Request,
+    decision: &Decision,
+    (rules, zone): (&CacheRules, &'a Arc<Zone>),
+) -> Option<Removal<'a>> {
+    match decision.action {
+        Action::Purge(reach) => Some(Removal::Purge {
+            zone,
+            targets: purge_targets(request, rules),
+            reach,
+        }),
+        Action::Invalidate => Some(Removal::Invalidation(invalidation(request, rules, zone))),
+        _ => None,
+    }
 }
 
 /// May `.htaccess` files have led the request here, or set something for the script? Both may depend on anything of the
@@ -110,57 +171,6 @@ fn no_lookup<'a>(
 ) -> CachePlan<'a> {
     cache.note_decision(&decision);
     CachePlan::NoLookup(decision, removal)
-}
-
-fn plan_with<'a>(
-    request: &mut Request,
-    pass: &Pass,
-    rules: &'a Arc<CacheRules>,
-    zone: &'a Arc<Zone>,
-) -> CachePlan<'a> {
-    // Its memory is used again and again.
-    let mut key = std::mem::take(&mut request.cache.key);
-    key.clear();
-    let mut facts = Facts {
-        request,
-        pass,
-        rules,
-        zone,
-        key,
-        left_out: LeftOut::default(),
-        page: None,
-    };
-    let decided = before_lookup(&mut facts, rules);
-    let Facts {
-        request, key, page, ..
-    } = facts;
-    let mut tried = TraitSet::NONE;
-    let decision = match decided {
-        Ok((audience, past)) => {
-            if let Audience::Class(_, Some(_)) = &audience {
-                // A copy for one session: everything of its visitor is sent that is known.
-                tried = TraitSet::ALL;
-            }
-            let mut plan = Plan::new((zone, rules), CacheKey::new(key), audience, past);
-            (plan.shared, plan.tried) = (page.map(Box::new), tried);
-            if request.extras.class == upstream::Class::Fragment {
-                plan.urgency = Urgency::Part;
-            }
-            return CachePlan::Use(plan);
-        }
-        Err(decision) => decision,
-    };
-    request.cache.key = key;
-    let removal = match decision.action {
-        Action::Purge(reach) => Some(Removal::Purge {
-            zone,
-            targets: purge_targets(request, rules),
-            reach,
-        }),
-        Action::Invalidate => Some(Removal::Invalidation(invalidation(request, rules, zone))),
-        _ => None,
-    };
-    no_lookup(&request.cache, decision, removal)
 }
 
 /// A request as decisions ask for it, with the memory for its key.

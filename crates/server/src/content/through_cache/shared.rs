@@ -258,18 +258,14 @@ pub fn request_for(
 
 /// A copy of a request, of which others can be made once its visitor has an answer.
 pub fn copy_of(request: &Request) -> Box<Request> {
-    let mut copy = request.internal();
-    copy.trace = OnceLock::new();
-    resume_way(request, &mut copy);
-    copy
+    on_same_way(request, request.internal())
 }
 
 /// The same request once more, to be sent in this one's place after changes.
 pub fn same_request(request: &Request) -> Box<Request> {
-    let mut same = request.internal();
+    let mut same = on_same_way(request, request.internal());
     same.trace = request.trace.clone();
     same.body = request.body.share();
-    resume_way(request, &mut same);
     same.values.get_mut().request_id = Some(request.values.name_request());
     same
 }
@@ -283,14 +279,13 @@ fn made_for_cache(
 ) -> Option<Box<Request>> {
     // This head is parsed a second time; if that fails, nothing is sent.
     let head = parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?;
-    let mut made = request.internal_with(connection, head);
+    let mut made = on_same_way(request, request.internal_with(connection, head));
     made.trace = request.trace.clone();
-    resume_way(request, &mut made);
     Some(made)
 }
 
 /// Takes `made` as far on its way through the configuration as `request` is.
-fn resume_way(request: &Request, made: &mut Request) {
+fn on_same_way(request: &Request, mut made: Box<Request>) -> Box<Request> {
     let values = made.values.get_mut();
     values.slicing = request.values.slicing();
     // It is made again.
@@ -302,9 +297,8 @@ fn resume_way(request: &Request, made: &mut Request) {
     // It is the request that is answered, not a part of another.
     made.route.kind = request.route.kind;
     // It is made again too.
-    if let Some(extra) = made.extras.given() {
-        extra.proxy_url = None;
-    }
+    made.extras.set_proxy_url(None);
+    made
 }
 
 /// Returns the connection facts of a client at `address`, which no client has. Over a unix socket there is no address.

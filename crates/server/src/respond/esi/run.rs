@@ -245,7 +245,7 @@ async fn answered(page: &Request, asked: RequestedPart) -> Result<Fragment, Fail
         Late::Part => Failure::Because(format!("there was no answer within {limit:?}")),
         Late::Page => Failure::Beyond,
     })?;
-    let Some((mut request, Some(reply))) = answer else {
+    let Some((request, Some(reply))) = answer else {
         return Err(Failure::Because("there was no answer".to_owned()));
     };
     let status = reply.head.status;
@@ -256,7 +256,7 @@ async fn answered(page: &Request, asked: RequestedPart) -> Result<Fragment, Fail
             false => Failure::Because(format!("it was answered {status}")),
         });
     }
-    let body = composition::part(&mut request, reply).map_err(|_| Failure::Beyond)?;
+    let body = composition::part(&request, reply).map_err(|_| Failure::Beyond)?;
     Ok(Fragment {
         request,
         body,

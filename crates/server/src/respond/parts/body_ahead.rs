@@ -140,7 +140,7 @@ async fn read(
     part_of: Option<Arc<PageBudget>>,
 ) {
     let end = loop {
-        let bytes = match body.next(&mut ()).await {
+        let bytes = match body.next(&()).await {
             Ok(Some(bytes)) => bytes,
             Ok(None) => break End::Whole,
             Err(_) => break End::Truncated,

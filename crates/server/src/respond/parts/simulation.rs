@@ -68,7 +68,7 @@ async fn serve(site: &TestSite, path: &str, leaves_after: usize) -> ServedPage {
     let line = format!("GET {path}");
     let mut request = site.request(&line, "Cookie: a=<\r\n", clock::now());
     let reply = subrequest::serve(&mut request).await.expect("a page");
-    let mut body = Composition::Esi.around(&mut request, reply.body);
+    let mut body = Composition::Esi.around(&request, reply.body);
     let budget = request.page_budget().expect("a budget").clone();
     let (is_over, most) = (
         Arc::new(AtomicBool::new(false)),
@@ -88,7 +88,7 @@ async fn serve(site: &TestSite, path: &str, leaves_after: usize) -> ServedPage {
     };
     let mut bytes = 0;
     for _ in 0..leaves_after {
-        match body.next(&mut request).await {
+        match body.next(&request).await {
             Ok(Some(piece)) => bytes += piece.len(),
             Ok(None) | Err(_) => break,
         }

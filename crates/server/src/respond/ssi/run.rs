@@ -139,7 +139,7 @@ impl Page {
     async fn pull(&mut self, request: &Request) -> Result<Option<Bytes>, SendError> {
         loop {
             if let Some(part) = &mut self.current {
-                match parts::next_bytes(&mut part.request, &mut part.body).await? {
+                match parts::next_bytes(&part.request, &mut part.body).await? {
                     Some(bytes) => return Ok(Some(bytes)),
                     None => self.current = None,
                 }
@@ -189,7 +189,7 @@ impl IncludedPart {
         let Ok(answer) = parts::answer(page, asked, None).await else {
             return Ok(OpenedPart::Beyond(error_text));
         };
-        let Some((mut request, reply)) = answer else {
+        let Some((request, reply)) = answer else {
             return Err(SendError::Truncated);
         };
         let is_refused =
@@ -201,11 +201,11 @@ impl IncludedPart {
             |reply: &Reply| stub.is_none() || (reply.head.status < 400 && !is_empty(reply));
         let reply = reply.filter(|reply| is_shown(reply));
         let body: Box<dyn ArrivingBody<Request>> = match (reply, &stub) {
-            (Some(reply), _) => match composition::part(&mut request, reply) {
+            (Some(reply), _) => match composition::part(&request, reply) {
                 Ok(body) => body,
                 Err(_) => return Ok(OpenedPart::Beyond(error_text)),
             },
-            (None, Some(tokens)) => Box::new(Page::of_block(&mut request, tokens)),
+            (None, Some(tokens)) => Box::new(Page::of_block(&request, tokens)),
             (None, None) => return Ok(OpenedPart::Nothing),
         };
         Ok(OpenedPart::Part(Part { request, body }))
@@ -220,7 +220,7 @@ impl IncludedPart {
         };
         let mut value = Vec::new();
         let limit = part.request.settings().ssi.output_buffer_bytes;
-        while let Some(bytes) = parts::next_bytes(&mut part.request, &mut part.body).await? {
+        while let Some(bytes) = parts::next_bytes(&part.request, &mut part.body).await? {
             if value.len() + bytes.len() > limit {
                 return Err(SendError::Truncated);
             }
