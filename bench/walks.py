@@ -128,8 +128,9 @@ def main():
         wrong += [f"{title}: {path} is a stop and was not passed" for path in stops[title] if path not in passed]
         if len(passed) > bounds[title][0] or len(leading) > bounds[title][1]:
             wrong.append(f"{title}: more files than the document's table says: {len(passed)}, {len(leading)}")
-    print("\n".join(wrong))
-    raise SystemExit(bool(wrong))
+    failed = len({line.split(":")[0] for line in wrong})
+    print(*wrong, f"{len(WALKS) - failed} passed, {failed} failed", sep="\n")
+    raise SystemExit(failed > 0)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ applications_and_count() {
         echo "left out: real applications (apps/run.py needs root, or sudo without a password)"
     fi
     timed instructions bench/instructions.py --binary "$target/debug/mayfly" --build dev || status=1
+    timed walks bench/walks.py --binary "$target/debug/mayfly" || status=1
     return $status
 }
 
