@@ -32,7 +32,7 @@ use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::request_route::{RequestKind, TargetOrigin};
 use crate::log::{error_log, traces};
-use crate::respond::error_pages::{self, InternalRedirect, Next, RedirectTarget};
+use crate::respond::error_pages::{self, Next, RedirectTarget, TriedPage};
 use crate::respond::{self, Completion};
 use crate::route::rewrite::Rewritten;
 use crate::route::{self, FoundLocation, pattern, rewrite};
@@ -184,13 +184,13 @@ impl<'a> Way<'a> {
                     request.delivery.status = status;
                     return Outcome::Nothing;
                 }
-                Next::Redirect(to) => Ok(redirect(request, *to)),
+                Next::Redirect(to, tried) => Ok(redirect(request, to, tried)),
                 Next::Divert(diversion) => {
                     request.route.become_get();
                     request.route.become_diverted();
                     request.extras.carried.fields = Fields::new();
                     let (delivery, extras) = (&mut request.delivery, &mut request.extras);
-                    diversion.facts.carry(delivery, extras);
+                    respond::carry(diversion.facts, delivery, extras);
                     Err(diversion.then.into())
                 }
             };
@@ -215,6 +215,7 @@ impl<'a> Way<'a> {
                 Stage::Rewrite { location, is_named } => {
                     self.rewrite(request, client, location, is_named)
                 }
+                Stage::Limits if request.route.is_subrequest() => Ok(Stage::TryFiles),
                 Stage::Limits => {
                     if let Some(client) = real_ip::client_address(request) {
                         request.received.believe_client(client);
@@ -393,8 +394,7 @@ impl<'a> Way<'a> {
 }
 
 /// Goes on at another path, or in a named location.
-fn redirect(request: &mut Request, redirect: InternalRedirect) -> Stage {
-    let InternalRedirect { to, tried } = redirect;
+fn redirect(request: &mut Request, to: RedirectTarget, tried: Option<TriedPage>) -> Stage {
     request.route.count_redirect();
     request.values.forget_slicing();
     let is_for_error = tried.is_some();
@@ -463,9 +463,6 @@ fn before_limits<'a>(request: &Request) -> Step<'a> {
 
 fn limit<'a>(request: &Request) -> Step<'a> {
     traces::begin(request);
-    if request.route.is_subrequest() {
-        return Ok(Stage::TryFiles);
-    }
     if request.is_own_visit() {
         // A dry run does not use up visitors' limits.
         if request.is_dry() {

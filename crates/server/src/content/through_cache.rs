@@ -36,7 +36,7 @@ mod proving;
 pub mod purge;
 pub mod purge_keys;
 mod refreshing;
-pub mod shared;
+mod shared;
 mod site_variance;
 mod stale;
 mod standing;

@@ -8,7 +8,7 @@ use http_semantics::Fields;
 use transport::outbound::SentHead;
 
 use crate::exchange::error_page::ErrorPage;
-use crate::exchange::reply::Reply;
+use crate::exchange::reply::{Reply, ReplyHead};
 
 #[derive(Default)]
 pub struct Delivery {
@@ -32,6 +32,11 @@ pub struct Delivery {
 }
 
 impl Delivery {
+    /// Returns the status of the answer with this head: its own, or that of an error whose page it is.
+    pub fn status_of(&self, head: &ReplyHead) -> u16 {
+        self.error_page.forced_status().unwrap_or(head.status)
+    }
+
     pub fn body_bytes_sent(&self) -> u64 {
         let head = self.head_bytes_sent.load(Relaxed);
         self.bytes_sent.load(Relaxed).saturating_sub(head)

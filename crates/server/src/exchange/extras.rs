@@ -6,7 +6,6 @@ use std::ops::{Deref, DerefMut};
 
 use http_semantics::Fields;
 
-use crate::exchange::delivery::Delivery;
 use crate::exchange::own_visit::OwnVisit;
 use upstream::Class;
 
@@ -37,32 +36,6 @@ pub struct CarriedToResponse {
     pub accel_charset: Option<Vec<u8>>,
     /// The rules of `.htaccess` files for the response to this request.
     pub rules: Option<Box<htaccess::ResponseRules>>,
-}
-
-/// Facts of an upstream's response for its client. They apply to this response, or to the one in its place.
-#[derive(Debug, Default)]
-pub struct ClientFacts {
-    /// Fields that take the place of others; cookies are added.
-    pub fields: Fields,
-    /// X-Accel-Limit-Rate
-    pub limit_rate: Option<u64>,
-    /// X-Accel-Charset, if it names one.
-    pub charset: Option<Vec<u8>>,
-    /// X-Accel-Buffering
-    pub is_buffered: Option<bool>,
-}
-
-impl ClientFacts {
-    pub fn carry(self, delivery: &mut Delivery, extras: &mut Extras) {
-        delivery.limit_rate = self.limit_rate.or(delivery.limit_rate);
-        delivery.accel_buffering = self.is_buffered.or(delivery.accel_buffering);
-        if self.charset.is_some() {
-            extras.carried.accel_charset = self.charset;
-        }
-        for (name, value) in self.fields.as_slice() {
-            extras.carried.fields.append(name.clone(), value.clone());
-        }
-    }
 }
 
 /// The target of a `proxy_pass` with variables for one request.

@@ -2,7 +2,7 @@
 
 use http_semantics::Fields;
 
-use crate::exchange::extras::ClientFacts;
+use crate::exchange::client_facts::ClientFacts;
 use crate::exchange::reply::Reply;
 
 /// The result of a stage that ends a round.

@@ -6,6 +6,7 @@
 pub mod active_configuration;
 pub mod cache_facts;
 pub mod captures;
+pub mod client_facts;
 pub mod compiled_location;
 pub mod configuration_handle;
 pub mod delivery;

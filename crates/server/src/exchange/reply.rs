@@ -13,7 +13,7 @@ use transport::outbound::{
     self, DESCRIBE_BODY, FieldSink, StoredForm, describes_body, is_strong_tag,
 };
 
-use crate::exchange::extras::ClientFacts;
+use crate::exchange::client_facts::ClientFacts;
 use crate::exchange::request::Request;
 
 /// Head and body of a response.

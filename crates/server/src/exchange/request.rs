@@ -126,6 +126,30 @@ impl Request {
         })
     }
 
+    /// The same request once more, to be changed and sent in this one's place.
+    pub fn again(&self) -> Box<Request> {
+        let mut again = self.on_same_way(self.internal());
+        again.trace = self.trace.clone();
+        again.body = self.body.share();
+        again.values.get_mut().request_id = Some(self.values.name_request());
+        again
+    }
+
+    /// Takes `made` as far on its way through the configuration as this request is.
+    pub fn on_same_way(&self, mut made: Box<Request>) -> Box<Request> {
+        let values = made.values.get_mut();
+        values.slicing = self.values.slicing();
+        // It is made again.
+        values.path_info = None;
+        // The fetch has a trace of its own.
+        values.tracing = None;
+        made.cache.guest = self.cache.guest.clone();
+        made.route.adds_path_to_alias = self.route.adds_path_to_alias;
+        // It is the request that is answered, not a part of another.
+        made.route.kind = self.route.kind;
+        made
+    }
+
     /// Returns the time in Unix milliseconds at which this request was last looked at.
     #[inline]
     pub fn now(&self) -> u64 {

@@ -48,14 +48,20 @@ pub struct VariableValues {
     pub slicing: Slicing,
     /// The user that is named to the application (`auth_basic`).
     pub remote_user: Option<Vec<u8>>,
+    pub later: LaterWork,
+    /// The trace that the request belongs to.
+    pub tracing: Option<Box<Tracing>>,
+}
+
+/// Work for the time when the response is there, or sent.
+#[derive(Default)]
+pub struct LaterWork {
     /// The place to note the response's sharing policy in.
     pub sharing_note: Option<Box<SharingNote>>,
     /// `post_action`: a request is made when the response has been sent.
     pub has_post_action: bool,
     /// A refresh that the request has begun.
     pub refresh: Option<JoinHandle<()>>,
-    /// The trace that the request belongs to.
-    pub tracing: Option<Box<Tracing>>,
 }
 
 /// The identifiers of a client that has, or gets, the cookie of `userid`.

@@ -31,15 +31,37 @@ pub async fn serve(request: &mut Request) -> Option<Box<Reply>> {
     serve(request).await
 }
 
+/// Pulls a body of at most `max_bytes`, and gives its pieces away. Returns whether it was whole.
+pub async fn read_body(
+    request: &Request,
+    body: Body,
+    max_bytes: usize,
+    mut take: impl FnMut(Bytes) + Send,
+) -> bool {
+    let (mut body, mut bytes) = (body.into_arriving(), 0);
+    while let Ok(next) = body.next(request).await {
+        let Some(piece) = next else {
+            return true;
+        };
+        bytes += piece.len();
+        if bytes > max_bytes {
+            break;
+        }
+        take(piece);
+    }
+    body.discard();
+    false
+}
+
 /// Serves a subrequest and throws its body away. The head is left in
 /// `request.reply` and its status in `request.status`, for variables and logs.
 pub async fn run(request: &mut Request) {
     let reply = serve(request).await;
     let none = || Box::new(Reply::new(request.delivery.status, b"", Bytes::new()));
-    let forced = request.delivery.error_page.forced_status();
-    let forced = forced.filter(|_| reply.is_some());
-    let mut reply = reply.unwrap_or_else(none);
-    reply.head.status = forced.unwrap_or(reply.head.status);
+    let mut reply = reply.map_or_else(none, |mut reply| {
+        reply.head.status = request.delivery.status_of(&reply.head);
+        reply
+    });
     if let Body::Arriving(body) = std::mem::replace(&mut reply.body, Body::Empty) {
         body.discard();
     }

@@ -1,6 +1,7 @@
 //! The request, really made, as a visitor's would be but for the limits on requests: the
 //! application's answer, and the cache's result.
 
+use bytes::Bytes;
 use control::Refusal;
 use control::explain::AskedResponse;
 use http_cache::Reason;
@@ -11,7 +12,7 @@ use crate::exchange::own_visit::Purpose;
 use crate::exchange::subrequest;
 
 /// More of a page is not waited for: it is too large to be stored by far.
-const MAX_BODY_BYTES: u64 = 256 << 20;
+const MAX_BODY_BYTES: usize = 256 << 20;
 
 /// The application's answer to a request that was really made.
 pub struct ApplicationAnswer {
@@ -57,23 +58,19 @@ pub async fn ask(
             reason: Some(Reason::NoAnswer),
         });
     };
-    let status = request.delivery.error_page.forced_status();
     let mut head = reply.head;
-    let status = status.unwrap_or(head.status);
+    let status = request.delivery.status_of(&head);
     head.unpack();
     let location = head.fields.get(b"location").unwrap_or_default();
     let location = String::from_utf8_lossy(location).into_owned();
-    let mut body = reply.body.into_arriving();
     let mut bytes = 0;
     // At its end it is known whether all of it was stored.
-    while let Ok(Some(piece)) = body.next(&request).await {
-        bytes += piece.len() as u64;
-        if bytes > MAX_BODY_BYTES {
-            break;
-        }
-    }
-    body.discard();
-    let refresh = request.values.given().and_then(|it| it.refresh.take());
+    let count = |piece: Bytes| bytes += piece.len() as u64;
+    subrequest::read_body(&request, reply.body, MAX_BODY_BYTES, count).await;
+    let refresh = request
+        .values
+        .given()
+        .and_then(|it| it.later.refresh.take());
     if let Some(refresh) = refresh {
         // Its result is seen in the store.
         let _ = refresh.await;

@@ -94,45 +94,45 @@ pub async fn walk(configuration: &ConfigurationHandle, question: &Question) -> R
         return Ok(at_content(configuration, request));
     }
     let plan = match reply {
-        None => Plan {
-            kind: PlanKind::Nothing,
-            to: String::new(),
-            status: None,
-            turn: None,
-        },
+        None => plan(PlanKind::Nothing, ""),
         Some(reply) => {
-            let status = request.delivery.error_page.forced_status();
-            let status = status.unwrap_or(reply.head.status);
+            let status = request.delivery.status_of(&reply.head);
             let is_file = matches!(request.settings().content, Content::Files) && status < 300;
+            let plan = match is_file {
+                true => plan(PlanKind::File, &text_of(&request, Builtin::RequestFilename)),
+                false => plan(PlanKind::Answer, ""),
+            };
             Plan {
-                kind: match is_file {
-                    true => PlanKind::File,
-                    false => PlanKind::Answer,
-                },
-                to: match is_file {
-                    true => text_of(&request, Builtin::RequestFilename),
-                    false => String::new(),
-                },
                 status: Some(status),
-                turn: None,
+                ..plan
             }
         }
     };
-    Ok(Way {
-        request,
-        plan,
-        outlook: None,
-    })
+    Ok(Way::new(request, plan))
 }
 
-fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) -> Way {
-    let settings = request.settings_held();
-    let plan = |kind, to: &str| Plan {
+impl Way {
+    /// The cache has no part in it.
+    fn new(request: Box<Request>, plan: Plan) -> Way {
+        Way {
+            request,
+            plan,
+            outlook: None,
+        }
+    }
+}
+
+fn plan(kind: PlanKind, to: &str) -> Plan {
+    Plan {
         kind,
         to: to.to_owned(),
         status: None,
         turn: None,
-    };
+    }
+}
+
+fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) -> Way {
+    let settings = request.settings_held();
     let pass = match &settings.content {
         Content::Pass(pass) => pass,
         content => {
@@ -141,27 +141,19 @@ fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) ->
                 Content::Dashboard(_) => plan(PlanKind::Handler, "dashboard"),
                 _ => plan(PlanKind::PurgeApi, ""),
             };
-            return Way {
-                request,
-                plan,
-                outlook: None,
-            };
+            return Way::new(request, plan);
         }
     };
-    let aimed = pass::aim(&request, pass).map(|url| request.extras.set_proxy_url(url));
-    if let Err(handled) = aimed {
-        let status = match handled {
-            StageEnd::Status(status) => Some(status),
-            _ => None,
-        };
-        return Way {
-            request,
-            plan: Plan {
-                status,
-                ..plan(PlanKind::Answer, "")
-            },
-            outlook: None,
-        };
+    match pass::aim(&request, pass) {
+        Ok(url) => request.extras.set_proxy_url(url),
+        Err(handled) => {
+            let status = match handled {
+                StageEnd::Status(status) => Some(status),
+                _ => None,
+            };
+            let plan = plan(PlanKind::Answer, "");
+            return Way::new(request, Plan { status, ..plan });
+        }
     }
     let kind = match &pass.protocol {
         Protocol::FastCgi(_) => PlanKind::Fastcgi,
@@ -171,13 +163,10 @@ fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) ->
     let to = upstream_name(&request, &pass.target);
     let outlook = outlook(&mut request, configuration, pass);
     let turn = turn::part(&request, pass);
+    let plan = plan(kind, &to);
     Way {
-        request,
-        plan: Plan {
-            turn,
-            ..plan(kind, &to)
-        },
         outlook: Some(outlook),
+        ..Way::new(request, Plan { turn, ..plan })
     }
 }
 

@@ -28,7 +28,7 @@ use site::{Builtin as B, OtelTrace, Pass, PassTarget, Protocol};
 use traces::{Parent, TraceContext};
 
 use crate::exchange::request::Request;
-use crate::exchange::request_values::{RequestValues, Values};
+use crate::exchange::request_values::RequestValues;
 use crate::exchange::tracing::{FetchSpan, TraceFields, Tracing, WaitSpan, new_span_id};
 use crate::exchange::value::put;
 use crate::exchange::variable;
@@ -178,8 +178,8 @@ fn recorded(request: &Request) -> Option<Tracing> {
 pub enum DirectFetch {
     Untraced,
     OfVisitor(Option<TraceFields>),
-    /// It is kept as a file (`*_store`), which others are shown.
-    Stored(CacheFetch, Visitors, Option<TraceFields>),
+    /// It is kept as a file (`*_store`), which others are shown. The request is sent in the visitor's place.
+    Stored(CacheFetch, Box<Request>, Option<TraceFields>),
 }
 
 /// An upstream is asked for this visitor.
@@ -190,8 +190,9 @@ pub fn begin_direct(request: &Request, pass: &Pass) -> DirectFetch {
     if pass.exchange.file_copy.is_some()
         && let Some(mut fetch) = begin_fetch(request, pass)
     {
-        let (visitors, fields) = fetch.enter(request);
-        return DirectFetch::Stored(fetch, visitors, fields);
+        let sent = request.again();
+        let fields = fetch.enter(&sent);
+        return DirectFetch::Stored(fetch, sent, fields);
     }
     let span = fetch_span(request, pass);
     let injects = injects(request);
@@ -215,14 +216,19 @@ impl DirectFetch {
         }
     }
 
+    /// The request that is sent for `request`.
+    pub fn sent<'r>(&'r self, request: &'r Request) -> &'r Request {
+        match self {
+            DirectFetch::Stored(_, sent, _) => sent,
+            DirectFetch::Untraced | DirectFetch::OfVisitor(_) => request,
+        }
+    }
+
     /// The request is put together, if that was possible. To be kept as long as the fetch lasts.
     pub fn begun(self, request: &Request, is_possible: bool) -> Option<Box<FetchTrace>> {
         match self {
-            DirectFetch::Stored(fetch, visitors, _) => {
-                visitors.put_back(request);
-                is_possible.then(|| fetch.begun(request, None)).flatten()
-            }
-            DirectFetch::Untraced | DirectFetch::OfVisitor(_) => None,
+            DirectFetch::Stored(fetch, ..) if is_possible => fetch.begun(request, None),
+            _ => None,
         }
     }
 }
@@ -256,13 +262,6 @@ pub struct CacheFetch {
     injects: bool,
 }
 
-/// The visitor's trace and variable values, set aside because they must not shape a stored response.
-pub struct Visitors {
-    tracing: Option<Box<Tracing>>,
-    map_values: Values,
-    split_values: Values,
-}
-
 /// The cache asks an upstream, because of `request`.
 pub fn begin_fetch(request: &Request, pass: &Pass) -> Option<CacheFetch> {
     let context = request
@@ -276,15 +275,10 @@ pub fn begin_fetch(request: &Request, pass: &Pass) -> Option<CacheFetch> {
 }
 
 impl CacheFetch {
-    /// Puts a trace of the fetch's own into the request that is `sent` in the visitor's place, which may
-    /// be the visitor's itself. Variables evaluated from here on see no other trace.
-    pub fn enter(&mut self, sent: &Request) -> (Visitors, Option<TraceFields>) {
-        let visitors = sent.values.write(|values| Visitors {
-            tracing: values.tracing.replace(Box::new(Tracing::new(None))),
-            // They may be made of the visitor's trace.
-            map_values: std::mem::take(&mut values.maps),
-            split_values: std::mem::take(&mut values.splits),
-        });
+    /// Puts a trace of the fetch's own into the request that is `sent` in the visitor's place. Variables see no other.
+    pub fn enter(&mut self, sent: &Request) -> Option<TraceFields> {
+        let own = Some(Box::new(Tracing::new(None)));
+        sent.values.write(|values| values.tracing = own);
         let otel = sent.settings().otel.as_ref();
         let is_sampled = otel.is_some_and(|otel| is_on(sent, &otel.trace));
         let context = with_tracing(sent, |own| {
@@ -293,8 +287,7 @@ impl CacheFetch {
             own.context
         });
         self.span.own_trace = Some(context);
-        let fields = self.injects.then(|| TraceFields::new(&context, None));
-        (visitors, fields)
+        self.injects.then(|| TraceFields::new(&context, None))
     }
 
     /// The fetch has begun: notes it, and returns the trace to send when it has ended.
@@ -330,17 +323,6 @@ impl CacheFetch {
         };
         with_tracing(request, |tracing| tracing.fetches.push(self.span));
         fetch
-    }
-}
-
-impl Visitors {
-    /// Gives the request its own trace and values back.
-    pub fn put_back(self, request: &Request) {
-        request.values.write(|values| {
-            values.tracing = self.tracing;
-            values.maps = self.map_values;
-            values.splits = self.split_values;
-        });
     }
 }
 

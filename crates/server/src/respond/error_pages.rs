@@ -23,8 +23,8 @@ pub enum Next {
     Reply(Box<Reply>),
     /// An error's page that is made here, with the error's own status.
     ErrorReply(Box<Reply>, Option<TriedPage>),
-    /// The request goes on elsewhere in this site.
-    Redirect(Box<InternalRedirect>),
+    /// The request goes on elsewhere in this site, perhaps for an error's page.
+    Redirect(RedirectTarget, Option<TriedPage>),
     /// The upstream's response has said where.
     Divert(Box<Diversion>),
     /// The client has left, or gets no answer; the status is for the log.
@@ -35,12 +35,6 @@ pub enum Next {
 pub struct TriedPage {
     pub page: ErrorPage,
     pub fields: Fields,
-}
-
-pub struct InternalRedirect {
-    pub to: RedirectTarget,
-    /// It leads to an error's page.
-    pub tried: Option<TriedPage>,
 }
 
 pub enum RedirectTarget {
@@ -106,7 +100,7 @@ fn redirected(
         args,
         is_visitors: false,
     };
-    Next::Redirect(Box::new(InternalRedirect { to, tried }))
+    Next::Redirect(to, tried)
 }
 
 fn named(request: &Request, name: &[u8], tried: Option<TriedPage>) -> Next {
@@ -132,8 +126,7 @@ fn named(request: &Request, name: &[u8], tried: Option<TriedPage>) -> Next {
         );
         return broken(request);
     }
-    let to = RedirectTarget::Location(location);
-    Next::Redirect(Box::new(InternalRedirect { to, tried }))
+    Next::Redirect(RedirectTarget::Location(location), tried)
 }
 
 /// The configuration leads nowhere: no page of its own is looked for.
@@ -162,7 +155,7 @@ fn error(request: &Request, status: u16, fields: Fields) -> Next {
                 is_visitors: true,
             };
             let tried = Some(TriedPage { page, fields });
-            return Next::Redirect(Box::new(InternalRedirect { to, tried }));
+            return Next::Redirect(to, tried);
         }
         None => {}
     }

@@ -27,8 +27,9 @@ use http_semantics::Version;
 use http_semantics::conditional::{self, Validators, Verdict};
 use site::{IfModifiedSince, ServerTokens};
 
+use crate::exchange::client_facts::ClientFacts;
 use crate::exchange::delivery::Delivery;
-use crate::exchange::extras::CarriedToResponse;
+use crate::exchange::extras::{CarriedToResponse, Extras};
 use crate::exchange::reply::{Body, Reply, ReplySource};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::RequestRoute;
@@ -72,7 +73,7 @@ pub fn complete(request: &mut Request, mut reply: Box<Reply>) -> Completion {
         return set(&mut request.delivery, reply);
     }
     if let Some(facts) = reply.head.facts.take() {
-        facts.carry(&mut request.delivery, &mut request.extras);
+        carry(*facts, &mut request.delivery, &mut request.extras);
     }
     let changes = match adds_nothing(request, &reply) {
         true => prepare_alone(request, &mut reply),
@@ -96,6 +97,18 @@ pub fn complete(request: &mut Request, mut reply: Box<Reply>) -> Completion {
             set(&mut request.delivery, reply)
         }
         Changes::Wait(wait) => Completion::Pending(Box::new(PendingForm { reply, wait: *wait })),
+    }
+}
+
+/// Keeps the facts of an upstream's response for the response to the client.
+pub fn carry(facts: ClientFacts, delivery: &mut Delivery, extras: &mut Extras) {
+    delivery.limit_rate = facts.limit_rate.or(delivery.limit_rate);
+    delivery.accel_buffering = facts.is_buffered.or(delivery.accel_buffering);
+    if facts.charset.is_some() {
+        extras.carried.accel_charset = facts.charset;
+    }
+    for (name, value) in facts.fields.as_slice() {
+        extras.carried.fields.append(name.clone(), value.clone());
     }
 }
 
@@ -170,7 +183,9 @@ fn prepare(request: &Request, reply: &mut Reply, carried: CarriedToResponse) -> 
     carry_over(&carried, reply);
     proxy_hint::note_circle(request, reply);
     if request.settings().post_action.is_some() {
-        request.values.write(|values| values.has_post_action = true);
+        request
+            .values
+            .write(|values| values.later.has_post_action = true);
     }
     if let Some(status) = request.delivery.error_page.forced_status() {
         reply.head.status = status;

@@ -34,8 +34,8 @@ pub fn end(
     }
     memory.host = request.received.hand_on_host();
     let values = request.values.given()?;
-    let refresh = values.refresh.take();
-    if values.has_post_action {
+    let refresh = values.later.refresh.take();
+    if values.later.has_post_action {
         mirror::begin_post_action(request);
     }
     refresh.filter(|_| matches!(ending, Ok(Ending::Close)))

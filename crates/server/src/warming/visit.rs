@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use http_cache::{Reason, ServedFrom};
 use shared_request::Class;
-use transport::outbound::ArrivingBody;
 
 use crate::content::own_visit::{self, StoredState};
 use crate::exchange::own_visit::{NotAsked, Purpose};
@@ -58,8 +57,7 @@ pub async fn visit(request: &mut Request) -> VisitResult {
         let why = Reason::NoAnswer;
         return VisitResult::NotStored { status, why };
     };
-    let status = request.delivery.error_page.forced_status();
-    let status = status.unwrap_or(reply.head.status);
+    let status = request.delivery.status_of(&reply.head);
     let is_hit = request.cache.read(|notes| {
         let outcome = notes.outcome.as_ref();
         outcome.is_some_and(|it| it.served == ServedFrom::Fresh && it.fwd.is_none())
@@ -70,8 +68,12 @@ pub async fn visit(request: &mut Request) -> VisitResult {
             false => VisitResult::OtherPage,
         };
     }
-    let is_whole = read_to_end(reply.body.into_arriving(), request).await;
-    let refresh = request.values.given().and_then(|it| it.refresh.take());
+    // All of it is read, so that it is stored.
+    let is_whole = subrequest::read_body(request, reply.body, MAX_BODY_BYTES, drop).await;
+    let refresh = request
+        .values
+        .given()
+        .and_then(|it| it.later.refresh.take());
     if let Some(refresh) = refresh {
         // Its result is seen in the store.
         let _ = refresh.await;
@@ -106,21 +108,11 @@ pub async fn read(
     let Some(reply) = reply else {
         return Ok((request.delivery.status, None));
     };
-    let status = request.delivery.error_page.forced_status();
-    let status = status.unwrap_or(reply.head.status);
-    let mut body = reply.body.into_arriving();
+    let status = request.delivery.status_of(&reply.head);
     let mut bytes = Vec::new();
-    while let Ok(next) = body.next(&request).await {
-        let Some(piece) = next else {
-            return Ok((status, Some(bytes.into())));
-        };
-        if bytes.len() + piece.len() > max_bytes {
-            break;
-        }
-        bytes.extend_from_slice(&piece);
-    }
-    body.discard();
-    Ok((status, None))
+    let take = |piece: Bytes| bytes.extend_from_slice(&piece);
+    let is_whole = subrequest::read_body(&request, reply.body, max_bytes, take).await;
+    Ok((status, is_whole.then(|| bytes.into())))
 }
 
 fn not_asked(request: &Request) -> Option<NotAsked> {
@@ -139,20 +131,4 @@ fn is_meant(request: &Request) -> bool {
         Some(Purpose::Refill(wanted)) => *wanted.key == *request.cache.key,
         _ => true,
     }
-}
-
-/// Reads the arriving body, so that all of it is stored. Returns whether it was whole.
-async fn read_to_end(mut body: Box<dyn ArrivingBody<Request>>, request: &Request) -> bool {
-    let mut bytes = 0;
-    while let Ok(next) = body.next(request).await {
-        match next {
-            None => return true,
-            Some(piece) => bytes += piece.len(),
-        }
-        if bytes > MAX_BODY_BYTES {
-            break;
-        }
-    }
-    body.discard();
-    false
 }

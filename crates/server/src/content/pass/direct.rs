@@ -73,7 +73,7 @@ pub async fn direct(
         ..FetchPurpose::default()
     };
     let visitor = Visitor::begin_fetch(request);
-    let spec = visitor.and_then(|visitor| spec(request, pass, &purpose, visitor));
+    let spec = visitor.and_then(|visitor| spec(trace.sent(request), pass, &purpose, visitor));
     let _trace = trace.begun(request, spec.is_ok());
     let mut spec = match spec {
         Ok(spec) => spec,

@@ -11,7 +11,7 @@ use super::passed_body::PassedBody;
 use super::tunnel::UpgradedUpstream;
 use super::turn;
 use crate::content::proxy;
-use crate::exchange::extras::ClientFacts;
+use crate::exchange::client_facts::ClientFacts;
 use crate::exchange::handled::{Diversion, StageEnd};
 use crate::exchange::reply::{Body, PassedLines, Reply, ReplyHead, ReplySource};
 use crate::exchange::request::Request;

@@ -12,7 +12,6 @@ use purge_order::Target;
 use site::CacheRules;
 
 use crate::content::through_cache::purge_keys::purge_targets;
-use crate::content::through_cache::shared::same_request;
 use crate::exchange::captures::Captures;
 use crate::exchange::request::Request;
 
@@ -112,7 +111,7 @@ fn with_groups(request: &Request, decoded: &Groups, groups: &Groups) -> Box<Requ
             (start, subject.len())
         }));
     }
-    let mut other = same_request(request);
+    let mut other = request.again();
     let values = other.values.get_mut();
     values.captures.set(&subject, ranges.into_iter());
     // A named group has put the same text into a variable.

@@ -80,29 +80,16 @@ pub async fn whole_answer(mut made: Box<Request>, most: usize) -> Option<WholeAn
     let reply = subrequest::serve(&mut made).await?;
     let mut head = reply.head;
     head.unpack();
-    let status = made
-        .delivery
-        .error_page
-        .forced_status()
-        .unwrap_or(head.status);
+    let status = made.delivery.status_of(&head);
     let fields = head.fields.as_slice().to_vec();
-    let mut arriving = reply.body.into_arriving();
     let mut body = Vec::new();
-    while let Ok(piece) = arriving.next(&made).await {
-        let Some(piece) = piece else {
-            return Some(WholeAnswer {
-                status,
-                fields,
-                body,
-            });
-        };
-        if body.len() + piece.len() > most {
-            break;
-        }
-        body.extend_from_slice(&piece);
-    }
-    arriving.discard();
-    None
+    let take = |piece: Bytes| body.extend_from_slice(&piece);
+    let is_whole = subrequest::read_body(&made, reply.body, most, take).await;
+    is_whole.then_some(WholeAnswer {
+        status,
+        fields,
+        body,
+    })
 }
 
 #[cfg(test)]

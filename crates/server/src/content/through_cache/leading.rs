@@ -23,7 +23,7 @@ use super::tried::TrialSource;
 use crate::content::own_visit;
 use crate::content::pass::early_hints::EarlyHints;
 use crate::content::pass::response::{failed, into_handled};
-use crate::exchange::extras::ClientFacts;
+use crate::exchange::client_facts::ClientFacts;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;

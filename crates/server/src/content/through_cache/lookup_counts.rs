@@ -149,7 +149,13 @@ async fn leader_follower_hit_and_stale_page_are_counted_once_each() {
     let mut stale = site.serve(site.request("/", 2_000)).await;
     assert_eq!(site.counts(), [1, 1, 2], "a stale page that is refreshed");
     site.permits.add_permits(1);
-    let refresh = stale.values.get_mut().refresh.take().expect("a refresh");
+    let refresh = stale
+        .values
+        .get_mut()
+        .later
+        .refresh
+        .take()
+        .expect("a refresh");
     refresh.await.unwrap();
     assert_eq!(site.zone().stats().stored, 2);
     assert_eq!(site.counts(), [1, 1, 2], "the refresh itself asks nothing");

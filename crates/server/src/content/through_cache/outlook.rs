@@ -53,7 +53,9 @@ pub fn outlook(request: &mut Request, configuration: &ActiveConfiguration, pass:
     let (decision, unknown_zone) = match policy::plan(request, configuration, pass) {
         CachePlan::Use(plan) => {
             request.cache.view = View::Cache(plan.rules.clone());
-            return of_plan(request, pass, plan);
+            let outlook = of_plan(request, pass, plan);
+            request.cache.view = View::Plain;
+            return outlook;
         }
         CachePlan::NoLookup(decision, _) => (decision, None),
         CachePlan::UnknownZone(name) => (Decision::NO_ZONE, Some(name)),

@@ -8,7 +8,6 @@ use cache_decision::address;
 use http_cache::Zone;
 use site::CacheRules;
 
-use super::shared::same_request;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
@@ -40,7 +39,7 @@ pub fn address_of(received: &ReceivedRequest, rules: &CacheRules) -> Vec<u8> {
 /// The key that the same request has with another method.
 fn key_of(request: &Request, rules: &CacheRules, method: &'static str) -> Vec<u8> {
     // Maps may depend on the method: the copy has none that were evaluated.
-    let mut other = same_request(request);
+    let mut other = request.again();
     other.route.method_override = Some(method);
     other.cache.view = request.cache.view.clone();
     variable::evaluate(&other, &rules.key)

@@ -34,7 +34,9 @@ pub fn refresh(
                 traces::in_background(&request.values, store.links.trace.as_deref_mut());
                 let background = storing::Background::Refresh;
                 let begun = storing::begin_in_background(leader, spec, store, background);
-                request.values.write(|values| values.refresh = Some(begun));
+                request
+                    .values
+                    .write(|values| values.later.refresh = Some(begun));
             }
             ServedFrom::StaleRefreshing
         }

@@ -258,16 +258,7 @@ pub fn request_for(
 
 /// A copy of a request, of which others can be made once its visitor has an answer.
 pub fn copy_of(request: &Request) -> Box<Request> {
-    on_same_way(request, request.internal())
-}
-
-/// The same request once more, to be sent in this one's place after changes.
-pub fn same_request(request: &Request) -> Box<Request> {
-    let mut same = on_same_way(request, request.internal());
-    same.trace = request.trace.clone();
-    same.body = request.body.share();
-    same.values.get_mut().request_id = Some(request.values.name_request());
-    same
+    request.on_same_way(request.internal())
 }
 
 /// Creates a request of the server's own with another head, and with the visitor's host, server, location and
@@ -279,26 +270,9 @@ fn made_for_cache(
 ) -> Option<Box<Request>> {
     // This head is parsed a second time; if that fails, nothing is sent.
     let head = parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?;
-    let mut made = on_same_way(request, request.internal_with(connection, head));
+    let mut made = request.on_same_way(request.internal_with(connection, head));
     made.trace = request.trace.clone();
     Some(made)
-}
-
-/// Takes `made` as far on its way through the configuration as `request` is.
-fn on_same_way(request: &Request, mut made: Box<Request>) -> Box<Request> {
-    let values = made.values.get_mut();
-    values.slicing = request.values.slicing();
-    // It is made again.
-    values.path_info = None;
-    // The fetch has a trace of its own.
-    values.tracing = None;
-    made.cache.guest = request.cache.guest.clone();
-    made.route.adds_path_to_alias = request.route.adds_path_to_alias;
-    // It is the request that is answered, not a part of another.
-    made.route.kind = request.route.kind;
-    // It is made again too.
-    made.extras.set_proxy_url(None);
-    made
 }
 
 /// Returns the connection facts of a client at `address`, which no client has. Over a unix socket there is no address.

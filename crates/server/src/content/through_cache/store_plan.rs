@@ -287,22 +287,20 @@ pub fn prepare(
         true => None,
         false => request_for_cache(request, pass, plan, varied.as_deref())?,
     };
+    // The fetch has a trace of its own.
+    let made = made.or_else(|| traced.is_some().then(|| request.again()));
     if let Some((learned, made)) = learned.as_mut().zip(made.as_ref()) {
         learned.is_sent_from(made.received.client_ip());
     }
     let sent = made.as_deref().unwrap_or(request);
     let mut trace = traced;
-    let entered = trace.as_mut().map(|fetch| fetch.enter(sent));
-    let (visitors, fields) = entered.unzip();
+    let fields = trace.as_mut().and_then(|fetch| fetch.enter(sent));
     let purpose = FetchPurpose {
-        trace: fields.as_ref().and_then(Option::as_ref),
+        trace: fields.as_ref(),
         ..purpose
     };
     let spec = spec(sent, pass, &purpose, visitor);
     let head = sent.received.head().clone();
-    if let Some(visitors) = visitors {
-        visitors.put_back(sent);
-    }
     drop(made);
     let spec = spec?;
     let is_own_pool = spec.to.own_pool;
@@ -519,7 +517,7 @@ fn request_for_cache(
         _ if plan.rules.overlooks_something() => {
             shared::without_what_does_not_count(request, plan.rules)
         }
-        _ if as_get => Some(shared::same_request(request)),
+        _ if as_get => Some(request.again()),
         _ => return Ok(None),
     };
     let mut made = made.ok_or(500u16)?;

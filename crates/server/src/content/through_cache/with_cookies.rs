@@ -83,7 +83,9 @@ pub fn put_key(
                 key: note,
             };
             let note = Some(Box::new(note));
-            request.values.write(|values| values.sharing_note = note);
+            request
+                .values
+                .write(|values| values.later.sharing_note = note);
             return Err(Bypass::Cookie);
         }
     };
@@ -122,7 +124,7 @@ fn is_known(ids: &[VisitorId]) -> bool {
 
 /// Notes the sharing policy of a response that was fetched for one client alone.
 pub fn note_of_direct(values: &RequestValues, fields: &[Field]) {
-    let note = values.write_given(|values| values.sharing_note.take());
+    let note = values.write_given(|values| values.later.sharing_note.take());
     let Some(note) = note.flatten() else {
         return;
     };
