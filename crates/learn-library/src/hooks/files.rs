@@ -344,8 +344,7 @@ unsafe extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
     }
 }
 
-/// libc lists the folders by itself. The last folder without a wildcard is noted; where wildcards stand
-/// in names of folders, others are listed as well, and the record is marked as incomplete.
+/// libc lists the folders by itself: those are noted whose entries decide what is found.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 unsafe extern "C" fn glob(
     pattern: *const c_char,
@@ -353,24 +352,69 @@ unsafe extern "C" fn glob(
     on_error: *const c_void,
     found: *mut libc::glob_t,
 ) -> c_int {
-    // SAFETY: the caller's pattern, a text.
-    let bytes = unsafe { text(pattern) }.to_bytes();
-    let wildcard = bytes
+    // SAFETY: the caller's pattern, a text, and its arguments.
+    unsafe {
+        if is_active() {
+            note_folders_of(text(pattern).to_bytes(), flags);
+        }
+        next::glob(pattern, flags, on_error, found)
+    }
+}
+
+/// The most folders that the parts of a pattern before its last one may find.
+const MOST_FOUND_FOLDERS: usize = 200;
+
+/// Notes the last folder without a wildcard, and for `plugins/*/about.json` each folder in `plugins` as well.
+fn note_folders_of(pattern: &[u8], flags: c_int) {
+    let list = |folder: &[u8]| {
+        let folder = CString::new(folder).unwrap_or_default();
+        // SAFETY: a text of our own.
+        unsafe { note(folder.as_ptr(), FileUse::Listed, state_of) };
+    };
+    let wildcard = pattern
         .iter()
         .position(|byte| b"*?[{\\".contains(byte))
-        .unwrap_or(bytes.len());
-    let folder = bytes[..wildcard]
-        .iter()
-        .rposition(|byte| *byte == b'/')
-        .unwrap_or(0);
-    let folder = CString::new(bytes.get(..folder.max(1)).unwrap_or(b".")).unwrap_or_default();
-    // SAFETY: a text of our own.
-    unsafe { note(folder.as_ptr(), FileUse::Listed, state_of) };
-    if bytes[wildcard..].contains(&b'/') || !bytes.starts_with(b"/") {
-        enter(Library::misses_input);
+        .unwrap_or(pattern.len());
+    match pattern[..wildcard].iter().rposition(|byte| *byte == b'/') {
+        None => list(b"."),
+        Some(0) => list(b"/"),
+        Some(end) => list(&pattern[..end]),
     }
-    // SAFETY: the caller's arguments.
-    unsafe { next::glob(pattern, flags, on_error, found) }
+    let slashes = (wildcard..pattern.len()).filter(|at| pattern[*at] == b'/');
+    for end in slashes {
+        let part = &pattern[..end];
+        // Within braces, or escaped, a slash may end no folder.
+        let is_read = !part.iter().any(|byte| b"{\\".contains(byte))
+            && for_each_found(part, flags, MOST_FOUND_FOLDERS, list);
+        if !is_read {
+            enter(Library::misses_input);
+            return;
+        }
+    }
+}
+
+/// Gives each path that a pattern finds to `take`. False: they are more than `most`, or could not be listed.
+fn for_each_found(pattern: &[u8], flags: c_int, most: usize, take: impl Fn(&[u8])) -> bool {
+    let Ok(pattern) = CString::new(pattern) else {
+        return false;
+    };
+    let flags = flags & (libc::GLOB_PERIOD | libc::GLOB_TILDE) | libc::GLOB_NOSORT;
+    // SAFETY: of zeros, as glob(3) is given it; the paths are texts, and are freed once.
+    unsafe {
+        let mut found: libc::glob_t = std::mem::zeroed();
+        let result = next::glob(pattern.as_ptr(), flags, std::ptr::null(), &mut found);
+        let is_read = match result {
+            0 => found.gl_pathc <= most,
+            other => other == libc::GLOB_NOMATCH,
+        };
+        if result == 0 && is_read {
+            for at in 0..found.gl_pathc {
+                take(text(*found.gl_pathv.add(at)).to_bytes());
+            }
+        }
+        libc::globfree(&mut found);
+        is_read
+    }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]

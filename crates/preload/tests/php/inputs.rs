@@ -298,3 +298,47 @@ fn file_that_becomes_a_database_in_its_place_is_named() {
     php.run(7, code);
     assert_eq!(mayfly.record().sqlite, [path.display().to_string()]);
 }
+
+#[test]
+fn folders_that_a_pattern_looks_into_are_named() {
+    let mayfly = Mayfly::listen(Manner::Acknowledges);
+    let php = Php::with_library(&mayfly);
+    let site = php.path("site").canonicalize().unwrap();
+    for folder in ["plugins/one/deep", "plugins/two"] {
+        std::fs::create_dir_all(site.join(folder)).unwrap();
+    }
+    std::fs::write(site.join("plugins/one/about.json"), "{}").unwrap();
+    let site = site.display();
+    for (pattern, folders, is_whole) in [
+        (
+            "__DIR__ . '/plugins/*/about.json'",
+            vec!["plugins", "plugins/one", "plugins/two"],
+            true,
+        ),
+        (
+            "__DIR__ . '/plugins/*/d*/*.php'",
+            vec!["plugins", "plugins/one", "plugins/two", "plugins/one/deep"],
+            true,
+        ),
+        ("'plugins/*.json'", vec!["plugins"], true),
+        ("__DIR__ . '/plugins/*'", vec!["plugins"], true),
+        // Within braces a slash may end no folder.
+        (
+            "__DIR__ . '/plugins/{one/x,two}/*.php', GLOB_BRACE",
+            vec![],
+            false,
+        ),
+    ] {
+        php.run(7, &format!("chdir(__DIR__); echo count(glob({pattern}));"));
+        let record = mayfly.record();
+        for folder in folders {
+            let expected = format!("Listed {site}/{folder}");
+            assert!(
+                record.files.contains(&expected),
+                "{pattern}: {expected}: {:?}",
+                record.files
+            );
+        }
+        assert_eq!(record.is_complete, is_whole, "{pattern}");
+    }
+}
