@@ -365,12 +365,52 @@ pub fn shown(bytes: &[u8]) -> String {
 
 /// Whether a statement may change the definitions of tables, views or triggers.
 pub fn is_definition(text: &[u8]) -> bool {
-    // A text may have several statements, and a `;` in a value only adds a doubt.
-    let mut statements = text.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
-    statements.any(|statement| !statement.is_empty() && begins_definition(statement))
+    if !text.contains(&b'\\') {
+        return defines(text, true);
+    }
+    // Whether a backslash escapes is a mode of the session, and in some charsets it may be half of a letter.
+    std::str::from_utf8(text).is_err() || defines(text, true) || defines(text, false)
 }
 
+/// The same for a session where a backslash escapes within quotes, or where it does not.
+fn defines(text: &[u8], has_escapes: bool) -> bool {
+    let mut rest = text.iter();
+    let mut statement = Vec::new();
+    while let Some(&byte) = rest.next() {
+        match byte {
+            b'\'' | b'"' | b'`' => {
+                statement.push(b' ');
+                let mut is_closed = false;
+                // A quote that is doubled opens another text at once.
+                while let Some(&within) = rest.next() {
+                    if within == b'\\' && has_escapes && byte != b'`' {
+                        rest.next();
+                    } else if within == byte {
+                        is_closed = true;
+                        break;
+                    }
+                }
+                if !is_closed {
+                    return true;
+                }
+            }
+            b';' => {
+                if begins_definition(&statement) {
+                    return true;
+                }
+                statement.clear();
+            }
+            _ => statement.push(byte),
+        }
+    }
+    begins_definition(&statement)
+}
+
+/// Of a statement without what stands between quotes.
 fn begins_definition(statement: &[u8]) -> bool {
+    if statement.trim_ascii().is_empty() {
+        return false;
+    }
     // A comment may stand between the words.
     let has_comment = |opening: &[u8]| statement.windows(opening.len()).any(|it| it == opening);
     if [&b"/*"[..], b"--", b"#"].iter().any(|it| has_comment(it)) {
@@ -720,6 +760,24 @@ mod tests {
             ("TABLE post", false),
             ("LOAD DATA LOCAL INFILE 'f' INTO TABLE t", false),
             ("(SELECT 1)", false),
+            // A session that is kept in a table, as PHP encodes it.
+            (
+                "REPLACE INTO s VALUES ('a', 'uid|i:2;name|s:1:\"#\";', now())",
+                false,
+            ),
+            (
+                r#"REPLACE INTO s VALUES ('uid|i:2;n|s:4:\"café\";')"#,
+                false,
+            ),
+            (
+                "INSERT INTO t VALUES ('it''s -- /* ; drop'); SELECT `a;b`",
+                false,
+            ),
+            ("INSERT INTO t VALUES ('a'); DROP TABLE t", true),
+            // A backslash escapes the quote, or it does not.
+            (r"INSERT INTO t VALUES ('\'); DROP TABLE t; --'", true),
+            (r"INSERT INTO t VALUES ('\', '; DROP TABLE t; --')", true),
+            ("INSERT INTO t VALUES ('open; DROP TABLE t", true),
         ] {
             assert_eq!(is_definition(text.as_bytes()), expected, "{text}");
         }
