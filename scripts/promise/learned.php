@@ -7,9 +7,13 @@ function connect()
 {
     return new mysqli('localhost', $_SERVER['DB_USER'], $_SERVER['DB_PASSWORD'], 'site', null, $_SERVER['DB_SOCKET']);
 }
-$database = connect();
 $at = (int) $page;
 $table = $table === 'own' ? 'own' : 'others';
+if ($_SERVER['KEYS_PORT']) {
+    require __DIR__ . '/learned_keys.php';
+    exit;
+}
+$database = connect();
 $begun = hrtime(true);
 if ($_SERVER['REQUEST_METHOD'] === 'POST') {
     header('Cache-Control: no-store');

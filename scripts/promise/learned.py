@@ -6,6 +6,7 @@
     scripts/promise/learned.py --replay
     scripts/promise/learned.py --binary-log --foreign 2000
     scripts/promise/learned.py --nodes [--alone]
+    scripts/promise/learned.py --redis --foreign 10000 --kills 1000
 
 A MariaDB, a server on loopback with a PHP pool of its own, and pages that show which version of a
 row they were made from. What is not learned has its ordinary lifetime, a millisecond: it is no part of the promise. Writers change rows through PHP, with and without a transaction. Readers ask the database
@@ -28,6 +29,9 @@ them in turn, and readers both. An answer is old if it shows an earlier version 
 before that counts at the writer's node alone. With --alone the servers do not tell each other, which a build with debug assertions
 can be told: it ends with 0 if old answers are found.
 
+With --redis, the versions are in a Redis in place of the tables: PHP reads and writes its keys (INCR, within MULTI or without), and another
+program does.
+
 Ends with 1 where an answer was old, or where too few were kept: then nothing was tried. With --late the server
 compares a page with the writes since its fetch ended, not since it began, which a build with debug assertions can
 be told: it ends with 0 if old answers are found.
@@ -42,6 +46,7 @@ import queue
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -92,6 +97,7 @@ http {{
             fastcgi_param DB_USER {database.user};
             fastcgi_param DB_PASSWORD {database.password};
             fastcgi_param DB_SOCKET {database.socket};
+            fastcgi_param KEYS_PORT {keys};
             add_header X-Cache $upstream_cache_status;
         }}
     }}
@@ -120,14 +126,51 @@ class Sql:
             raise OSError("the client of the database has ended")
         return line.split("\t")[0].strip()
 
+    def version(self, table, page):
+        return int(self.ask(f"SELECT version FROM {table} WHERE page = {page}"))
+
+    def add(self, table, page):
+        """Makes a new version, which it returns."""
+        where = f"WHERE page = {page}"
+        return int(self.ask(f"UPDATE {table} SET version = version + 1 {where}; SELECT version FROM {table} {where}"))
+
     def stop(self):
         self._client.stdin.close()
         self._client.wait(10)
 
 
+class Keys:
+    """A client of Redis, which has a key for each row."""
+
+    def __init__(self, port):
+        self._lock = threading.Lock()
+        self._stream = socket.create_connection(("127.0.0.1", port)).makefile("rwb")
+
+    def _ask(self, *words):
+        with self._lock:
+            self._stream.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in map(str.encode, words)))
+            self._stream.flush()
+            line = self._stream.readline()
+            if line[:1] == b"$":
+                return int(self._stream.readline())
+        if line[:1] != b":":
+            raise OSError(f"Redis answers {line}")
+        return int(line[1:])
+
+    def version(self, table, page):
+        return self._ask("GET", f"{table}:{page}")
+
+    def add(self, table, page):
+        return self._ask("INCR", f"{table}:{page}")
+
+    def stop(self):
+        self._stream.close()
+
+
 class Trial(page_trial.PageTrial):
     def __init__(self, chosen, folder):
         super().__init__(chosen, folder)
+        self.keys = Redis(folder.path, "keys") if chosen.redis else None
         self.database = mariadb.start(folder, has_log=chosen.binary_log)
         # Of own pages: the version that PHP has told a writer.
         self.told = [0] * PAGES
@@ -150,12 +193,22 @@ class Trial(page_trial.PageTrial):
             statement = f"CREATE TABLE {table} (page INT PRIMARY KEY, version INT NOT NULL)"
             sql.ask(f"{statement}; INSERT INTO {table} VALUES {rows}; SELECT 1")
         sql.stop()
+        if self.keys:
+            keys = self.client()
+            for page in range(PAGES):
+                keys.add("own", page), keys.add("others", page)
+            keys.stop()
         nodes = f"cache_nodes redis://127.0.0.1:{self.redis.port};" if self.chosen.nodes else ""
         # What was begun last is asked about nothing else.
         for self.port, self.metrics_port in reversed(self.places):
             self.start_server(
-                "learned.php", CONFIGURATION, database=self.database, replay="on" if self.chosen.replay else "off",
-                log="on" if self.chosen.binary_log else "off", nodes=nodes)  # fmt: skip
+                CONFIGURATION, database=self.database, replay="on" if self.chosen.replay else "off",
+                log="on" if self.chosen.binary_log else "off", nodes=nodes,
+                keys=self.keys.port if self.keys else 0)  # fmt: skip
+
+    def client(self):
+        """A program that reads and writes what pages show."""
+        return Keys(self.keys.port) if self.keys else Sql(self.database)
 
     def connections(self):
         """To each server."""
@@ -170,7 +223,7 @@ class Trial(page_trial.PageTrial):
             page = chance.randrange(PAGES)
             told = self.told[page]
             # What others see before PHP knows of it counts at one node.
-            selected = 0 if self.chosen.nodes else int(sql.ask(f"SELECT version FROM own WHERE page = {page}"))
+            selected = 0 if self.chosen.nodes else sql.version("own", page)
             shown = self.get(chance.choice(connections), f"/own/{page}")
             if shown.version is not None:
                 self.judge(shown, max(told, selected), "old", "own", page, told, selected)
@@ -220,16 +273,14 @@ class Trial(page_trial.PageTrial):
             time.sleep(chance.random() * 0.02)
 
     def write_others(self):
-        chance, sql, connection = random.Random(200), Sql(self.database), self.connection()
+        chance, sql, connection = random.Random(200), self.client(), self.connection()
         while not self.is_over.is_set():
             self.may_write.wait(0.1)
             if not self.may_write.is_set():
                 continue
             page = chance.randrange(PAGES)
             is_kept = self.chosen.binary_log and any(self.get(connection, f"/others/{page}").is_hit for _ in range(3))
-            where = f"WHERE page = {page}"
-            update = f"UPDATE others SET version = version + 1 {where}"
-            version = int(sql.ask(f"{update}; SELECT version FROM others {where}"))
+            version = sql.add("others", page)
             committed = time.monotonic()
             self.committed[page].append((committed, version))
             self.to_watch.put((page, committed, version))
@@ -292,7 +343,7 @@ class Trial(page_trial.PageTrial):
     def run(self):
         self.start()
         self.learn_all()
-        clients = [Sql(self.database) for _ in range(1 + self.chosen.readers // SHARE_SQL)]
+        clients = [self.client() for _ in range(1 + self.chosen.readers // SHARE_SQL)]
         for number in range(self.chosen.readers):
             if number % READS_OTHERS:
                 self.begin(self.read_own, number, clients[number // SHARE_SQL])
@@ -359,16 +410,20 @@ def main():
     parser.add_argument("--binary-log", action="store_true")
     parser.add_argument("--nodes", action="store_true")
     parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--redis", action="store_true")
     chosen = parser.parse_args()
     chosen.program = os.path.abspath(chosen.program)
     chosen.nodes |= chosen.alone
+    if chosen.redis and (chosen.nodes or chosen.replay or chosen.binary_log):
+        parser.error("--redis stands alone: keys are not replayed, not shared, and in no log")
     with workdir.Workdir("promise-learned", parent=page_trial.PLACE) as folder:
         trial = Trial(chosen, folder)
         try:
             return trial.run()
         finally:
-            if chosen.nodes:
-                trial.redis.kill()
+            for redis in (trial.keys, getattr(trial, "redis", None)):
+                if redis:
+                    redis.kill()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 were made from, threads that read and write, and what is counted."""
 
 import collections
+import glob
 import http.client
 import os
 import re
@@ -46,10 +47,11 @@ class PageTrial:
         with self.lock:
             self.counts[what] += number
 
-    def start_server(self, script, configuration, **values):
-        """With a page of this folder."""
-        with open(os.path.join(HERE, script)) as page:
-            self.folder.write(script, page.read())
+    def start_server(self, configuration, **values):
+        """With the pages of this folder."""
+        for each in glob.glob(os.path.join(HERE, "*.php")):
+            with open(each) as page:
+                self.folder.write(os.path.basename(each), page.read())
         text = configuration.format(folder=self.folder.path, port=self.port, metrics=self.metrics_port, **values)
         environment = {"MAYFLY_FAILPOINT_LEARN": self.failpoint()} if self.failpoint() else {}
         command = [self.chosen.program, "-p", self.folder.path, "-c", self.folder.write("conf", text)]

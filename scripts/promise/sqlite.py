@@ -121,7 +121,7 @@ class Trial(page_trial.PageTrial):
                 database.execute("CREATE TABLE much (bytes)")
                 database.executemany("INSERT INTO page VALUES (?, 1)", [[page] for page in range(PAGES)])
             os.chmod(self.file(journal), 0o666)
-        self.start_server("sqlite.php", CONFIGURATION)
+        self.start_server(CONFIGURATION)
 
     def read(self, number):
         chance, connection = random.Random(number), self.connection()
