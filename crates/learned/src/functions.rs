@@ -145,6 +145,7 @@ const DETERMINISTIC: &[&str] = &[
     "tan",
     "time",
     "time_to_sec",
+    "timestampdiff",
     "to_base64",
     "to_days",
     "trim",

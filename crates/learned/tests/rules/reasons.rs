@@ -28,6 +28,10 @@ fn statements_are_learned_or_say_why_not() {
             "(SELECT id FROM posts) UNION ALL (SELECT post FROM meta) ORDER BY 1",
             None,
         ),
+        (
+            "SELECT TIMESTAMPDIFF(SECOND, FROM_UNIXTIME(5), written) FROM posts",
+            None,
+        ),
         ("SELECT LAST_INSERT_ID()", Some(NotLearned::Connection)),
         ("SELECT ROW_COUNT()", Some(NotLearned::Connection)),
         (
