@@ -107,7 +107,7 @@ const CAKEPHP: [&str; 6] = [
 ];
 
 /// In this order. A file that has no host, user or URL by these names is another application's.
-pub(super) const PLACES: [AccountPlace; 45] = [
+pub(super) const PLACES: [AccountPlace; 57] = [
     place(
         "Drupal",
         "sites/default/settings.php",
@@ -286,6 +286,129 @@ pub(super) const PLACES: [AccountPlace; 45] = [
             "DB_USERNAME",
             "DB_PASSWORD",
             "DB_DRIVER",
+        ],
+    ),
+    place(
+        "Serendipity",
+        "serendipity_config_local.inc.php",
+        [
+            "serendipity/dbHost",
+            "",
+            "",
+            "serendipity/dbUser",
+            "serendipity/dbPass",
+            "serendipity/dbType",
+        ],
+    ),
+    place(
+        "Question2Answer",
+        "qa-config.php",
+        [
+            "QA_MYSQL_HOSTNAME",
+            "QA_MYSQL_PORT",
+            "",
+            "QA_MYSQL_USERNAME",
+            "QA_MYSQL_PASSWORD",
+            "",
+        ],
+    ),
+    place(
+        "LiteCart",
+        "includes/config.inc.php",
+        ["DB_SERVER", "", "", "DB_USERNAME", "DB_PASSWORD", ""],
+    ),
+    place(
+        "Zen Cart",
+        "includes/configure.php",
+        [
+            "DB_SERVER",
+            "",
+            "",
+            "DB_SERVER_USERNAME",
+            "DB_SERVER_PASSWORD",
+            "DB_TYPE",
+        ],
+    ),
+    place(
+        "AbanteCart",
+        "system/config.php",
+        [
+            "DB_HOSTNAME",
+            "DB_PORT",
+            "",
+            "DB_USERNAME",
+            "DB_PASSWORD",
+            "DB_DRIVER",
+        ],
+    ),
+    place(
+        "FluxBB",
+        "config.php",
+        ["db_host", "", "", "db_username", "db_password", "db_type"],
+    ),
+    place(
+        "Coppermine",
+        "include/config.inc.php",
+        [
+            "CONFIG/dbserver",
+            "",
+            "",
+            "CONFIG/dbuser",
+            "CONFIG/dbpass",
+            "CONFIG/dbtype",
+        ],
+    ),
+    place(
+        "Zenphoto",
+        "zp-data/zenphoto.cfg.php",
+        [
+            "conf/mysql_host",
+            "conf/mysql_port",
+            "conf/mysql_socket",
+            "conf/mysql_user",
+            "conf/mysql_pass",
+            "conf/db_software",
+        ],
+    ),
+    place(
+        "CubeCart",
+        "includes/global.inc.php",
+        [
+            "glob/dbhost",
+            "glob/dbport",
+            "glob/dbsocket",
+            "glob/dbusername",
+            "glob/dbpassword",
+            "",
+        ],
+    ),
+    place(
+        "ProcessWire",
+        "site/config.php",
+        [
+            "config/dbHost",
+            "config/dbPort",
+            "config/dbSocket",
+            "config/dbUser",
+            "config/dbPass",
+            "",
+        ],
+    ),
+    place(
+        "FreshRSS",
+        "../data/config.php",
+        ["db/host", "", "", "db/user", "db/password", "db/type"],
+    ),
+    place(
+        "YOURLS",
+        "user/config.php",
+        [
+            "YOURLS_DB_HOST",
+            "",
+            "",
+            "YOURLS_DB_USER",
+            "YOURLS_DB_PASS",
+            "",
         ],
     ),
     call("index.php"),

@@ -352,6 +352,57 @@ mod tests {
                 "../.env",
                 "APP_NAME=Laravel\nDB_CONNECTION=mysql\nDB_HOST=localhost\nDB_PORT=\nDB_DATABASE=d\nDB_USERNAME=ada\nDB_PASSWORD='word' # secret\n",
             ),
+            (
+                "serendipity_config_local.inc.php",
+                "<?php $serendipity['dbName'] = 'd'; $serendipity['dbHost'] = 'localhost'; $serendipity['dbUser'] = 'ada';
+                 $serendipity['dbPass'] = 'word'; $serendipity['dbType'] = 'mysqli';",
+            ),
+            (
+                "qa-config.php",
+                "<?php define('QA_MYSQL_HOSTNAME', 'localhost'); define('QA_MYSQL_USERNAME', 'ada'); define('QA_MYSQL_PASSWORD', 'word');",
+            ),
+            (
+                "includes/config.inc.php",
+                "<?php define('DB_TYPE', 'mysql'); define('DB_SERVER', 'localhost'); define('DB_USERNAME', 'ada'); define('DB_PASSWORD', 'word');",
+            ),
+            (
+                "includes/configure.php",
+                "<?php define('DB_TYPE', 'mysql'); define('DB_SERVER', 'localhost'); define('DB_SERVER_USERNAME', 'ada');
+                 define('DB_SERVER_PASSWORD', 'word');",
+            ),
+            (
+                "system/config.php",
+                "<?php define('DB_DRIVER', 'amysqli'); define('DB_HOSTNAME', 'localhost'); define('DB_USERNAME', 'ada'); define('DB_PASSWORD', 'word');",
+            ),
+            (
+                "config.php",
+                "<?php $db_type = 'mysqli_innodb'; $db_host = 'localhost'; $db_name = 'd'; $db_username = 'ada'; $db_password = 'word';
+                 $db_prefix = ''; define('PUN', 1);",
+            ),
+            (
+                "include/config.inc.php",
+                "<?php $CONFIG['dbtype'] = 'pdo:mysql'; $CONFIG['dbserver'] = 'localhost'; $CONFIG['dbuser'] = 'ada'; $CONFIG['dbpass'] = 'word';",
+            ),
+            (
+                "zp-data/zenphoto.cfg.php",
+                "<?php $conf['db_software'] = 'PDO_MySQL'; $conf['mysql_user'] = 'ada'; $conf['mysql_pass'] = 'word'; $conf['mysql_host'] = 'localhost';",
+            ),
+            (
+                "includes/global.inc.php",
+                "<?php $glob['dbhost'] = 'localhost'; $glob['dbusername'] = 'ada'; $glob['dbpassword'] = 'word'; $glob['installed'] = '1';",
+            ),
+            (
+                "site/config.php",
+                "<?php $config->dbHost = 'localhost'; $config->dbUser = 'ada'; $config->dbPass = 'word'; $config->dbPort = '';",
+            ),
+            (
+                "../data/config.php",
+                "<?php return array ( 'salt' => 'x', 'db' => array ( 'type' => 'mysql', 'host' => 'localhost', 'user' => 'ada', 'password' => 'word', ), );",
+            ),
+            (
+                "user/config.php",
+                "<?php define( 'YOURLS_DB_USER', 'ada' ); define( 'YOURLS_DB_PASS', 'word' ); define( 'YOURLS_DB_HOST', 'localhost' );",
+            ),
             ("db.php", "<?php $link = mysqli_connect('localhost', 'ada', 'word', 'd') or die();"),
             ("db.php", "<?php $link = new mysqli(\"localhost\", \"ada\", \"word\");"),
             ("index.php", "<?php $pdo = new PDO('mysql:host=localhost;dbname=d', 'ada', 'word', [1 => 2]);"),
