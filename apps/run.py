@@ -72,7 +72,7 @@ SCENARIOS = (
     "wordpress_litespeed",
 )
 # Run when they are named.
-BY_NAME = ("learned_wordpress", "learned_mediawiki", "learned_crowd", "learned_cost", "learned_day", "guest_microcache", "storm_wordpress")
+BY_NAME = ("learned_wordpress", "learned_mediawiki", "learned_crowd", "learned_cost", "learned_day", "guest_microcache", "storm_wordpress", "learned_applications")
 NEED_BROWSER = ("stranger", *(name for name in SCENARIOS if name.startswith("browser_")))
 
 
@@ -87,7 +87,11 @@ def arguments():
     parser.add_argument("--guests", type=int, default=200, help="guest_crowd: how many there are; from 201 on beside WordPress")
     parser.add_argument("--all-changes", action="store_true", help="wordpress_plugin, learned_wordpress: every kind of change; what tags cost; guest_sessions: every forged write at every application")
     parser.add_argument("--design", choices=("blocks", "classic"), help="learned_wordpress: the 40 kinds of change of its design, in a theme with blocks or without")
-    parser.add_argument("--learn", choices=("watch", "on"), default="watch", help="learned_wordpress, learned_mediawiki: what the server does with what it learns")
+    parser.add_argument("--learn", choices=("watch", "on", "auto"), default="watch", help="learned_wordpress, learned_mediawiki, learned_applications: what the server does with what it learns")
+    parser.add_argument("--applications", help="learned_applications: some of them, separated by commas")
+    parser.add_argument("--sources", default=os.environ.get("MAYFLY_APPS_SOURCES", ""), help="learned_applications: the folder with the applications' files")
+    parser.add_argument("--sqlite", action="store_true", help="learned_applications: on SQLite")
+    parser.add_argument("--settle", type=int, default=0, help="learned_applications: seconds to wait for pages to be learned")
     parser.add_argument("--keep", action="store_true", help="keep the temporary directory")
     parser.add_argument("--no-setup", action="store_true", help="do not look for missing packages")
     parser.add_argument("--at-once", type=int, default=1, metavar="N", help="so many scenarios side by side")

@@ -85,8 +85,9 @@ def first_data():
     return folder
 
 
-def start(workdir, has_log=False, names=("site",)):
-    """Starts the server with empty databases and one user for each, who may read the binary log if there is one; the first of them."""
+def start(workdir, has_log=False, names=("site",), has_network=False):
+    """Starts the server with empty databases and one user for each, who may read the binary log if there is one; the first of them.
+    With `has_network` it listens at the run's address as well, on the usual port."""
     data = workdir.mkdir("mariadb", owner=account(), mode=0o755)
     socket = os.path.join(data, "sql.sock")
     database = Database(socket, names[0], names[0], os.urandom(9).hex(), lambda: workdir.spawn("mariadb", command))
@@ -96,6 +97,7 @@ def start(workdir, has_log=False, names=("site",)):
         f"CREATE USER IF NOT EXISTS {name}@localhost IDENTIFIED BY '{database.password}';\n"
         f"GRANT ALL ON {name}.* TO {name}@localhost;\n"
         + (f"GRANT REPLICATION SLAVE ON *.* TO {name}@localhost;\n" if has_log else "")
+        + (f"CREATE USER {name}@'%' IDENTIFIED BY '{database.password}';\nGRANT ALL ON {name}.* TO {name}@'%';\n" if has_network else "")
         for name in names
     )
     init = workdir.write("mariadb-init.sql", made)
@@ -105,7 +107,7 @@ def start(workdir, has_log=False, names=("site",)):
         f"--socket={socket}",
         f"--pid-file={data}/pid",
         f"--init-file={init}",
-        "--skip-networking",
+        *([f"--bind-address={workdir.address}", "--port=3306"] if has_network else ["--skip-networking"]),
         *(["--mysqlx=OFF", "--secure-file-priv=NULL"] if MYSQLD else []),
         *(["--log-bin=log", "--server-id=1", "--binlog-format=ROW"] if has_log else ["--skip-log-bin"]),
         "--innodb-buffer-pool-size=64M",
