@@ -50,6 +50,7 @@ const WORDS: &[&[u8]] = &[
 /// is between the name and the parenthesis.
 const FUNCTIONS: &[&[u8]] = &[
     b"ABS",
+    b"ACOS",
     b"ADDDATE",
     b"ASCII",
     b"AVG",
@@ -63,6 +64,7 @@ const FUNCTIONS: &[&[u8]] = &[
     b"CONCAT",
     b"CONCAT_WS",
     b"CONVERT",
+    b"COS",
     b"COUNT",
     b"CRC32",
     b"CURDATE",
@@ -84,6 +86,7 @@ const FUNCTIONS: &[&[u8]] = &[
     b"FLOOR",
     b"FORMAT",
     b"FOUND_ROWS",
+    b"FROM_DAYS",
     b"FROM_UNIXTIME",
     b"GREATEST",
     b"GROUP_CONCAT",
@@ -120,6 +123,7 @@ const FUNCTIONS: &[&[u8]] = &[
     b"NULLIF",
     b"POW",
     b"POWER",
+    b"RADIANS",
     b"RAND",
     b"REPLACE",
     b"REVERSE",
@@ -130,9 +134,11 @@ const FUNCTIONS: &[&[u8]] = &[
     b"RTRIM",
     b"SCHEMA",
     b"SECOND",
+    b"SEC_TO_TIME",
     b"SHA1",
     b"SHA2",
     b"SIGN",
+    b"SIN",
     b"SQRT",
     b"STRCMP",
     b"SUBSTR",
@@ -140,6 +146,8 @@ const FUNCTIONS: &[&[u8]] = &[
     b"SUBSTRING_INDEX",
     b"SUM",
     b"TIME",
+    b"TIMESTAMPDIFF",
+    b"TIME_TO_SEC",
     b"TO_DAYS",
     b"TRIM",
     b"TRUNCATE",
@@ -330,6 +338,7 @@ mod tests {
     #[test]
     fn plain_reads_pass() {
         for text in [
+            "SELECT TIMESTAMPDIFF(SECOND, FROM_UNIXTIME(5), written) FROM t",
             "SELECT option_value FROM wp_options WHERE option_name = 'home' LIMIT 1",
             "SELECT SQL_CALC_FOUND_ROWS  wp_posts.ID FROM wp_posts WHERE 1=1 AND ((wp_posts.post_type = 'post' AND (wp_posts.post_status = 'publish'))) LIMIT 0, 10",
             "SELECT FOUND_ROWS()",
