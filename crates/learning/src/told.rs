@@ -72,6 +72,10 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         if is_change(look.by) {
             doubtful_sessions.extend(session_id(look.path).map(<[u8]>::to_vec));
         }
+        if is_session && began_empty(record, look.path) {
+            // One that was begun for a new guest, and got another name at once: nothing was read in it.
+            continue;
+        }
         if is_change(look.by) {
             note(Some(Reason::OwnFile), look.path);
             continue;
@@ -140,6 +144,16 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         told: None,
         obstacle,
     }
+}
+
+/// Whether the session in this file had nothing in it each time that it was locked.
+fn began_empty(record: &Record<'_>, path: &[u8]) -> bool {
+    let is_empty = |told: &SessionFile<'_>| match told.before {
+        Some(before) => before.is_empty(),
+        None => told.hash_before == told.hash_after && told.after.is_some_and(<[u8]>::is_empty),
+    };
+    let mut of_it = record.session_files.iter().filter(|it| it.path == path);
+    of_it.all(is_empty)
 }
 
 fn session(told: &SessionFile<'_>) -> Option<SeenSession> {
@@ -720,6 +734,47 @@ mod tests {
         };
         let obstacle = run(&unreachable, &|_| String::new()).obstacle;
         assert_eq!(obstacle.map(|why| why.reason), Some(Reason::DatabaseFile));
+    }
+
+    #[test]
+    fn session_that_is_removed_is_an_obstacle_if_something_was_in_it() {
+        let state = ToldFileState {
+            is_folder: false,
+            modified_nanoseconds: 1,
+            size: 0,
+            inode: 5,
+        };
+        let path = b"/var/lib/php/sessions/sess_abc";
+        for (before, after, expected) in [
+            (None, Some(&b""[..]), None),
+            (Some(&b""[..]), Some(&b"a|i:1;"[..]), None),
+            (Some(&b"a|i:1;"[..]), Some(&b""[..]), Some(Reason::OwnFile)),
+            (None, Some(&b"a|i:1;"[..]), Some(Reason::OwnFile)),
+            (None, None, Some(Reason::OwnFile)),
+        ] {
+            let record = Record {
+                files: vec![FileLook {
+                    path,
+                    by: FileUse::Removed,
+                    state: Some(state),
+                }],
+                session_files: vec![SessionFile {
+                    path,
+                    hash_before: 1,
+                    hash_after: if before.is_some() { 2 } else { 1 },
+                    before,
+                    after,
+                    state,
+                }],
+                ..Record::default()
+            };
+            let obstacle = run(&record, &|_| String::new()).obstacle;
+            assert_eq!(
+                obstacle.map(|why| why.reason),
+                expected,
+                "{before:?} {after:?}"
+            );
+        }
     }
 
     #[test]
