@@ -56,6 +56,7 @@ class Site:
     def __init__(self, workdir, options, application, database):
         self.workdir, self.options, self.application, self.database = workdir, options, application, database
         self.address = workdir.address
+        self.plain_address = f"{self.address.rpartition('.')[0]}.251"
         self.port = workdir.free_port()
         self.host = f"{self.address}:{self.port}"
         self.root = workdir.mkdir("site")
@@ -65,19 +66,23 @@ class Site:
         self.serve_plain()
 
     def serve_plain(self):
-        self.plain = self.serve("plain", self.workdir.free_port(), ["--ttl", "0", "--learn=off", "--guest-sessions=off"])
+        # At another address, but on the same port, which applications write into links.
+        self.plain = self.serve("plain", self.port, ["--ttl", "0", "--learn=off", "--guest-sessions=off"], self.plain_address)
 
-    def serve(self, name, port, more):
+    def serve(self, name, port, more, address=None):
         """A server of the folder, which PHP takes for the site itself."""
-        command = [os.path.abspath(self.options.binary), "serve", self.root, "--listen", f"{self.address}:{port}", "--workers", str(self.options.workers), *more]
+        address = address or self.address
+        command = [os.path.abspath(self.options.binary), "serve", self.root, "--listen", f"{address}:{port}", "--workers", str(self.options.workers), *more]
         folder = self.workdir.mkdir("php-settings")
         self.workdir.write("php-settings/settings.ini", getattr(self.application, "php_settings", ""))
         process = self.workdir.spawn(name, command, {"PHP_INI_SCAN_DIR": f":{folder}"})
         try:
-            wait_for(name, listens(self.address, port), subjects.START_SECONDS, process)
+            wait_for(name, listens(address, port), subjects.START_SECONDS, process)
         except RuntimeError as error:
             raise RuntimeError(f"{error}\n{self.workdir.log_tail(name)}") from None
-        return subjects.Subject(self.workdir, name, process, port)
+        server = subjects.Subject(self.workdir, name, process, port)
+        server.address = address
+        return server
 
     def prepare(self):
         self.application.install(self)
@@ -244,7 +249,7 @@ class Trial:
 
     def kept(self, answers):
         """Pages that came from memory because of what they were made of."""
-        return {path: answer for path, answer in answers.items() if answer.is_hit and self.control.learned(self.site.subject.url + path)[0] == "fresh"}
+        return {path: answer for path, answer in answers.items() if answer.is_hit and self.control.learned(self.site.subject.url + path)[:2] == ("fresh", "")}
 
     def settle(self):
         """Until as many pages are learned as can be."""
