@@ -294,7 +294,7 @@ class Textpattern(Application):
     source = Source("textpattern/textpattern")
     skip = r"/textpattern/|\?q=|file_download"
     # How long ago something was, which a kept page may say for a minute (docs/learned.md).
-    normal = r"\(\d+ \w+ ago\)|a few seconds ago"
+    normal = r"\b(?:\d+|a|an|a few) \w+ ago"
 
     def install(self, site):
         config = site.workdir.write("textpattern.json", site.json({
