@@ -21,7 +21,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The reason why there is no bus for the moment: a sentence for the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct BusError(pub String);
 
 impl From<io::Error> for BusError {

@@ -29,8 +29,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-pub use administration::{Administration, AdministrationError};
+pub use administration::Administration;
 pub use cache_nodes::{AppliedPurges, BootMillis};
+pub use connection::BusError;
 pub use engine::{EngineFacts, Epoch, KnownNode, KnownNodes};
 pub use outgoing::tls;
 pub use pages::{FetchTurn, GivenPage, OpenedPage, SharedPages, TakenPage};

@@ -14,7 +14,6 @@ use std::time::Duration;
 use redis::Script;
 use tokio::time::{Instant, sleep};
 
-use crate::administration::AdministrationError;
 use crate::connection::BusError;
 use crate::engine::RedisEngine;
 use crate::random::random;
@@ -41,7 +40,7 @@ impl SharedSecrets {
     ///
     /// # Errors
     /// The reason why that is not possible, or that there is no key file.
-    pub async fn connect(settings: &BusSettings) -> Result<SharedSecrets, AdministrationError> {
+    pub async fn connect(settings: &BusSettings) -> Result<SharedSecrets, BusError> {
         let no_key = || BusError("cache_nodes has no key= file".to_owned());
         let seal = settings.page_key.as_deref().and_then(NodeSeal::new);
         let seal = seal.ok_or_else(no_key)?;
@@ -57,7 +56,7 @@ impl SharedSecrets {
     ///
     /// # Errors
     /// The engine does not answer, for this reason.
-    pub async fn read(&self, name: &[&[u8]]) -> Result<Option<Vec<u8>>, AdministrationError> {
+    pub async fn read(&self, name: &[&[u8]]) -> Result<Option<Vec<u8>>, BusError> {
         let id = self.seal.name(name);
         let mut get = redis::cmd("GET");
         get.arg(self.key("secret", &id));
@@ -74,14 +73,14 @@ impl SharedSecrets {
         name: &[&[u8]],
         bytes: &[u8],
         lifetime: Duration,
-    ) -> Result<(), AdministrationError> {
+    ) -> Result<(), BusError> {
         let id = self.seal.name(name);
         let mut set = redis::cmd("SET");
         set.arg(self.key("secret", &id))
             .arg(sealed(&self.seal, &id, bytes)?)
             .arg("PX")
             .arg(clock::millis(lifetime).max(1));
-        Ok(self.engine.call(&set).await?)
+        self.engine.call(&set).await
     }
 
     /// Whether it is this process's turn, from now on for `lasts`. `token` is its own.
@@ -93,7 +92,7 @@ impl SharedSecrets {
         name: &[&[u8]],
         token: u64,
         lasts: Duration,
-    ) -> Result<bool, AdministrationError> {
+    ) -> Result<bool, BusError> {
         let id = self.seal.name(name);
         let mut call = self.take_turn.key(self.key("turn", &id));
         call.arg(token).arg(clock::millis(lasts).max(1));
@@ -106,11 +105,7 @@ impl SharedSecrets {
     ///
     /// # Errors
     /// The engine does not take it, for this reason.
-    pub async fn tell_all(
-        &self,
-        secret: &[u8],
-        within: Duration,
-    ) -> Result<bool, AdministrationError> {
+    pub async fn tell_all(&self, secret: &[u8], within: Duration) -> Result<bool, BusError> {
         let mut entry = vec![SECRET_ENTRY];
         entry.extend(sealed(&self.seal, ENTRY_NAME, secret)?);
         let until = Instant::now() + within;

@@ -47,23 +47,15 @@ impl Purpose {
 }
 
 /// PEM texts that cannot be used. The caller, which read the files, names the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
     /// No trusted certificate, or a bad one.
+    #[error("{0}")]
     Trusted(String),
     /// No revocation list, or a bad one.
+    #[error("{0}")]
     Crl(String),
 }
-
-impl fmt::Display for TrustError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TrustError::Trusted(why) | TrustError::Crl(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for TrustError {}
 
 #[derive(Debug)]
 pub struct ChainVerifier {

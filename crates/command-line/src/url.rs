@@ -1,7 +1,5 @@
 //! The URL of a request: `http://HOST[:PORT]/TARGET`, with a weight before it if there are several.
 
-use std::fmt;
-
 const MOST_URL_BYTES: usize = 8 << 10;
 
 /// A URL with its weight.
@@ -18,14 +16,9 @@ pub struct Target {
 }
 
 /// The reason why a text is no URL to ask for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct UrlError(String);
-
-impl fmt::Display for UrlError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 impl Target {
     /// Reads `[WEIGHT@]URL`.

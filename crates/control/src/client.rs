@@ -28,29 +28,21 @@ const MAX_ANSWER_BYTES: usize = 32 << 20;
 const TIMEOUT: Duration = Duration::from_secs(130);
 
 /// The reason for a missing answer, or one that reports a failure.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// No server listens on the socket.
+    #[error("no server listens there ({0})")]
     NoServer(io::Error),
     /// The server refuses the request.
+    #[error("{0}")]
     Refused(Refusal),
     /// The connection ended before there was an answer.
+    #[error("{0}")]
     Ended(String),
     /// The received bytes are no answer.
+    #[error("{0}")]
     Broken(String),
 }
-
-impl std::fmt::Display for ClientError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ClientError::NoServer(error) => write!(f, "no server listens there ({error})"),
-            ClientError::Refused(refusal) => refusal.fmt(f),
-            ClientError::Ended(what) | ClientError::Broken(what) => f.write_str(what),
-        }
-    }
-}
-
-impl std::error::Error for ClientError {}
 
 /// Lets the server whose control socket is at `path` purge pages.
 ///

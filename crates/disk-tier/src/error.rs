@@ -1,44 +1,24 @@
 //! The reasons why a folder cannot be used.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum TierError {
     /// Another process has the folder: this one goes on without.
+    #[error("{0} is in use by another process")]
     Locked(PathBuf),
     /// The folder is a link, or belongs to another account.
+    #[error("{0} is a link, or of another account")]
     NotOurs(PathBuf),
     /// The terms make no sense: a segment or the whole is too small.
+    #[error("{0}")]
     Terms(&'static str),
+    #[error("cannot {what} {path}: {error}")]
     Io {
         what: &'static str,
         path: PathBuf,
+        #[source]
         error: io::Error,
     },
-}
-
-impl fmt::Display for TierError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TierError::Locked(path) => write!(f, "{} is in use by another process", path.display()),
-            TierError::NotOurs(path) => {
-                write!(f, "{} is a link, or of another account", path.display())
-            }
-            TierError::Terms(what) => f.write_str(what),
-            TierError::Io { what, path, error } => {
-                write!(f, "cannot {what} {}: {error}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for TierError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            TierError::Io { error, .. } => Some(error),
-            _ => None,
-        }
-    }
 }

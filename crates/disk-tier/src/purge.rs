@@ -1,7 +1,6 @@
 //! Purges as callers see them: written down with a stamp, and confirmed when the disk has them.
 
 use bytes::Bytes;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -45,32 +44,21 @@ pub struct StoppedPurge {
 }
 
 /// The reason why a purge is not on the disk. It holds in memory, but not through a restart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PurgeNotWritten {
     /// The target is longer than [`TARGET_BYTES_MAX`].
+    #[error("the purge's target is too long for the journal")]
     TooLong,
     /// More purges wait for the disk than the journal takes. It raises its floor above them as soon as it can.
+    #[error("too many purges wait for the disk")]
     QueueFull,
     /// The disk refused, and the tier was closed before it took the purge.
+    #[error("the journal cannot be written: {0}")]
     Failed(String),
     /// The tier was closed.
+    #[error("the tier on disk is closed")]
     Closed,
 }
-
-impl fmt::Display for PurgeNotWritten {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PurgeNotWritten::TooLong => {
-                f.write_str("the purge's target is too long for the journal")
-            }
-            PurgeNotWritten::QueueFull => f.write_str("too many purges wait for the disk"),
-            PurgeNotWritten::Failed(reason) => write!(f, "the journal cannot be written: {reason}"),
-            PurgeNotWritten::Closed => f.write_str("the tier on disk is closed"),
-        }
-    }
-}
-
-impl std::error::Error for PurgeNotWritten {}
 
 pub type PurgeOutcome = Result<(), PurgeNotWritten>;
 

@@ -1,22 +1,26 @@
 //! The reasons why a name has no address, in nginx's words.
 
-use std::fmt;
-
 /// The reason why a lookup failed. The first five are RFC 1035's response codes
 /// (§4.1.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The server could not read the question.
+    #[error("1: Format error")]
     FormatError,
     /// The server could not find out.
+    #[error("2: Server failure")]
     ServerFailure,
     /// There is no such name, or it has no address.
+    #[error("3: Host not found")]
     HostNotFound,
     /// The server does not know this kind of question.
+    #[error("4: Unimplemented")]
     Unimplemented,
     /// The server does not answer us.
+    #[error("5: Operation refused")]
     Refused,
     /// No server answered in time.
+    #[error("110: Operation timed out")]
     TimedOut,
 }
 
@@ -34,32 +38,12 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::FormatError => "1: Format error",
-            Self::ServerFailure => "2: Server failure",
-            Self::HostNotFound => "3: Host not found",
-            Self::Unimplemented => "4: Unimplemented",
-            Self::Refused => "5: Operation refused",
-            Self::TimedOut => "110: Operation timed out",
-        })
-    }
-}
-
 /// A name that could not be resolved.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name} could not be resolved ({fault})")]
 pub struct ResolveError {
     /// The name as the caller wrote it.
     pub name: String,
     /// Why.
     pub fault: Fault,
 }
-
-impl fmt::Display for ResolveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} could not be resolved ({})", self.name, self.fault)
-    }
-}
-
-impl std::error::Error for ResolveError {}

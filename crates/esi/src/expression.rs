@@ -8,29 +8,20 @@
 //! operand = "'" text "'" | number | variable
 //! ```
 
-use std::cmp::Ordering;
-use std::fmt;
-
 use crate::expand::{Values, variable};
+use std::cmp::Ordering;
 
 /// Parentheses and negations within each other.
 const MAX_DEPTH: usize = 32;
 
 /// A text that is no expression.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected} at byte {at}")]
 pub struct InvalidExpression {
     /// How many bytes of it could be read.
     pub at: usize,
     expected: &'static str,
 }
-
-impl fmt::Display for InvalidExpression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected {} at byte {}", self.expected, self.at)
-    }
-}
-
-impl std::error::Error for InvalidExpression {}
 
 /// Returns whether `text` holds.
 ///

@@ -6,7 +6,6 @@
 //! has them; the caller adds the step that failed ("while reading response header from
 //! upstream").
 
-use std::fmt;
 use std::io;
 
 use http1::ResponseError;
@@ -15,27 +14,40 @@ use system_error::SystemError;
 use upstream_exchange::{Side, StreamError};
 
 /// A failed exchange. The connection is never reusable after one.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The stream, or the body of the request.
+    #[error("{}", stream_failure(.0))]
     Stream(StreamError),
     /// The upstream spoke before it was asked: no answer to this request.
+    #[error("upstream sent data before the request")]
     Unsolicited,
     /// A response head that is malformed or ambiguous.
-    InvalidHead(ResponseError),
+    #[error("{0}")]
+    InvalidHead(#[from] ResponseError),
     /// A response head, interim or final, above the limit that the caller gave.
+    #[error("upstream sent too big header: more than {limit_bytes} bytes")]
     HeadTooLarge { limit_bytes: usize },
     /// A 101 that the request did not ask for, or that came before all of it was sent. Passed on,
     /// it would make the client take the rest for a tunnel (RFC 9110 §15.2.2).
+    #[error("upstream switched protocols although nobody asked for it")]
     UnaskedUpgrade,
     /// More than [`crate::MAX_INTERIM_RESPONSES`] before the final one.
+    #[error("upstream sent too many informational responses")]
     TooManyInterimResponses,
     /// A malformed chunked body.
+    #[error("upstream sent invalid chunked response: {fault} after {received_bytes} bytes")]
     InvalidChunk {
+        #[source]
         fault: ChunkedError,
         received_bytes: u64,
     },
     /// The body ended early, after the head was delivered.
+    #[error(
+        "{} after {received_bytes}{} bytes of the response body",
+        end_of_stream(.source),
+        of_expected(.expected_bytes)
+    )]
     Truncated {
         received_bytes: u64,
         /// The length that `Content-Length` promised, in bytes; `None` for a chunked body, and
@@ -76,82 +88,33 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Stream(StreamError::RequestBody(source)) => {
-                write!(f, "cannot read the request body: {source}")
-            }
-            Error::Unsolicited => f.write_str("upstream sent data before the request"),
-            Error::Stream(StreamError::Io { side, source, .. }) => {
-                let call = match side {
-                    Side::Write => "writev()",
-                    Side::Read => "recv()",
-                };
-                write!(f, "{call} failed ({})", SystemError(source))
-            }
-            Error::Stream(StreamError::Closed { .. }) => {
-                f.write_str("upstream prematurely closed connection")
-            }
-            Error::InvalidHead(fault) => fault.fmt(f),
-            Error::HeadTooLarge { limit_bytes } => write!(
-                f,
-                "upstream sent too big header: more than {limit_bytes} bytes"
-            ),
-            Error::UnaskedUpgrade => {
-                f.write_str("upstream switched protocols although nobody asked for it")
-            }
-            Error::TooManyInterimResponses => {
-                f.write_str("upstream sent too many informational responses")
-            }
-            Error::InvalidChunk {
-                fault,
-                received_bytes,
-            } => write!(
-                f,
-                "upstream sent invalid chunked response: {fault} after {received_bytes} bytes"
-            ),
-            Error::Truncated {
-                received_bytes,
-                expected_bytes,
-                source,
-            } => {
-                match source {
-                    Some(source) => write!(f, "recv() failed ({})", SystemError(source))?,
-                    None => f.write_str("upstream prematurely closed connection")?,
-                }
-                write!(f, " after {received_bytes}")?;
-                if let Some(expected) = expected_bytes {
-                    write!(f, " of {expected}")?;
-                }
-                f.write_str(" bytes of the response body")
-            }
+fn stream_failure(error: &StreamError) -> String {
+    match error {
+        StreamError::RequestBody(source) => format!("cannot read the request body: {source}"),
+        StreamError::Io { side, source, .. } => {
+            let call = match side {
+                Side::Write => "writev()",
+                Side::Read => "recv()",
+            };
+            format!("{call} failed ({})", SystemError(source))
         }
+        StreamError::Closed { .. } => end_of_stream(&None),
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Stream(error) => error.source().map(|source| source as _),
-            Error::InvalidHead(fault) => Some(fault),
-            Error::InvalidChunk { fault, .. } => Some(fault),
-            Error::Truncated { source, .. } => source
-                .as_ref()
-                .map(|source| source as &dyn std::error::Error),
-            _ => None,
-        }
+fn end_of_stream(failure: &Option<io::Error>) -> String {
+    match failure {
+        Some(error) => format!("recv() failed ({})", SystemError(error)),
+        None => "upstream prematurely closed connection".to_owned(),
     }
+}
+
+fn of_expected(expected_bytes: &Option<u64>) -> String {
+    expected_bytes.map_or_else(String::new, |expected| format!(" of {expected}"))
 }
 
 impl From<StreamError> for Error {
     fn from(error: StreamError) -> Error {
         Error::Stream(error)
-    }
-}
-
-impl From<ResponseError> for Error {
-    fn from(fault: ResponseError) -> Error {
-        Error::InvalidHead(fault)
     }
 }

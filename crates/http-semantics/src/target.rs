@@ -6,10 +6,8 @@
 //! encoded), slashes merged if asked, `#` and the rest cut. A target that needs none of
 //! it, nearly every one, borrows.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use byte_scan as scan;
+use std::borrow::Cow;
 
 use crate::host::{Host, parse_host};
 use crate::request::RequestView;
@@ -28,25 +26,15 @@ pub enum TargetForm {
 }
 
 /// Why a request has no target URI. The response is 400 for either.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// A request target that does not decode (bad `%`, above the root, ...).
+    #[error("client sent invalid request")]
     InvalidTarget,
     /// A Host field value or target authority that is not a host.
+    #[error("client sent invalid host header")]
     InvalidHost,
 }
-
-impl fmt::Display for TargetError {
-    /// The log sentence, in nginx's words.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TargetError::InvalidTarget => "client sent invalid request",
-            TargetError::InvalidHost => "client sent invalid host header",
-        })
-    }
-}
-
-impl std::error::Error for TargetError {}
 
 /// A request target.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,6 @@
 //! trailers are dropped or kept, and both are bounded for the whole body, so that a
 //! client cannot send overhead without end.
 
-use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -43,30 +42,21 @@ pub enum DecodedChunk {
 
 /// A chunked body that cannot be read in one way only, or overhead above the
 /// bounds. The connection cannot go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkedError {
     /// No size, a bad digit, or a size above `i64::MAX`.
+    #[error("invalid chunk size")]
     InvalidSize,
     /// A chunk size line with a bare CR or LF, NUL, or too many extensions.
+    #[error("invalid chunk extension")]
     InvalidExtension,
     /// Chunk data not followed by CR LF.
+    #[error("chunk data longer than its size")]
     InvalidChunkEnd,
     /// A trailer that is no field line, or too long a trailer section.
+    #[error("invalid trailer")]
     InvalidTrailer,
 }
-
-impl fmt::Display for ChunkedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ChunkedError::InvalidSize => "invalid chunk size",
-            ChunkedError::InvalidExtension => "invalid chunk extension",
-            ChunkedError::InvalidChunkEnd => "chunk data longer than its size",
-            ChunkedError::InvalidTrailer => "invalid trailer",
-        })
-    }
-}
-
-impl std::error::Error for ChunkedError {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {

@@ -2,52 +2,69 @@
 //! for the log. The status answered to the client is a fact on the error, so
 //! that one place elsewhere can turn any of these into a response.
 
-use std::fmt;
-
 use http_semantics::Excerpt;
 
 use http_semantics::TargetError;
 
 /// An offence in a request. `Display` is the log sentence, in nginx's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// A method with a byte other than `A-Z`, `_`, `-`, or an empty one.
+    #[error("client sent invalid method")]
     InvalidMethod,
     /// An HTTP/0.9 request with a method other than GET.
+    #[error("client sent invalid method in HTTP/0.9 request")]
     InvalidMethodIn09,
     /// A request line that does not follow the grammar.
+    #[error("client sent invalid request")]
     InvalidRequestLine,
     /// An HTTP version of 2.0 or above.
+    #[error("client sent invalid version")]
     UnsupportedVersion,
     /// A request line longer than a large buffer.
+    #[error("client sent too long URI")]
     UriTooLong,
     /// A field line longer than a large buffer (a piece of it is kept).
+    #[error("client sent too long header line: \"{0}...\"")]
     FieldTooLong(Excerpt),
     /// More field lines than all large buffers hold.
+    #[error("client sent too large request")]
     HeadTooLarge,
     /// More field lines than `max_headers`.
+    #[error("client sent too many header lines")]
     TooManyFields,
     /// A field line that cannot be read in one way only.
+    #[error("client sent invalid header line: \"{0}...\"")]
     InvalidField(Excerpt),
     /// A field that may come once came twice.
+    #[error("client sent duplicate header line: \"{0}\"")]
     DuplicateField(Excerpt),
     /// An HTTP/1.1 request without Host.
+    #[error("client sent HTTP/1.1 request without \"Host\" header")]
     MissingHost,
     /// A Host field value or target authority that is not a host.
+    #[error("client sent invalid host header")]
     InvalidHost,
     /// A request target that does not decode (bad `%`, above the root, ...).
+    #[error("client sent invalid request")]
     InvalidTarget,
     /// Content-Length is not a plain decimal number.
+    #[error("client sent invalid \"Content-Length\" header")]
     InvalidContentLength,
     /// Content-Length beside Transfer-Encoding.
+    #[error("client sent \"Content-Length\" and \"Transfer-Encoding\" headers at the same time")]
     LengthWithTransferEncoding,
     /// Transfer-Encoding in an HTTP/1.0 request.
+    #[error("client sent HTTP/1.0 request with \"Transfer-Encoding\" header")]
     TransferEncodingIn10,
     /// A transfer coding other than exactly `chunked`.
+    #[error("client sent unknown \"Transfer-Encoding\": \"{0}\"")]
     UnknownTransferEncoding(Excerpt),
     /// TRACE, which would echo the client's cookies.
+    #[error("client sent TRACE method")]
     TraceRefused,
     /// CONNECT, which only a tunnel may answer.
+    #[error("client sent CONNECT method")]
     ConnectRefused,
 }
 
@@ -67,41 +84,6 @@ impl RequestError {
     }
 }
 
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use RequestError::*;
-        match self {
-            InvalidMethod => f.write_str("client sent invalid method"),
-            InvalidMethodIn09 => f.write_str("client sent invalid method in HTTP/0.9 request"),
-            InvalidRequestLine => f.write_str("client sent invalid request"),
-            UnsupportedVersion => f.write_str("client sent invalid version"),
-            UriTooLong => f.write_str("client sent too long URI"),
-            FieldTooLong(line) => write!(f, "client sent too long header line: \"{line}...\""),
-            HeadTooLarge => f.write_str("client sent too large request"),
-            TooManyFields => f.write_str("client sent too many header lines"),
-            InvalidField(line) => write!(f, "client sent invalid header line: \"{line}...\""),
-            DuplicateField(line) => write!(f, "client sent duplicate header line: \"{line}\""),
-            MissingHost => f.write_str("client sent HTTP/1.1 request without \"Host\" header"),
-            InvalidHost => f.write_str("client sent invalid host header"),
-            InvalidTarget => f.write_str("client sent invalid request"),
-            InvalidContentLength => f.write_str("client sent invalid \"Content-Length\" header"),
-            LengthWithTransferEncoding => f.write_str(
-                "client sent \"Content-Length\" and \"Transfer-Encoding\" headers at the same time",
-            ),
-            TransferEncodingIn10 => {
-                f.write_str("client sent HTTP/1.0 request with \"Transfer-Encoding\" header")
-            }
-            UnknownTransferEncoding(value) => {
-                write!(f, "client sent unknown \"Transfer-Encoding\": \"{value}\"")
-            }
-            TraceRefused => f.write_str("client sent TRACE method"),
-            ConnectRefused => f.write_str("client sent CONNECT method"),
-        }
-    }
-}
-
-impl std::error::Error for RequestError {}
-
 impl From<TargetError> for RequestError {
     fn from(error: TargetError) -> Self {
         match error {
@@ -113,46 +95,30 @@ impl From<TargetError> for RequestError {
 
 /// The reason why an upstream's response head is refused. `Display` is the log
 /// sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
     /// The first line is no HTTP/1 status line.
+    #[error("upstream sent no valid HTTP/1.0 header")]
     InvalidStatusLine,
     /// The head is longer than the buffer it may take.
+    #[error("upstream sent too big header")]
     TooLarge,
     /// More field lines than we keep.
+    #[error("upstream sent too many header lines")]
     TooManyFields,
     /// A field line that cannot be read in one way only.
+    #[error("upstream sent invalid header: \"{0}...\"")]
     InvalidField(Excerpt),
     /// Content-Length is not one plain decimal number.
+    #[error("upstream sent invalid \"Content-Length\" header")]
     InvalidContentLength,
     /// Content-Length or Transfer-Encoding came twice.
+    #[error("upstream sent duplicate \"Content-Length\" or \"Transfer-Encoding\" header")]
     DuplicateFraming,
     /// Content-Length beside Transfer-Encoding.
+    #[error("upstream sent \"Content-Length\" and \"Transfer-Encoding\" headers at the same time")]
     LengthWithTransferEncoding,
     /// A transfer coding other than exactly `chunked`.
+    #[error("upstream sent unknown \"Transfer-Encoding\": \"{0}\"")]
     UnknownTransferEncoding(Excerpt),
 }
-
-impl fmt::Display for ResponseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use ResponseError::*;
-        match self {
-            InvalidStatusLine => f.write_str("upstream sent no valid HTTP/1.0 header"),
-            TooLarge => f.write_str("upstream sent too big header"),
-            TooManyFields => f.write_str("upstream sent too many header lines"),
-            InvalidField(line) => write!(f, "upstream sent invalid header: \"{line}...\""),
-            InvalidContentLength => f.write_str("upstream sent invalid \"Content-Length\" header"),
-            DuplicateFraming => f.write_str(
-                "upstream sent duplicate \"Content-Length\" or \"Transfer-Encoding\" header",
-            ),
-            LengthWithTransferEncoding => f.write_str(
-                "upstream sent \"Content-Length\" and \"Transfer-Encoding\" headers at the same time",
-            ),
-            UnknownTransferEncoding(value) => {
-                write!(f, "upstream sent unknown \"Transfer-Encoding\": \"{value}\"")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ResponseError {}

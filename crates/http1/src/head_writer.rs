@@ -5,8 +5,6 @@
 //! then (leave the field out, answer 500); cleaning silently would hide the bug
 //! or the attack.
 
-use std::fmt;
-
 use http_semantics::status;
 
 /// Appends one head to a buffer: status line first, then fields, then `finish`.
@@ -18,16 +16,9 @@ pub struct HeadWriter<'a> {
 
 /// A field that would break the head: its name is no field name (RFC 9110
 /// §5.1), or its value has CR, LF or NUL in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("response field with a line break, NUL or an invalid name")]
 pub struct FieldError;
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("response field with a line break, NUL or an invalid name")
-    }
-}
-
-impl std::error::Error for FieldError {}
 
 impl<'a> HeadWriter<'a> {
     /// Writes `HTTP/1.1 STATUS reason` with nginx's reason phrase. nginx

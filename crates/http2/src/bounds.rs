@@ -9,35 +9,45 @@
 //!
 //! Also here: bounds of kept memory.
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 /// The kind of frames that a client sent too many of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Flood {
     /// Requests that the client took back (CVE-2023-44487, "rapid reset").
+    #[error("too many reset requests")]
     Resets,
     /// Frames for which we had to reset a stream (CVE-2025-8671, "MadeYouReset"), and
     /// requests that were malformed.
+    #[error("too many stream errors")]
     StreamErrors,
     /// Requests beyond the streams there may be at a time.
+    #[error("too many refused streams")]
     RefusedStreams,
     /// CONTINUATION frames of one field block (CVE-2024-27316).
+    #[error("too many CONTINUATION frames")]
     Continuations,
     /// PING frames (CVE-2019-9512).
+    #[error("too many PING frames")]
     Pings,
     /// SETTINGS frames (CVE-2019-9515).
+    #[error("too many SETTINGS frames")]
     Settings,
     /// WINDOW_UPDATE frames.
+    #[error("too many WINDOW_UPDATE frames")]
     WindowUpdates,
     /// PRIORITY and PRIORITY_UPDATE frames (CVE-2019-9513).
+    #[error("too many priority frames")]
     Priorities,
     /// DATA frames with hardly any data that end nothing (CVE-2019-9518).
+    #[error("too many tiny DATA frames")]
     TinyData,
     /// DATA frames that we could fill with hardly any data, because the windows were so
     /// small (CVE-2019-9511).
+    #[error("too small flow-control windows")]
     TinyWindows,
     /// Frames that we ignore: of unknown types, or for streams that are closed.
+    #[error("too many frames to ignore")]
     IgnoredFrames,
 }
 
@@ -217,24 +227,6 @@ impl Allowances {
 /// Returns how many CONTINUATION frames one field block may have.
 pub(crate) fn max_continuations() -> u32 {
     BOUNDS[Flood::Continuations as usize].burst
-}
-
-impl fmt::Display for Flood {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Flood::Resets => "too many reset requests",
-            Flood::StreamErrors => "too many stream errors",
-            Flood::RefusedStreams => "too many refused streams",
-            Flood::Continuations => "too many CONTINUATION frames",
-            Flood::Pings => "too many PING frames",
-            Flood::Settings => "too many SETTINGS frames",
-            Flood::WindowUpdates => "too many WINDOW_UPDATE frames",
-            Flood::Priorities => "too many priority frames",
-            Flood::TinyData => "too many tiny DATA frames",
-            Flood::TinyWindows => "too small flow-control windows",
-            Flood::IgnoredFrames => "too many frames to ignore",
-        })
-    }
 }
 
 #[cfg(test)]

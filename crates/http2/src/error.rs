@@ -83,44 +83,62 @@ impl fmt::Debug for ErrorCode {
 
 /// Why a connection ends. `Display` is the log sentence. A GOAWAY with
 /// [`ConnectionError::code`] is among the output when one of these is returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectionError {
     /// The bytes at the start are not the preface (§3.4).
+    #[error("client sent invalid HTTP/2 preface")]
     InvalidPreface,
     /// A frame longer than SETTINGS_MAX_FRAME_SIZE (§4.2).
+    #[error("client sent {0} frame of {1} bytes, above the limit")]
     FrameTooLarge(FrameKind, u32),
     /// A frame with a length that its type cannot have (§4.2).
+    #[error("client sent {0} frame with incorrect length {1}")]
     InvalidLength(FrameKind, u32),
     /// A frame of a stream on stream 0, or the reverse (§6).
+    #[error("client sent {0} frame with incorrect stream {1}")]
     InvalidStream(FrameKind, StreamId),
     /// Padding longer than the frame (§6.1).
+    #[error("client sent {0} frame with incorrect padding")]
     InvalidPadding(FrameKind),
     /// A setting with a value that it cannot have (§6.5.2): identifier and value.
+    #[error("client sent SETTINGS frame with value {1} for setting {0}")]
     InvalidSetting(u16, u32),
     /// Another frame where CONTINUATION had to come (§6.10).
+    #[error("client sent {0} frame while CONTINUATION was expected")]
     ExpectedContinuation(FrameKind),
     /// CONTINUATION where no field block was open (§6.10).
+    #[error("client sent unexpected CONTINUATION frame for stream {0}")]
     UnexpectedContinuation(StreamId),
     /// PUSH_PROMISE, which no client may send (§8.4).
+    #[error("client sent PUSH_PROMISE frame")]
     PushPromise,
     /// A request on a stream number that is even, or below one already used (§5.1.1).
+    #[error("client sent HEADERS frame with incorrect stream {0}")]
     InvalidNewStream(StreamId),
     /// A frame for a stream that was never opened (§5.1).
+    #[error("client sent {0} frame for idle stream {1}")]
     IdleStream(FrameKind, StreamId),
     /// A field block for a stream that is closed (§5.1).
+    #[error("client sent {0} frame for closed stream {1}")]
     ClosedStream(FrameKind, StreamId),
     /// More DATA than the window of the connection allowed (§6.9.1).
+    #[error("client violated connection flow control")]
     WindowExceeded,
     /// WINDOW_UPDATE by zero for the connection (§6.9).
+    #[error("client sent WINDOW_UPDATE frame with incorrect increment 0")]
     ZeroWindowUpdate,
     /// The window of the connection, or SETTINGS_INITIAL_WINDOW_SIZE for one of its
     /// streams, came above 2^31-1 (§6.9.1, §6.9.2).
+    #[error("client grew a flow-control window above its maximum")]
     WindowOverflow,
     /// A field block that does not decode (§4.3).
+    #[error("client sent invalid field block: {0}")]
     Compression(HpackError),
     /// A field block far above the limit for heads.
+    #[error("client sent too large field block")]
     FieldBlockTooLarge,
     /// More of something than `bounds.rs` allows.
+    #[error("http2 flood detected: {0}")]
     Flood(Flood),
 }
 
@@ -142,69 +160,6 @@ impl ConnectionError {
     }
 }
 
-impl fmt::Display for ConnectionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use ConnectionError::*;
-        match self {
-            InvalidPreface => f.write_str("client sent invalid HTTP/2 preface"),
-            FrameTooLarge(kind, length) => {
-                write!(
-                    f,
-                    "client sent {kind} frame of {length} bytes, above the limit"
-                )
-            }
-            InvalidLength(kind, length) => {
-                write!(f, "client sent {kind} frame with incorrect length {length}")
-            }
-            InvalidStream(kind, stream) => {
-                write!(f, "client sent {kind} frame with incorrect stream {stream}")
-            }
-            InvalidPadding(kind) => write!(f, "client sent {kind} frame with incorrect padding"),
-            InvalidSetting(id, value) => {
-                write!(
-                    f,
-                    "client sent SETTINGS frame with value {value} for setting {id}"
-                )
-            }
-            ExpectedContinuation(kind) => {
-                write!(
-                    f,
-                    "client sent {kind} frame while CONTINUATION was expected"
-                )
-            }
-            UnexpectedContinuation(stream) => {
-                write!(
-                    f,
-                    "client sent unexpected CONTINUATION frame for stream {stream}"
-                )
-            }
-            PushPromise => f.write_str("client sent PUSH_PROMISE frame"),
-            InvalidNewStream(stream) => {
-                write!(
-                    f,
-                    "client sent HEADERS frame with incorrect stream {stream}"
-                )
-            }
-            IdleStream(kind, stream) => {
-                write!(f, "client sent {kind} frame for idle stream {stream}")
-            }
-            ClosedStream(kind, stream) => {
-                write!(f, "client sent {kind} frame for closed stream {stream}")
-            }
-            WindowExceeded => f.write_str("client violated connection flow control"),
-            ZeroWindowUpdate => {
-                f.write_str("client sent WINDOW_UPDATE frame with incorrect increment 0")
-            }
-            WindowOverflow => f.write_str("client grew a flow-control window above its maximum"),
-            Compression(error) => write!(f, "client sent invalid field block: {error}"),
-            FieldBlockTooLarge => f.write_str("client sent too large field block"),
-            Flood(flood) => write!(f, "http2 flood detected: {flood}"),
-        }
-    }
-}
-
-impl std::error::Error for ConnectionError {}
-
 impl From<HpackError> for ConnectionError {
     fn from(error: HpackError) -> Self {
         ConnectionError::Compression(error)
@@ -212,23 +167,31 @@ impl From<HpackError> for ConnectionError {
 }
 
 /// A client's error with one stream. It was answered with RST_STREAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
     /// A frame after END_STREAM, or on a closed stream (§5.1).
+    #[error("client sent {0} frame after the end of its stream")]
     Closed(FrameKind),
     /// PRIORITY with an impossible length (§6.3).
+    #[error("client sent PRIORITY frame with incorrect length")]
     InvalidPriority,
     /// A stream that depends on itself (RFC 7540 §5.3.1).
+    #[error("client sent a stream that depends on itself")]
     SelfDependency,
     /// More DATA than the window of the stream allowed (§6.9.1).
+    #[error("client violated flow control of a stream")]
     WindowExceeded,
     /// WINDOW_UPDATE by zero (§6.9).
+    #[error("client sent WINDOW_UPDATE frame with incorrect increment 0")]
     ZeroWindowUpdate,
     /// The window came above 2^31-1 (§6.9.1).
+    #[error("client grew the window of a stream above its maximum")]
     WindowOverflow,
     /// A request that turned out malformed after its answer had begun (§8.1.1).
+    #[error("client sent a malformed request")]
     Malformed,
     /// More streams at a time than SETTINGS_MAX_CONCURRENT_STREAMS (§5.1.2).
+    #[error("concurrent streams exceeded")]
     Refused,
 }
 
@@ -245,26 +208,6 @@ impl StreamError {
         }
     }
 }
-
-impl fmt::Display for StreamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use StreamError::*;
-        match self {
-            Closed(kind) => write!(f, "client sent {kind} frame after the end of its stream"),
-            InvalidPriority => f.write_str("client sent PRIORITY frame with incorrect length"),
-            SelfDependency => f.write_str("client sent a stream that depends on itself"),
-            WindowExceeded => f.write_str("client violated flow control of a stream"),
-            ZeroWindowUpdate => {
-                f.write_str("client sent WINDOW_UPDATE frame with incorrect increment 0")
-            }
-            WindowOverflow => f.write_str("client grew the window of a stream above its maximum"),
-            Malformed => f.write_str("client sent a malformed request"),
-            Refused => f.write_str("concurrent streams exceeded"),
-        }
-    }
-}
-
-impl std::error::Error for StreamError {}
 
 /// An error while a frame is processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

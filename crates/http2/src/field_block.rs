@@ -4,8 +4,6 @@
 //! Nothing can be smuggled into a response here: a name or value that HTTP/2 does not allow
 //! is not written, and the caller gets an error.
 
-use std::fmt;
-
 use crate::hpack;
 
 /// Encoded fields.
@@ -15,25 +13,16 @@ pub struct FieldBlock {
 }
 
 /// A field that cannot be sent. Nothing was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     /// The name is no field name (RFC 9110 §5.1), or the value has CR, LF or NUL in it.
+    #[error("response field with a line break, NUL or an invalid name")]
     Invalid,
     /// A field that speaks of a connection of HTTP/1, such as `Connection` (RFC 9113
     /// §8.2.2). A proxy removes such fields from a response.
+    #[error("response field that HTTP/2 does not have")]
     ConnectionSpecific,
 }
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FieldError::Invalid => "response field with a line break, NUL or an invalid name",
-            FieldError::ConnectionSpecific => "response field that HTTP/2 does not have",
-        })
-    }
-}
-
-impl std::error::Error for FieldError {}
 
 /// Field names are short; a longer one is lowered in memory of its own.
 const NAME_BYTES: usize = 64;

@@ -2,59 +2,79 @@
 //! for HTTP/1; so is whether the request is malformed (RFC 9113 §8.1.1), in which case
 //! RST_STREAM follows the answer.
 
-use std::fmt;
-
 use http_semantics::Excerpt;
 
 /// An offence in a request. `Display` is the log sentence, in nginx's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// A name that begins with a colon and is not `:method`, `:scheme`, `:authority` or
     /// `:path`; `:protocol` (RFC 8441) is among them, since we do not offer it.
+    #[error("client sent unknown pseudo-header \"{0}\"")]
     UnknownPseudoField(Excerpt),
     /// A pseudo-field that came twice (§8.3).
+    #[error("client sent duplicate {0} header")]
     DuplicatePseudoField(&'static str),
     /// A pseudo-field behind another field, or in trailers (§8.3, §8.1).
+    #[error("client sent out of order pseudo-header \"{0}\"")]
     MisplacedPseudoField(Excerpt),
     /// A request without `:method`, `:scheme` or `:path` (§8.3.1).
+    #[error("client sent no {0} header")]
     MissingPseudoField(&'static str),
     /// A method with a byte other than `A-Z`, `_`, `-`, or an empty one.
+    #[error("client sent invalid method")]
     InvalidMethod,
     /// A scheme that does not follow RFC 3986 §3.1.
+    #[error("client sent invalid :scheme header")]
     InvalidScheme,
     /// A `:path` that is empty, does not begin with `/`, or has white space or control
     /// characters (§8.3.1).
+    #[error("client sent invalid :path header")]
     InvalidPath,
     /// A field name that is empty or has an uppercase letter, a colon, white space, a
     /// control character or a byte above 0x7E (§8.2.1).
+    #[error("client sent invalid header name: \"{0}\"")]
     InvalidFieldName(Excerpt),
     /// A field value with NUL, CR or LF, or with white space at its ends (§8.2.1).
+    #[error("client sent header \"{0}\" with invalid value")]
     InvalidFieldValue(Excerpt),
     /// A field that speaks of a connection (§8.2.2), or TE other than `trailers`.
+    #[error("client sent connection-specific header \"{0}\"")]
     ConnectionField(Excerpt),
     /// A field that may come once came twice.
+    #[error("client sent duplicate header line: \"{0}\"")]
     DuplicateField(&'static str),
     /// Content-Length is not a plain decimal number.
+    #[error("client sent invalid \"Content-Length\" header")]
     InvalidContentLength,
     /// `:authority` and Host name different hosts (§8.3.1).
+    #[error("client sent \":authority\" and \"Host\" that differ")]
     HostDiffers,
     /// `:authority` or Host is not a host.
+    #[error("client sent invalid host header")]
     InvalidHost,
     /// Neither `:authority` nor Host.
+    #[error("client sent neither \":authority\" nor \"Host\" header")]
     MissingHost,
     /// More or less DATA than Content-Length declared (§8.1.1).
+    #[error("client sent a body of other length than \"Content-Length\"")]
     BodyLength,
     /// Trailers without END_STREAM (§8.1).
+    #[error("client sent trailers without END_STREAM flag")]
     UnendedTrailers,
     /// A field name or value longer than the limit.
+    #[error("client sent too long header field")]
     FieldTooLong,
     /// All field names and values together are longer than the limit.
+    #[error("client sent too large request")]
     HeadTooLarge,
     /// More fields than the limit.
+    #[error("client sent too many header lines")]
     TooManyFields,
     /// TRACE, which would echo the client's cookies.
+    #[error("client sent TRACE method")]
     TraceRefused,
     /// CONNECT, which only a tunnel may answer.
+    #[error("client sent CONNECT method")]
     ConnectRefused,
 }
 
@@ -76,39 +96,3 @@ impl RequestError {
         self.status() == 400
     }
 }
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use RequestError::*;
-        match self {
-            UnknownPseudoField(name) => write!(f, "client sent unknown pseudo-header \"{name}\""),
-            DuplicatePseudoField(name) => write!(f, "client sent duplicate {name} header"),
-            MisplacedPseudoField(name) => {
-                write!(f, "client sent out of order pseudo-header \"{name}\"")
-            }
-            MissingPseudoField(name) => write!(f, "client sent no {name} header"),
-            InvalidMethod => f.write_str("client sent invalid method"),
-            InvalidScheme => f.write_str("client sent invalid :scheme header"),
-            InvalidPath => f.write_str("client sent invalid :path header"),
-            InvalidFieldName(name) => write!(f, "client sent invalid header name: \"{name}\""),
-            InvalidFieldValue(name) => {
-                write!(f, "client sent header \"{name}\" with invalid value")
-            }
-            ConnectionField(name) => write!(f, "client sent connection-specific header \"{name}\""),
-            DuplicateField(name) => write!(f, "client sent duplicate header line: \"{name}\""),
-            InvalidContentLength => f.write_str("client sent invalid \"Content-Length\" header"),
-            HostDiffers => f.write_str("client sent \":authority\" and \"Host\" that differ"),
-            InvalidHost => f.write_str("client sent invalid host header"),
-            MissingHost => f.write_str("client sent neither \":authority\" nor \"Host\" header"),
-            BodyLength => f.write_str("client sent a body of other length than \"Content-Length\""),
-            UnendedTrailers => f.write_str("client sent trailers without END_STREAM flag"),
-            FieldTooLong => f.write_str("client sent too long header field"),
-            HeadTooLarge => f.write_str("client sent too large request"),
-            TooManyFields => f.write_str("client sent too many header lines"),
-            TraceRefused => f.write_str("client sent TRACE method"),
-            ConnectRefused => f.write_str("client sent CONNECT method"),
-        }
-    }
-}
-
-impl std::error::Error for RequestError {}

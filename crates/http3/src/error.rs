@@ -1,8 +1,6 @@
 //! The reasons why a connection ends, and their codes for the peer (RFC 9114 §8.1, RFC
 //! 9204 §6).
 
-use std::fmt;
-
 /// The error code of a CONNECTION_CLOSE, a RESET_STREAM or a STOP_SENDING frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(pub u64);
@@ -28,7 +26,8 @@ impl Code {
 }
 
 /// An offence that ends the connection. `Display` is the log sentence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("client {reason}")]
 pub struct Error {
     /// For the peer.
     pub code: Code,
@@ -41,11 +40,3 @@ impl Error {
         Error { code, reason }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "client {}", self.reason)
-    }
-}
-
-impl std::error::Error for Error {}

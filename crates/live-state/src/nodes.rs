@@ -11,9 +11,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use cache_bus::{
-    Administration, AdministrationError, BootMillis, Bus, BusEvent, BusSettings, BusState,
-    EngineAddress, Epoch, HostPort, LEAST_KEY_BYTES, Login, NodeHost, NodeSeal, SECRET_ENTRY,
-    SharedPages,
+    Administration, BootMillis, Bus, BusError, BusEvent, BusSettings, BusState, EngineAddress,
+    Epoch, HostPort, LEAST_KEY_BYTES, Login, NodeHost, NodeSeal, SECRET_ENTRY, SharedPages,
 };
 pub use cache_bus::{KnownNode, KnownNodes};
 use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, Zone};
@@ -212,7 +211,7 @@ impl PurgeListener for Nodes {
 /// The reason why the engine does not answer.
 pub fn administer<T>(
     terms: &CacheNodes,
-    work: impl AsyncFnOnce(&Administration) -> Result<T, AdministrationError>,
+    work: impl AsyncFnOnce(&Administration) -> Result<T, BusError>,
 ) -> Result<T, String> {
     let settings = settings(terms, &TlsFiles::default()).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -223,7 +222,7 @@ pub fn administer<T>(
         let engine = Administration::connect(&settings).await?;
         work(&engine).await
     });
-    done.map_err(|error: AdministrationError| error.to_string())
+    done.map_err(|error: BusError| error.to_string())
 }
 
 /// From now on the purges of these zones are published, or they are no longer.

@@ -1,6 +1,5 @@
 //! The plan of a run: every address looked up, every request written.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
@@ -71,40 +70,24 @@ pub struct Plan {
 }
 
 /// The reason why there is no plan.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum PlanError {
+    #[error("no URL is named")]
     NoUrl,
     /// A replay has one URL.
+    #[error("a replay takes the paths from the log: expected one URL, of the server")]
     SeveralUrls,
+    #[error("{0}: {1}")]
     Unknown(String, std::io::Error),
     /// Another machine.
+    #[error(
+        "{0} is {1}, which is not this machine; load on a server of others is an attack. If it is yours, --yes-this-is-mine says so"
+    )]
     NotHere(String, IpAddr),
+    #[error("TLS: {0}")]
     Tls(String),
+    #[error("{0:?}: expected a field such as \"Accept-Language: de\"")]
     BadField(String),
-}
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PlanError::NoUrl => f.write_str("no URL is named"),
-            PlanError::SeveralUrls => f.write_str(
-                "a replay takes the paths from the log: expected one URL, of the server",
-            ),
-            PlanError::Unknown(host, error) => write!(f, "{host}: {error}"),
-            PlanError::NotHere(host, address) => write!(
-                f,
-                "{host} is {address}, which is not this machine; load on a server of others is an attack. \
-                 If it is yours, --yes-this-is-mine says so"
-            ),
-            PlanError::Tls(error) => write!(f, "TLS: {error}"),
-            PlanError::BadField(field) => {
-                write!(
-                    f,
-                    "{field:?}: expected a field such as \"Accept-Language: de\""
-                )
-            }
-        }
-    }
 }
 
 impl Plan {

@@ -14,14 +14,9 @@ pub struct Format {
 }
 
 /// The reason why a text is no format that advice can be given by.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct FormatError(&'static str);
-
-impl std::fmt::Display for FormatError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0)
-    }
-}
 
 /// The meaning of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,25 +1,30 @@
 //! The errors of an exchange, and who caused each of them.
 
-use std::fmt;
-
 use upstream_exchange::{Side, StreamError};
 
 /// A failed exchange. The connection is never reusable after one.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The stream. A command has no body; were there one, the command could not be sent.
+    #[error("{}", stream_failure(.0))]
     Stream(StreamError),
     /// The first line is no answer to `get`. Holds its start, for the log.
+    #[error("memcached sent invalid response: \"{0}\"")]
     InvalidResponse(String),
     /// The answer is about another key than was asked for.
+    #[error("memcached sent invalid key in response \"{0}\"")]
     InvalidKey(String),
     /// Flags or length are no numbers, or too large. Holds the line's start.
+    #[error("memcached sent invalid flags or length in response \"{0}\"")]
     InvalidNumber(String),
     /// The first line is longer than the limit the caller gave.
+    #[error("memcached sent a first line of more than {limit_bytes} bytes")]
     HeadTooLarge { limit_bytes: usize },
     /// The bytes behind the value are not the end of the answer.
+    #[error("memcached sent invalid trailer")]
     InvalidTrailer,
     /// The value ended early, after the head was delivered.
+    #[error("memcached closed connection after {received_bytes} of {expected_bytes} bytes")]
     Truncated {
         received_bytes: u64,
         expected_bytes: u64,
@@ -44,55 +49,16 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Stream(StreamError::Closed { .. }) => {
-                f.write_str("memcached prematurely closed connection")
-            }
-            Error::Stream(StreamError::Io {
-                side: Side::Read,
-                source,
-                ..
-            }) => write!(f, "reading from memcached failed: {source}"),
-            Error::Stream(StreamError::Io { source, .. } | StreamError::RequestBody(source)) => {
-                write!(f, "sending to memcached failed: {source}")
-            }
-            Error::InvalidResponse(line) => {
-                write!(f, "memcached sent invalid response: \"{line}\"")
-            }
-            Error::InvalidKey(line) => {
-                write!(f, "memcached sent invalid key in response \"{line}\"")
-            }
-            Error::InvalidNumber(line) => {
-                write!(
-                    f,
-                    "memcached sent invalid flags or length in response \"{line}\""
-                )
-            }
-            Error::HeadTooLarge { limit_bytes } => {
-                write!(
-                    f,
-                    "memcached sent a first line of more than {limit_bytes} bytes"
-                )
-            }
-            Error::InvalidTrailer => f.write_str("memcached sent invalid trailer"),
-            Error::Truncated {
-                received_bytes,
-                expected_bytes,
-            } => write!(
-                f,
-                "memcached closed connection after {received_bytes} of {expected_bytes} bytes"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Stream(error) => error.source().map(|source| source as _),
-            _ => None,
+fn stream_failure(error: &StreamError) -> String {
+    match error {
+        StreamError::Closed { .. } => "memcached prematurely closed connection".to_owned(),
+        StreamError::Io {
+            side: Side::Read,
+            source,
+            ..
+        } => format!("reading from memcached failed: {source}"),
+        StreamError::Io { source, .. } | StreamError::RequestBody(source) => {
+            format!("sending to memcached failed: {source}")
         }
     }
 }

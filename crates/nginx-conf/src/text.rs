@@ -1,25 +1,16 @@
 //! Writing nginx's syntax: lines, blocks and values, indented and quoted. Knows
 //! the grammar and no directive's meaning; values it cannot carry are refused.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
 /// A value that nginx's syntax cannot carry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} cannot be written in a configuration: it must be UTF-8 without `$` and control characters"
+)]
 pub struct CannotWrite(String);
-
-impl fmt::Display for CannotWrite {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(value) = self;
-        write!(
-            out,
-            "{value:?} cannot be written in a configuration: it must be UTF-8 without `$` and control characters"
-        )
-    }
-}
-
-impl std::error::Error for CannotWrite {}
 
 /// The text being written.
 #[derive(Debug, Default)]

@@ -12,7 +12,8 @@ use crate::ast::Word;
 use crate::diagnostic::Diagnostic;
 
 /// The reason why a text is not such a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}: expected {expected}")]
 pub struct ValueError {
     /// The mistake, as in `invalid size "12q"`.
     pub message: String,
@@ -22,14 +23,6 @@ pub struct ValueError {
     pub range: Range<usize>,
     pub hint: Option<String>,
 }
-
-impl std::fmt::Display for ValueError {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{}: expected {}", self.message, self.expected)
-    }
-}
-
-impl std::error::Error for ValueError {}
 
 impl ValueError {
     /// The error as a diagnostic on the word that held the text.

@@ -30,14 +30,9 @@ pub fn is_same_server(one: &Url, other: &Url) -> bool {
 }
 
 /// The reason why there is no page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct LoadError(pub String);
-
-impl std::fmt::Display for LoadError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// Reads the address of a page.
 ///

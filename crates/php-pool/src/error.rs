@@ -1,7 +1,6 @@
 //! The reasons why a master could not be started, for the program that wanted
 //! it.
 
-use std::fmt;
 use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -10,13 +9,16 @@ use crate::find::FindError;
 use crate::fpm_conf::SpecError;
 
 /// The reason why a master could not be started.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// There is no php-fpm.
-    Find(FindError),
+    #[error("{0}")]
+    Find(#[from] FindError),
     /// The administrator set a value that php-fpm cannot take.
-    Spec(SpecError),
+    #[error("{0}")]
+    Spec(#[from] SpecError),
     /// The system did not let us.
+    #[error("could not {attempt}: {source}")]
     Io {
         /// The attempted operation.
         attempt: String,
@@ -24,6 +26,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// php-fpm ended instead of becoming ready.
+    #[error("{}", refusal(.status, .said))]
     Refused {
         /// How it ended, if known.
         status: Option<ExitStatus>,
@@ -31,13 +34,16 @@ pub enum StartError {
         said: Vec<String>,
     },
     /// php-fpm neither ended nor became ready.
+    #[error("php-fpm was not ready after {waited:?}")]
     Silent {
         /// How long we waited.
         waited: Duration,
     },
     /// Another process has the pool meanwhile.
+    #[error("another process has the pool meanwhile")]
     Lent,
     /// The pool has been stopped meanwhile.
+    #[error("the pool has been stopped")]
     Stopped,
 }
 
@@ -50,46 +56,11 @@ impl StartError {
     }
 }
 
-impl fmt::Display for StartError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Find(error) => error.fmt(out),
-            Self::Spec(error) => error.fmt(out),
-            Self::Io { attempt, source } => write!(out, "could not {attempt}: {source}"),
-            Self::Refused { status, said } => {
-                write!(out, "php-fpm did not start")?;
-                if let Some(status) = status {
-                    write!(out, " ({status})")?;
-                }
-                said.iter()
-                    .try_for_each(|line| write!(out, "; it said: {line}"))
-            }
-            Self::Silent { waited } => write!(out, "php-fpm was not ready after {waited:?}"),
-            Self::Lent => write!(out, "another process has the pool meanwhile"),
-            Self::Stopped => write!(out, "the pool has been stopped"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Find(error) => Some(error),
-            Self::Spec(error) => Some(error),
-            Self::Io { source, .. } => Some(source),
-            Self::Refused { .. } | Self::Silent { .. } | Self::Lent | Self::Stopped => None,
-        }
-    }
-}
-
-impl From<FindError> for StartError {
-    fn from(error: FindError) -> Self {
-        Self::Find(error)
-    }
-}
-
-impl From<SpecError> for StartError {
-    fn from(error: SpecError) -> Self {
-        Self::Spec(error)
-    }
+fn refusal(status: &Option<ExitStatus>, said: &[String]) -> String {
+    let status = status.map_or_else(String::new, |status| format!(" ({status})"));
+    let said: String = said
+        .iter()
+        .map(|line| format!("; it said: {line}"))
+        .collect();
+    format!("php-fpm did not start{status}{said}")
 }

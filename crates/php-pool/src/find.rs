@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fmt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -14,39 +13,25 @@ use std::path::{Path, PathBuf};
 const USUAL_FOLDERS: [&str; 4] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"];
 
 /// The reason why no php-fpm was found.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
     /// The one that was named is not there or not executable.
+    #[error(
+        "{0} is not an executable file; name another php-fpm or leave the name out to have one found"
+    )]
     Named(PathBuf),
     /// No folder has php-fpm.
+    #[error(
+        "no php-fpm on this machine; on Debian and Ubuntu it is in the package `php-fpm` (apt install php-fpm); looked in {}",
+        joined(.0)
+    )]
     None(Vec<PathBuf>),
 }
 
-impl fmt::Display for FindError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Named(path) => write!(
-                out,
-                "{} is not an executable file; name another php-fpm or leave the name out to have one found",
-                path.display()
-            ),
-            Self::None(folders) => {
-                write!(
-                    out,
-                    "no php-fpm on this machine; on Debian and Ubuntu it is in the package `php-fpm` (apt install php-fpm); looked in"
-                )?;
-                let mut separator = ' ';
-                for folder in folders {
-                    write!(out, "{separator}{}", folder.display())?;
-                    separator = ':';
-                }
-                Ok(())
-            }
-        }
-    }
+fn joined(folders: &[PathBuf]) -> String {
+    let folders = folders.iter().map(|folder| folder.display().to_string());
+    folders.collect::<Vec<_>>().join(":")
 }
-
-impl std::error::Error for FindError {}
 
 /// The php-fpm binary to start: `named` if given, else the best one found.
 ///

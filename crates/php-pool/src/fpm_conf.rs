@@ -22,21 +22,14 @@ pub enum MasterAccount {
 pub(crate) const PRIORITY: &str = "process.priority";
 
 /// A value that php-fpm's configuration cannot express.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{setting}: {reason}")]
 pub struct SpecError {
     /// The value, in the words of the `php_pool` block.
     pub setting: String,
     /// The reason for the refusal.
     pub reason: &'static str,
 }
-
-impl fmt::Display for SpecError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.setting, self.reason)
-    }
-}
-
-impl std::error::Error for SpecError {}
 
 /// php-fpm's configuration for `spec` with that many workers, listening on
 /// `socket`.

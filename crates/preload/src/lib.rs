@@ -8,7 +8,6 @@ mod changers;
 mod glibc;
 mod interpreter;
 
-use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -37,39 +36,26 @@ const SHELL: &str = "/bin/sh";
 const MODE: u32 = 0o555;
 
 /// The reason why a program cannot load the library.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum NotPreloaded {
     /// This program carries no library.
+    #[error("this Mayfly was built without the library")]
     NotCarried,
     /// It is linked statically.
+    #[error("it is linked statically and loads no library")]
     Static,
     /// Its C library is not glibc.
+    #[error("it runs by {0}, not by glibc")]
     OtherLibrary(String),
     /// Its glibc lacks functions that the library needs.
+    #[error("its glibc is older than {}, which the library needs", glibc::LEAST)]
     OlderGlibc,
     /// It is for another kind of processor, or no program of Linux.
+    #[error("it is no program for this machine")]
     OtherMachine,
+    #[error("it cannot be read: {0}")]
     Unreadable(io::Error),
 }
-
-impl fmt::Display for NotPreloaded {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotCarried => formatter.write_str("this Mayfly was built without the library"),
-            Self::Static => formatter.write_str("it is linked statically and loads no library"),
-            Self::OtherLibrary(name) => write!(formatter, "it runs by {name}, not by glibc"),
-            Self::OlderGlibc => write!(
-                formatter,
-                "its glibc is older than {}, which the library needs",
-                glibc::LEAST
-            ),
-            Self::OtherMachine => formatter.write_str("it is no program for this machine"),
-            Self::Unreadable(error) => write!(formatter, "it cannot be read: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for NotPreloaded {}
 
 /// The bytes of a library that the program at `path` can load.
 ///

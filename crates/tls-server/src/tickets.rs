@@ -49,16 +49,9 @@ struct Secret {
 }
 
 /// The bytes of a file are no key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be 48 or 80 bytes")]
 pub struct TicketKeysError;
-
-impl fmt::Display for TicketKeysError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("must be 48 or 80 bytes")
-    }
-}
-
-impl std::error::Error for TicketKeysError {}
 
 impl TicketKeys {
     /// Random secrets for tickets that are accepted for `lifetime`.

@@ -127,17 +127,22 @@ impl RequestBody {
 }
 
 /// An error of a body, from which the response follows.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     /// Longer than `client_max_body_size`.
+    #[error("client intended to send too large chunked body")]
     TooLarge,
     /// The chunked coding is broken.
+    #[error("client sent invalid chunked body")]
     Malformed,
     /// The client closed or the connection failed.
+    #[error("client prematurely closed connection ({0})")]
     Gone(io::Error),
     /// Nothing came within `client_body_timeout`.
+    #[error("client timed out")]
     TimedOut,
     /// The temporary file could not be written.
+    #[error("request body could not be kept in {0}: {1}")]
     Spool(PathBuf, io::Error),
 }
 
@@ -152,32 +157,7 @@ impl BodyError {
     }
 }
 
-impl std::fmt::Display for BodyError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BodyError::TooLarge => f.write_str("client intended to send too large chunked body"),
-            BodyError::Malformed => f.write_str("client sent invalid chunked body"),
-            BodyError::Gone(error) => write!(f, "client prematurely closed connection ({error})"),
-            BodyError::TimedOut => f.write_str("client timed out"),
-            BodyError::Spool(path, error) => {
-                write!(
-                    f,
-                    "request body could not be kept in {}: {error}",
-                    path.display()
-                )
-            }
-        }
-    }
-}
-
 /// A client's fault that came up while its body was handed on.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct ClientFault(pub BodyError);
-
-impl std::fmt::Display for ClientFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for ClientFault {}

@@ -144,15 +144,6 @@ impl StreamError {
             | StreamError::Closed { before_first_byte } => *before_first_byte,
         }
     }
-
-    /// The error of the system behind it.
-    #[must_use]
-    pub fn source(&self) -> Option<&io::Error> {
-        match self {
-            StreamError::RequestBody(source) | StreamError::Io { source, .. } => Some(source),
-            StreamError::Closed { .. } => None,
-        }
-    }
 }
 
 /// The direction of the stream that failed.

@@ -97,10 +97,13 @@ pub struct Head {
 }
 
 /// The error of an exchange, by protocol.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
+    #[error("{0}")]
     FastCgi(fastcgi::Error),
+    #[error("{0}")]
     Http(http_client::Error),
+    #[error("{0}")]
     Memcached(memcached::Error),
 }
 
@@ -326,16 +329,6 @@ impl Error {
                 Some(error)
             }
             _ => None,
-        }
-    }
-}
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Error::FastCgi(error) => error.fmt(f),
-            Error::Http(error) => error.fmt(f),
-            Error::Memcached(error) => error.fmt(f),
         }
     }
 }

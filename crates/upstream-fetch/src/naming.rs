@@ -28,11 +28,15 @@ const LEAST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_SERVICES: usize = 100;
 
 /// A text that a variable made and that leads nowhere.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum NameError {
+    #[error("no port in upstream")]
     NoPort,
+    #[error("no host in upstream")]
     NoHost,
+    #[error("{0}")]
     NoResolver(NoResolver),
+    #[error("{0}")]
     Group(SpecError),
 }
 
@@ -42,17 +46,6 @@ impl NameError {
         match self {
             NameError::NoResolver(_) => 502,
             _ => 500,
-        }
-    }
-}
-
-impl std::fmt::Display for NameError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            NameError::NoPort => f.write_str("no port in upstream"),
-            NameError::NoHost => f.write_str("no host in upstream"),
-            NameError::NoResolver(error) => error.fmt(f),
-            NameError::Group(error) => error.fmt(f),
         }
     }
 }
@@ -148,15 +141,10 @@ pub fn followed(site: &Site, groups: &[Arc<Group>], names: &Names) -> Vec<Follow
 }
 
 /// A name that only a `resolver` could look up.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("no resolver defined to resolve {host}")]
 pub struct NoResolver {
     host: String,
-}
-
-impl std::fmt::Display for NoResolver {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no resolver defined to resolve {}", self.host)
-    }
 }
 
 /// A name to be looked up for one request.

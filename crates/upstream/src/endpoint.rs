@@ -41,24 +41,14 @@ pub struct LocalEnd {
 }
 
 /// A connection could not come from the address it should: no fault of the server's.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("bind({address}) failed: {error}")]
 pub struct BindError {
     /// The address as nginx shows it: without a port where none was asked for.
     pub address: String,
     /// The error of the system.
+    #[source]
     pub error: io::Error,
-}
-
-impl fmt::Display for BindError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "bind({}) failed: {}", self.address, self.error)
-    }
-}
-
-impl std::error::Error for BindError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
 }
 
 impl LocalEnd {

@@ -7,7 +7,6 @@
 //! Invariants: no server has more than `max_conns` in flight; no waiter who
 //! could be served stays in line once a call returns.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,20 +52,26 @@ pub struct PickKey<'a> {
 }
 
 /// Why there is no lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AcquireError {
     /// All servers are full and so is the line (503).
+    #[error("upstream queue is full")]
     QueueFull,
     /// The line has room, but not for more of this client (429).
+    #[error("too many requests of this client wait for the upstream")]
     TurnFull,
     /// No server had room before the deadline (503).
+    #[error("no upstream had room within the queue timeout")]
     QueueTimeout,
     /// All servers failed lately, are down, or are full where there is no line (502).
+    #[error("no live upstreams")]
     NoLiveUpstreams,
     /// Every server was asked by this request already: the last answer stands.
+    #[error("all upstreams have been tried")]
     Exhausted,
     /// A background request without room beside the requests of visitors. That is as it should be:
     /// no error.
+    #[error("left out, as nobody waits for it and upstreams are busy")]
     LeftOut,
 }
 
@@ -76,21 +81,6 @@ impl AcquireError {
         matches!(self, Self::QueueFull | Self::TurnFull | Self::QueueTimeout)
     }
 }
-
-impl fmt::Display for AcquireError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::QueueFull => "upstream queue is full",
-            Self::TurnFull => "too many requests of this client wait for the upstream",
-            Self::QueueTimeout => "no upstream had room within the queue timeout",
-            Self::NoLiveUpstreams => "no live upstreams",
-            Self::Exhausted => "all upstreams have been tried",
-            Self::LeftOut => "left out, as nobody waits for it and upstreams are busy",
-        })
-    }
-}
-
-impl std::error::Error for AcquireError {}
 
 /// One server at one moment, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,6 @@
 //! into a [`GroupSpec`]; `Group::new` turns it into the running thing. Defaults
 //! are nginx's, see <https://nginx.org/en/docs/http/ngx_http_upstream_module.html>.
 
-use std::fmt;
 use std::time::Duration;
 
 use fair_queue::Concurrency;
@@ -175,13 +174,16 @@ pub struct TurnsSpec {
 }
 
 /// Why a spec is no group. The operator wrote it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// nginx: "no servers are inside upstream".
+    #[error("no servers are inside upstream")]
     NoServers,
     /// Only backup servers.
+    #[error("only backup servers are inside upstream")]
     NoPrimaryServers,
     /// The weights add up to more than a table for this method may hold.
+    #[error("weights add up to {total}, at most {limit} is accepted")]
     WeightsTooLarge {
         /// Their sum.
         total: u64,
@@ -189,17 +191,3 @@ pub enum SpecError {
         limit: u64,
     },
 }
-
-impl fmt::Display for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoServers => f.write_str("no servers are inside upstream"),
-            Self::NoPrimaryServers => f.write_str("only backup servers are inside upstream"),
-            Self::WeightsTooLarge { total, limit } => {
-                write!(f, "weights add up to {total}, at most {limit} is accepted")
-            }
-        }
-    }
-}
-
-impl std::error::Error for SpecError {}

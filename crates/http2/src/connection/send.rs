@@ -1,7 +1,6 @@
 //! Responses: heads and trailers become frames at once, bodies wait for windows and for
 //! their turn.
 
-use std::fmt;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -23,25 +22,16 @@ use crate::progress::Progress;
 use crate::stream::{RequestState, ResponseState, State, Stream, Tail};
 
 /// Why something was not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The stream is closed: the client reset it, or the response had ended.
+    #[error("the stream is closed")]
     Closed,
     /// A second head, a body before the head, something behind the end, or a status that
     /// cannot be where it is. Nothing was sent.
+    #[error("a part of a response out of order")]
     OutOfOrder,
 }
-
-impl fmt::Display for SendError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            SendError::Closed => "the stream is closed",
-            SendError::OutOfOrder => "a part of a response out of order",
-        })
-    }
-}
-
-impl std::error::Error for SendError {}
 
 impl Connection {
     /// Sends an informational response (RFC 9110 §15.2), such as 103. Not 101, which

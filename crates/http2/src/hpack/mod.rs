@@ -16,8 +16,6 @@ pub mod integer;
 mod static_table;
 mod table;
 
-use std::fmt;
-
 pub use decode::{BlockReader, DecodedField, Decoder};
 pub(crate) use encode::{put_field, put_no_table, put_status};
 pub use table::Table;
@@ -31,34 +29,24 @@ pub const FIELD_OVERHEAD_BYTES: usize = 32;
 
 /// Why a field block does not decode. All of these lose the state of compression, so
 /// that the connection must end (RFC 9113 §4.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HpackError {
     /// An integer longer than any that could be meant (RFC 7541 §5.1).
+    #[error("integer too large")]
     IntegerTooLarge,
     /// The block ends within a field.
+    #[error("block ends within a field")]
     Truncated,
     /// Index 0, or one beyond both tables (§2.3.3, §6.1).
+    #[error("invalid table index {0}")]
     InvalidIndex(u32),
     /// An unassigned Huffman code, the end-of-string symbol, or wrong padding (§5.2).
+    #[error("invalid Huffman code")]
     InvalidHuffman,
     /// A table size above the one that we allow (§6.3).
+    #[error("table size update to {0}, above the limit")]
     TableTooLarge(u32),
     /// A change of the table size behind a field (§4.2).
+    #[error("table size update behind a field")]
     LateTableSize,
 }
-
-impl fmt::Display for HpackError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use HpackError::*;
-        match self {
-            IntegerTooLarge => f.write_str("integer too large"),
-            Truncated => f.write_str("block ends within a field"),
-            InvalidIndex(index) => write!(f, "invalid table index {index}"),
-            InvalidHuffman => f.write_str("invalid Huffman code"),
-            TableTooLarge(size) => write!(f, "table size update to {size}, above the limit"),
-            LateTableSize => f.write_str("table size update behind a field"),
-        }
-    }
-}
-
-impl std::error::Error for HpackError {}
