@@ -1,5 +1,5 @@
-//! The five calls at a Redis or Valkey: each is a script, which the engine runs as one step. `cache_nodes::Engine`
-//! defines the meaning of each.
+//! The five calls at a Redis or Valkey: each is a script, which the engine runs as one step. `Engine` in
+//! the tests of `cache-nodes` defines the meaning of each.
 //!
 //! ```text
 //! NAME:nodes   hash     log: identifier, tip: number of the newest entry, node:INSTANCE: beat:position:name,

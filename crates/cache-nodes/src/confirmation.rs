@@ -58,11 +58,6 @@ impl<E: Clone + PartialEq> Confirmation<E> {
         self.entry
     }
 
-    /// The epoch in which it was published.
-    pub fn epoch(&self) -> &E {
-        &self.epoch
-    }
-
     /// The call to make now; `None` while nothing may be confirmed in the epoch.
     pub fn call<R: Rules>(&self, node: &Node<E, R>, now: BootMillis) -> Option<ConfirmCall<E>> {
         if now < node.confirms_from() {
@@ -124,7 +119,7 @@ impl<E: Clone + PartialEq> Confirmation<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Engine, JoinAnswer, JoinCall, MissingNode, RenewCall};
+    use crate::engine::{JoinAnswer, MissingNode};
     use crate::node::JoinEffect;
     use crate::rule::EveryRule;
     use crate::time::LeaseTimes;
@@ -203,39 +198,5 @@ mod tests {
         purge.raise(9);
         let call = purge.call(&node, at(1110)).unwrap();
         assert_eq!((call.entry, call.expired), (9, vec![(2, 7)]));
-    }
-
-    #[test]
-    fn the_entries_that_a_waiting_one_confirms_are_those_that_would_be_confirmed_alone() {
-        let node = member();
-        for positions in [[3, 5, 9], [0, 9, 9], [9, 9, 8], [4, 4, 4]] {
-            let mut engine = Engine::<u8, char>::new();
-            for (instance, position) in (1..).zip(positions) {
-                let (beat, applied) = (1, None);
-                engine.join(instance, &JoinCall { beat, applied }, 0);
-                let (epoch, beat) = (0, 2);
-                engine.renew(
-                    instance,
-                    &RenewCall {
-                        epoch,
-                        beat,
-                        position,
-                    },
-                );
-            }
-            let mut ask = |entry| {
-                let mut purge = Confirmation::new(0, entry);
-                let call = purge.call(&node, at(500)).unwrap();
-                let answer = engine.confirm(1, &call, &EveryRule);
-                purge.answered(&answer, true, &node, at(500))
-            };
-            let ConfirmationState::Waiting(by_all) = ask(10) else {
-                panic!("{positions:?}");
-            };
-            for entry in 1..10 {
-                let alone = ask(entry) == ConfirmationState::Confirmed;
-                assert_eq!(alone, entry <= by_all, "{positions:?} {entry}");
-            }
-        }
     }
 }

@@ -27,8 +27,8 @@ mod time;
 
 pub use confirmation::{Confirmation, ConfirmationState};
 pub use engine::{
-    ConfirmAnswer, ConfirmCall, Engine, JoinAnswer, JoinCall, MissingNode, PublishAnswer,
-    ReadAnswer, RenewAnswer, RenewCall,
+    ConfirmAnswer, ConfirmCall, JoinAnswer, JoinCall, MissingNode, PublishAnswer, RenewAnswer,
+    RenewCall,
 };
 pub use node::{AppliedPurges, JoinEffect, LogEntryEffect, Node};
 pub use rule::{EveryRule, Rule, Rules};

@@ -241,15 +241,6 @@ impl DecodeResponse for ResponseReader {
     fn is_reusable(&self) -> bool {
         self.is_reusable
     }
-
-    /// Whether as much body arrived as `Content-Length` promises.
-    fn has_whole_length(&self) -> bool {
-        match &self.stage {
-            Stage::Head(_) => false,
-            Stage::Body(body) => body.has_whole_length(),
-            Stage::Ended => true,
-        }
-    }
 }
 
 impl Body {

@@ -377,16 +377,6 @@ impl DecodeResponse for ResponseReader {
         self.is_reusable
     }
 
-    /// Whether no more of the body is to come.
-    fn has_whole_length(&self) -> bool {
-        match &self.stage {
-            Stage::Length { left } => *left == 0,
-            Stage::Chunked(decoder) => decoder.is_done(),
-            Stage::Empty | Stage::Ended => true,
-            Stage::Head { .. } | Stage::UntilClose | Stage::Upgraded => false,
-        }
-    }
-
     fn is_whole_body_here(&self) -> bool {
         match &self.stage {
             Stage::Length { left } => self.buffer.len() as u64 >= *left,

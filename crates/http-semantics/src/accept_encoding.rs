@@ -3,26 +3,12 @@
 //! a value that cannot be read is a no: uncompressed is always right.
 
 use crate::field_name::same_name;
-use crate::request::RequestView;
-
-/// Returns whether the client takes `coding` (`gzip`, `br`, `zstd`). Like nginx, only the first
-/// Accept-Encoding field counts.
-pub fn accepts<'r>(head: impl Into<RequestView<'r>>, coding: &[u8]) -> bool {
-    head.into()
-        .field("accept-encoding")
-        .is_some_and(|value| value_accepts(value, coding))
-}
-
-/// Does a field value accept `coding`? If a coding is named twice, the first counts.
-pub fn value_accepts(value: &[u8], coding: &[u8]) -> bool {
-    value_weight(value, coding) > 0
-}
 
 /// The highest weight, and that of a coding named without one.
 pub const MOST: u16 = 1000;
 
 /// The weight that a field value gives to `coding` (RFC 9110 §12.4.2), in
-/// thousandths; 0 if it is not taken.
+/// thousandths; 0 if it is not taken. If a coding is named twice, the first counts.
 pub fn value_weight(value: &[u8], coding: &[u8]) -> u16 {
     value
         .split(|&byte| byte == b',')
@@ -102,12 +88,12 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(
-                value_accepts(value.as_bytes(), b"gzip"),
+                value_weight(value.as_bytes(), b"gzip") > 0,
                 expected,
                 "{value}"
             );
         }
-        assert!(value_accepts(b"gzip, br", b"br"));
+        assert!(value_weight(b"gzip, br", b"br") > 0);
     }
 
     #[test]

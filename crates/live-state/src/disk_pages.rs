@@ -117,11 +117,6 @@ impl DiskPages {
         &self.terms.folder
     }
 
-    /// How long a request waits for the disk.
-    pub fn timeout(&self) -> Duration {
-        self.terms.timeout
-    }
-
     /// Numbers of the folder, while it is open.
     pub fn stats(&self) -> Option<TierStats> {
         self.open().map(|open| open.tier.stats())

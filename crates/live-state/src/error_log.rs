@@ -246,8 +246,7 @@ mod tests {
             level,
         };
         let logs = [log("warn", LogLevel::Warn), log("crit", LogLevel::Crit)];
-        let sinks = LogSinks::open(logs.iter().map(|log| log.target.clone())).unwrap();
-        let error_logs = ErrorLogs::new(Arc::new(sinks), Arc::default());
+        let error_logs = ErrorLogs::new(Arc::default(), Arc::default());
         for level in [
             LogLevel::Emerg,
             LogLevel::Crit,

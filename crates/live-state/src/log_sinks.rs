@@ -26,7 +26,7 @@ pub struct Sink {
 }
 
 enum Kind {
-    File { path: PathBuf, file: ArcSwap<File> },
+    File(ArcSwap<File>),
     Stderr,
     Syslog(Syslog),
 }
@@ -53,10 +53,7 @@ impl Handle {
 impl Sink {
     fn open(target: &LogTarget) -> io::Result<Sink> {
         let kind = match target {
-            LogTarget::File(path) => Kind::File {
-                path: path.clone(),
-                file: ArcSwap::from_pointee(open_append(path)?),
-            },
+            LogTarget::File(path) => Kind::File(ArcSwap::from_pointee(open_append(path)?)),
             LogTarget::Stderr => Kind::Stderr,
             LogTarget::Syslog {
                 server,
@@ -84,7 +81,7 @@ impl Sink {
     /// Returns the target for which lines can be gathered; `None` if each line goes by itself.
     pub fn handle(&self) -> Option<Handle> {
         match &self.kind {
-            Kind::File { file, .. } => Some(Handle::File(file.load_full())),
+            Kind::File(file) => Some(Handle::File(file.load_full())),
             Kind::Stderr => Some(Handle::Stderr),
             Kind::Syslog(_) => None,
         }
@@ -94,7 +91,7 @@ impl Sink {
     #[inline]
     pub fn is_current(&self, handle: &Handle) -> bool {
         match (&self.kind, handle) {
-            (Kind::File { file, .. }, Handle::File(held)) => Arc::ptr_eq(&file.load(), held),
+            (Kind::File(file), Handle::File(held)) => Arc::ptr_eq(&file.load(), held),
             (Kind::Stderr, Handle::Stderr) => true,
             _ => false,
         }
@@ -108,10 +105,6 @@ impl Sink {
             (_, Some(handle)) => handle.write(line),
             (_, None) => {}
         }
-    }
-
-    pub fn is_stderr(&self) -> bool {
-        matches!(self.kind, Kind::Stderr)
     }
 }
 
@@ -217,37 +210,10 @@ pub struct LogSinks {
 }
 
 impl LogSinks {
-    /// Opens all of `targets`.
-    ///
-    /// # Errors
-    /// The first file that cannot be opened, by its name.
-    pub fn open(targets: impl IntoIterator<Item = LogTarget>) -> io::Result<LogSinks> {
-        let mut by_target = HashMap::new();
-        for target in targets {
-            if by_target.contains_key(&target) {
-                continue;
-            }
-            let sink = Sink::open(&target).map_err(|error| match &target {
-                LogTarget::File(path) => io::Error::new(
-                    error.kind(),
-                    format!("open() \"{}\" failed ({error})", path.display()),
-                ),
-                _ => error,
-            })?;
-            by_target.insert(target, Arc::new(sink));
-        }
-        Ok(LogSinks {
-            by_target: RwLock::new(by_target),
-        })
-    }
-
     /// Takes over files that the parent process has opened.
     pub fn with_files(files: HashMap<PathBuf, File>) -> LogSinks {
         let sinks = files.into_iter().map(|(path, file)| {
-            let kind = Kind::File {
-                path: path.clone(),
-                file: ArcSwap::from_pointee(file),
-            };
+            let kind = Kind::File(ArcSwap::from_pointee(file));
             (LogTarget::File(path), Arc::new(Sink { kind }))
         });
         LogSinks {
@@ -270,33 +236,11 @@ impl LogSinks {
             .clone()
     }
 
-    /// Opens all files again by their names, after a rotation moved them. A
-    /// file that cannot be opened stays as it was.
-    ///
-    /// # Errors
-    /// The files that could not be opened, with their errors.
-    pub fn reopen(&self) -> Result<(), Vec<(PathBuf, io::Error)>> {
-        let mut failed = Vec::new();
-        for sink in self.by_target.read().values() {
-            if let Kind::File { path, file } = &sink.kind {
-                match open_append(path) {
-                    Ok(opened) => file.store(Arc::new(opened)),
-                    Err(error) => failed.push((path.clone(), error)),
-                }
-            }
-        }
-        if failed.is_empty() {
-            Ok(())
-        } else {
-            Err(failed)
-        }
-    }
-
-    /// Like [`LogSinks::reopen`], with files that a privileged parent opened.
+    /// Goes on with files that a privileged parent opened, after a rotation moved those before.
     pub fn replace_files(&self, files: HashMap<PathBuf, File>) {
         for (path, opened) in files {
             let sink = self.sink(&LogTarget::File(path));
-            if let Kind::File { file, .. } = &sink.kind {
+            if let Kind::File(file) = &sink.kind {
                 file.store(Arc::new(opened));
             }
         }
@@ -311,14 +255,15 @@ mod tests {
     fn a_reopened_log_goes_on_under_the_old_name() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.log");
-        let sinks = LogSinks::open([LogTarget::File(path.clone())]).unwrap();
+        let sinks = LogSinks::default();
         let sink = sinks.sink(&LogTarget::File(path.clone()));
         let before = sink.handle().unwrap();
         sink.write_line(b"one\n", None);
         std::fs::rename(&path, directory.path().join("a.log.1")).unwrap();
         sink.write_line(b"two\n", None);
         assert!(sink.is_current(&before));
-        sinks.reopen().unwrap();
+        let opened = open_append(&path).unwrap();
+        sinks.replace_files(HashMap::from([(path, opened)]));
         assert!(!sink.is_current(&before));
         sink.write_line(b"three\n", None);
         before.write(b"four\n");
@@ -328,22 +273,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_opened_is_named() {
-        let error = LogSinks::open([LogTarget::File("/nonexistent/a.log".into())])
-            .err()
-            .unwrap();
-        assert!(
-            error
-                .to_string()
-                .starts_with("open() \"/nonexistent/a.log\" failed"),
-            "{error}"
-        );
-        let sinks = LogSinks::default();
-        assert!(
-            sinks
-                .sink(&LogTarget::File("/nonexistent/a.log".into()))
-                .is_stderr()
-        );
+    fn standard_error_stands_in_for_a_file_that_cannot_be_opened() {
+        let sink = LogSinks::default().sink(&LogTarget::File("/nonexistent/a.log".into()));
+        assert!(matches!(sink.kind, Kind::Stderr));
     }
 
     #[test]

@@ -69,14 +69,6 @@ impl TlsFiles {
         }
     }
 
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = (&Path, &[u8])> {
         self.0.iter().map(|(path, bytes)| (&**path, &**bytes))
     }

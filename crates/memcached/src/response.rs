@@ -192,11 +192,6 @@ impl DecodeResponse for ResponseReader {
     fn is_reusable(&self) -> bool {
         self.is_reusable
     }
-
-    /// The value is there whole, though the end of the answer may not be.
-    fn has_whole_length(&self) -> bool {
-        !matches!(self.state, State::Head | State::Body)
-    }
 }
 
 fn parse_line(line: &[u8], key: &[u8]) -> Result<ResponseHead, Error> {

@@ -202,13 +202,6 @@ impl Sources {
             column: before.chars().count() + 1,
         })
     }
-
-    /// The text under the span, empty for a span of other `Sources`.
-    pub fn text(&self, span: Span) -> &str {
-        self.source(span.source)
-            .and_then(|source| source.text.get(span.range()))
-            .unwrap_or_default()
-    }
 }
 
 /// The text of the bytes, and where it has U+FFFD for bytes that are not UTF-8.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use live_state::Resources;
-use live_state::log_sinks::LogSinks;
 use tempfile::TempDir;
 
 use crate::compose;
@@ -28,13 +27,8 @@ impl TestSite {
         let reading = site::read(&path, folder.path(), None, Some(&log), &loader);
         assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
         let site = reading.site.unwrap();
-        let logs = site.process.error_logs.iter();
-        let resources = Resources {
-            log_sinks: LogSinks::open(logs.map(|log| log.target.clone())).unwrap(),
-            ..Resources::default()
-        };
         TestSite {
-            configuration: compose::configuration(site, resources, None).unwrap(),
+            configuration: compose::configuration(site, Resources::default(), None).unwrap(),
             folder,
         }
     }

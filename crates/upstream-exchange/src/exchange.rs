@@ -268,12 +268,6 @@ where
         matches!(self.sending, SendState::Done)
     }
 
-    /// Whether the body is known to be complete, though the last event was not taken yet: the
-    /// client has all it is waiting for, though the upstream may still be at work.
-    pub fn has_whole_length(&self) -> bool {
-        self.response.has_whole_length()
-    }
-
     /// Whether the head was delivered and a body of known length follows that was read together
     /// with it, or none.
     pub fn is_whole_body_here(&self) -> bool {

@@ -89,9 +89,6 @@ pub trait DecodeResponse {
     /// Whether the last event was given and left the connection clean for another request.
     fn is_reusable(&self) -> bool;
 
-    /// Whether the body is known to be complete, though the last event was not given yet.
-    fn has_whole_length(&self) -> bool;
-
     /// Whether the head was given and a body of known length follows that was read together with
     /// it, or none.
     fn is_whole_body_here(&self) -> bool {

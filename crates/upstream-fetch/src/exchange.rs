@@ -168,14 +168,6 @@ impl Exchange {
         }
     }
 
-    pub fn has_whole_length(&self) -> bool {
-        match self {
-            Exchange::FastCgi(exchange) => exchange.has_whole_length(),
-            Exchange::Http(exchange) => exchange.has_whole_length(),
-            Exchange::Memcached(exchange, _) => exchange.has_whole_length(),
-        }
-    }
-
     pub fn sent_bytes(&self) -> u64 {
         match self {
             Exchange::FastCgi(exchange) => exchange.sent_bytes(),

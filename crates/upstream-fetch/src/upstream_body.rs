@@ -331,15 +331,6 @@ impl UpstreamBody {
         tokio::time::sleep_until(wait_until).await;
     }
 
-    /// All bytes that were promised are there, though PHP may still be at work.
-    pub fn has_whole_length(&self) -> bool {
-        self.has_ended()
-            || self
-                .exchange
-                .as_ref()
-                .is_some_and(Exchange::has_whole_length)
-    }
-
     /// Whether the upstream sent more data than its response's framing allows; known once `next` gave `None`.
     pub fn has_excess_data(&self) -> bool {
         self.end == BodyEnd::Exceeded

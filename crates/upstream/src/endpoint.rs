@@ -138,14 +138,6 @@ impl Stream {
         }
     }
 
-    /// The encrypted stream, if it is one.
-    pub fn tls(&self) -> Option<&TlsStream<Box<Stream>>> {
-        match self {
-            Self::Tls(stream) => Some(stream),
-            _ => None,
-        }
-    }
-
     /// Lays the stream aside, still registered with this thread's runtime: taken
     /// up there, it is ready to be written to without a system call.
     ///

@@ -226,24 +226,9 @@ impl Group {
         Class::Refresh.share_of(Some(workers))
     }
 
-    /// Chooses a server for a request, waiting in line while all are full.
+    /// Chooses a server for a request, or gives it a place in line while all are full.
     ///
-    /// `tried` holds the servers this request has asked before. Dropping the
-    /// future leaves the line.
-    pub async fn acquire(
-        self: &Arc<Self>,
-        key: PickKey<'_>,
-        tried: &TriedSet,
-        class: Class,
-        now: Millis,
-    ) -> Result<Lease, AcquireError> {
-        match self.enter(key, tried, class, now)? {
-            Admission::Granted(lease) => Ok(lease),
-            Admission::InLine(mut ticket) => ticket.wait().await,
-        }
-    }
-
-    /// Like [`Self::acquire`], but leaves the waiting to the caller.
+    /// `tried` holds the servers this request has asked before.
     pub fn enter(
         self: &Arc<Self>,
         key: PickKey<'_>,
@@ -254,20 +239,7 @@ impl Group {
         self.admit(key, tried, class, now, self.queue)
     }
 
-    /// Like [`Self::acquire`], but never waits: full servers are `NoLiveUpstreams`.
-    pub fn try_acquire(
-        self: &Arc<Self>,
-        key: PickKey<'_>,
-        tried: &TriedSet,
-        now: Millis,
-    ) -> Result<Lease, AcquireError> {
-        match self.admit(key, tried, Class::Visitor, now, None)? {
-            Admission::Granted(lease) => Ok(lease),
-            Admission::InLine(_) => Err(AcquireError::NoLiveUpstreams),
-        }
-    }
-
-    fn admit(
+    pub(crate) fn admit(
         self: &Arc<Self>,
         key: PickKey<'_>,
         tried: &TriedSet,

@@ -113,19 +113,6 @@ impl Lease {
         self.server.index
     }
 
-    /// The group that gave the lease.
-    pub fn group(&self) -> &Arc<Group> {
-        &self.group
-    }
-
-    /// An idle connection if a healthy one is there, or else a new one.
-    pub async fn connect(&mut self, timeout: Duration, now: Millis) -> io::Result<Connection> {
-        match self.take_idle(now, false) {
-            Some(connection) => Ok(connection),
-            None => self.connect_anew(timeout, now).await,
-        }
-    }
-
     /// A new connection, for the second try after a reused one turned out to be
     /// closed. Drop that one first: together they would be two for one slot.
     pub async fn connect_anew(&mut self, timeout: Duration, now: Millis) -> io::Result<Connection> {

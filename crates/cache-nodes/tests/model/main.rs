@@ -6,6 +6,7 @@
 //! the newest purge that has returned.
 //!
 //! ```text
+//! engine    the log and the members, and the meaning of each call
 //! world     the state, and what may happen next
 //! host      a node with its memory, its disk and its calls
 //! search    at random (a seed finds a history again), and all histories of a small world
@@ -14,6 +15,7 @@
 //!
 //! By hand: `MODEL_STEPS=60000000 cargo test --release -p cache-nodes --test model -- --nocapture`
 
+mod engine;
 mod host;
 mod rules;
 mod search;

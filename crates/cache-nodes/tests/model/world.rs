@@ -1,9 +1,9 @@
 //! The state of the model's world, and the possible next events.
 
+use crate::engine::{Engine, ReadAnswer};
 use crate::host::{CallStage, CallUnderWay, Epoch, Host, OwnPurge, PurgeStage};
 use cache_nodes::{
-    Confirmation, ConfirmationState, Engine, JoinEffect, LogEntryEffect, PublishAnswer, ReadAnswer,
-    RenewAnswer, Rule,
+    Confirmation, ConfirmationState, JoinEffect, LogEntryEffect, PublishAnswer, RenewAnswer, Rule,
 };
 
 /// The target of a purge in the log.

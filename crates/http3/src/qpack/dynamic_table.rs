@@ -115,11 +115,6 @@ impl DynamicTable {
         self.inserted
     }
 
-    /// Whether the client's encoder has ever asked for a table.
-    pub fn is_used(&self) -> bool {
-        self.is_used
-    }
-
     /// Name and value of the field with this absolute index, unless it was evicted.
     pub(super) fn field(&self, absolute: u64) -> Option<(&[u8], &[u8])> {
         let age = self.inserted.checked_sub(absolute)?.checked_sub(1)?;
@@ -383,6 +378,6 @@ mod tests {
     fn a_table_of_no_bytes_has_nothing_to_cancel() {
         let (table, mut out) = (table(b"\x20", 1).unwrap(), Vec::new());
         table.cancel_stream(8, &mut out);
-        assert!(out.is_empty() && !table.is_used());
+        assert!(out.is_empty() && !table.is_used);
     }
 }

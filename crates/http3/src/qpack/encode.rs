@@ -101,11 +101,6 @@ impl FieldBlock {
         }
     }
 
-    /// Takes all fields out, and keeps the memory.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-    }
-
     /// Whether it has no fields.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()

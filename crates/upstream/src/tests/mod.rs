@@ -7,13 +7,16 @@ mod queue;
 mod simulation;
 mod threads;
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fair_queue::Concurrency;
 
+use crate::millis::Millis;
 use crate::{
-    Endpoint, Group, GroupSpec, Lease, PickKey, QueueSpec, ServerSpec, TriedSet, TurnsSpec,
+    AcquireError, Admission, Class, Connection, Endpoint, Group, GroupSpec, Lease, PickKey,
+    QueueSpec, ServerSpec, TriedSet, TurnsSpec,
 };
 
 /// Servers with these `max_conns` and a line of `length` that waits a minute.
@@ -48,6 +51,45 @@ fn group_with_turns(concurrency: usize, length: usize) -> Arc<Group> {
         ..GroupSpec::single("u", Endpoint::Unix("/unused".into()))
     };
     Group::new(spec).unwrap()
+}
+
+impl Group {
+    /// Waits in line while all servers are full. Dropping the future leaves the line.
+    async fn acquire(
+        self: &Arc<Self>,
+        key: PickKey<'_>,
+        tried: &TriedSet,
+        class: Class,
+        now: Millis,
+    ) -> Result<Lease, AcquireError> {
+        match self.enter(key, tried, class, now)? {
+            Admission::Granted(lease) => Ok(lease),
+            Admission::InLine(mut ticket) => ticket.wait().await,
+        }
+    }
+
+    /// Never waits: full servers are `NoLiveUpstreams`.
+    fn try_acquire(
+        self: &Arc<Self>,
+        key: PickKey<'_>,
+        tried: &TriedSet,
+        now: Millis,
+    ) -> Result<Lease, AcquireError> {
+        match self.admit(key, tried, Class::Visitor, now, None)? {
+            Admission::Granted(lease) => Ok(lease),
+            Admission::InLine(_) => Err(AcquireError::NoLiveUpstreams),
+        }
+    }
+}
+
+impl Lease {
+    /// An idle connection if a healthy one is there, or else a new one.
+    async fn connect(&mut self, timeout: Duration, now: Millis) -> io::Result<Connection> {
+        match self.take_idle(now, false) {
+            Some(connection) => Ok(connection),
+            None => self.connect_anew(timeout, now).await,
+        }
+    }
 }
 
 fn try_now(group: &Arc<Group>) -> Result<Lease, crate::AcquireError> {

@@ -223,8 +223,9 @@ fn compressed(lines: &[u8], level: u32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use live_state::log_sinks::LogSinks;
+    use live_state::log_sinks::{LogSinks, open_append};
     use site::{AccessLogTarget, LogFormatId, LogTarget};
+    use std::collections::HashMap;
     use std::io::Read;
     use std::path::{Path, PathBuf};
 
@@ -240,7 +241,7 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("access.log");
             let target = LogTarget::File(path.clone());
-            let sinks = LogSinks::open([target.clone()]).unwrap();
+            let sinks = LogSinks::default();
             let log = AccessLog {
                 target: AccessLogTarget::Fixed(target.clone()),
                 format: LogFormatId(0),
@@ -315,7 +316,9 @@ mod tests {
         assert!(!bench.pending.is_due(u64::MAX));
         let rotated = bench.path.with_extension("1");
         std::fs::rename(&bench.path, &rotated).unwrap();
-        bench.sinks.reopen().unwrap();
+        let opened = open_append(&bench.path).unwrap();
+        let files = HashMap::from([(bench.path.clone(), opened)]);
+        bench.sinks.replace_files(files);
         assert!(bench.pending.is_due(0));
         bench.pending.flush();
         bench.append(0, "two\n");
