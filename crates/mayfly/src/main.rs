@@ -24,7 +24,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use cli::{Action, Command, Flags, Refusal, ServeArgs};
+use cli::{Action, Command, Flags, Refusal, ServeArgs, Word};
 use command_line::Exit;
 use commands::serve_dashboard::Token;
 use commands::unit_writes::UnitDenial;
@@ -92,20 +92,7 @@ fn run(command: Command, start: Start) -> Exit {
             processes::worker_process::run()
         }
         Command::Successor(command) => succeed(*command, start),
-        Command::Run(args) => commands::run::run(&args, start.inherited),
-        Command::Upgrade(args) => commands::upgrade::run(&args),
-        Command::Check(args) => commands::check::check(&args),
-        Command::Convert(args) => commands::convert::run(&args),
-        Command::Serve(args) => serve_folder(&args, start),
-        Command::Explain(args) => commands::explain::run(&args),
-        Command::Purge(args) => commands::purge::run(&args),
-        Command::Warm(args) => commands::warm::run(&args),
-        Command::Top(args) => commands::top::run(&args),
-        Command::Noisy(args) => commands::noisy_statements::run(&args),
-        Command::Tools(arguments) => commands::tools::run(&arguments, start.inherited),
-        Command::Doctor(args) => commands::doctor::run(&args),
-        Command::Nodes(args) => commands::nodes::run(&args),
-        Command::Cache(word) => commands::cache::run(&word),
+        Command::Word(word, line) => run_word(word, &line, start),
         Command::Manual(folder) => match cli::write_manual(&folder) {
             Ok(()) => Exit::Done,
             Err(error) => {
@@ -113,11 +100,34 @@ fn run(command: Command, start: Start) -> Exit {
                 Exit::Refused
             }
         },
-        Command::Text(text) => {
-            // A pipe that was closed wants no more.
-            let _ = io::stdout().write_all(text.as_bytes());
-            Exit::Done
-        }
+        Command::Text(text) => print(&text),
+    }
+}
+
+fn print(text: &str) -> Exit {
+    // A pipe that was closed wants no more.
+    let _ = io::stdout().write_all(text.as_bytes());
+    Exit::Done
+}
+
+fn run_word(word: Word, line: &[OsString], start: Start) -> Exit {
+    match word {
+        Word::Serve(args) => serve_folder(&args, start),
+        Word::Check(args) => commands::check::check(&args),
+        Word::Convert(args) => commands::convert::run(&args),
+        Word::Explain(args) => commands::explain::run(&args),
+        Word::Purge(args) => commands::purge::run(&args),
+        Word::Warm(args) => commands::warm::run(&args),
+        Word::Top(args) => commands::top::run(&args),
+        // The running server is asked.
+        Word::Advise(args) if args.learned => commands::noisy_statements::run(&args),
+        Word::Advise(_) | Word::Bench(_) => commands::tools::run(line, start.inherited),
+        Word::Doctor(args) => commands::doctor::run(&args),
+        Word::Upgrade(args) => commands::upgrade::run(&args),
+        Word::Nodes(args) => commands::nodes::run(&args),
+        Word::Run(args) => commands::run::run(&args, start.inherited),
+        Word::Cache(word) => commands::cache::run(&word),
+        Word::Version => print(&cli::version_text()),
     }
 }
 
@@ -256,8 +266,7 @@ fn serve_folder(args: &ServeArgs, mut start: Start) -> Exit {
         Err(message) => return refuse(start.predecessor, message),
     };
     if args.print_config {
-        let _ = io::stdout().write_all(serve.text.as_bytes());
-        return Exit::Done;
+        return print(&serve.text);
     }
     let inherited = start.predecessor.as_ref();
     let inherited = inherited.map_or_else(HashSet::new, |(_, it)| it.addresses());

@@ -14,40 +14,23 @@ mod words;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use command_line::{AdviseArgs, ServerArgs};
 pub use flags::{Action, Flags, SignalName};
 pub use manual::write as write_manual;
-#[cfg(test)]
-pub use serve_args::GuestSessionsMode;
 pub use serve_args::{LearnMode, ServeArgs, Workers};
-pub use version::{build_text, nginx_version_line};
+pub use version::{build_text, nginx_version_line, version_text};
+use words::WordResult;
 pub use words::{
     CacheWord, CheckArgs, ConvertArgs, DoctorArgs, ExplainArgs, NodesArgs, PurgeArgs, ReportFormat,
-    RunArgs, TopArgs, WarmArgs,
+    RunArgs, TopArgs, WarmArgs, Word,
 };
-use words::{Word, WordResult};
 
 /// The command to carry out.
 #[derive(Debug, PartialEq)]
 pub enum Command {
     /// The action of nginx's flags.
     Flags(Flags, Action),
-    Serve(Box<ServeArgs>),
-    Check(CheckArgs),
-    Convert(ConvertArgs),
-    Explain(Box<ExplainArgs>),
-    Purge(Box<PurgeArgs>),
-    Warm(Box<WarmArgs>),
-    Top(Box<TopArgs>),
-    /// `advise --learned`: the running server is asked.
-    Noisy(AdviseArgs),
-    /// These arguments are for `mayfly-tools`.
-    Tools(Vec<OsString>),
-    Doctor(DoctorArgs),
-    Upgrade(ServerArgs),
-    Nodes(NodesArgs),
-    Run(RunArgs),
-    Cache(CacheWord),
+    /// A word, with the whole line, which may be for `mayfly-tools`.
+    Word(Word, Vec<OsString>),
     /// A text for stdout: `help`, `serve --help`, ...
     Text(String),
     /// Manual pages and completions of shells, into a folder.
@@ -112,21 +95,7 @@ fn parse_flags(arguments: &[OsString]) -> Result<Command, Refusal> {
 
 fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
     Ok(match words::parse(arguments).map_err(Refusal::Words)? {
-        WordResult::Word(Word::Serve(args)) => Command::Serve(args),
-        WordResult::Word(Word::Check(args)) => Command::Check(args),
-        WordResult::Word(Word::Convert(args)) => Command::Convert(args),
-        WordResult::Word(Word::Explain(args)) => Command::Explain(args),
-        WordResult::Word(Word::Purge(args)) => Command::Purge(args),
-        WordResult::Word(Word::Warm(args)) => Command::Warm(args),
-        WordResult::Word(Word::Top(args)) => Command::Top(args),
-        WordResult::Word(Word::Advise(args)) if args.learned => Command::Noisy(args),
-        WordResult::Word(Word::Advise(_) | Word::Bench(_)) => Command::Tools(arguments.to_vec()),
-        WordResult::Word(Word::Doctor(args)) => Command::Doctor(args),
-        WordResult::Word(Word::Upgrade(args)) => Command::Upgrade(args),
-        WordResult::Word(Word::Nodes(args)) => Command::Nodes(args),
-        WordResult::Word(Word::Run(args)) => Command::Run(args),
-        WordResult::Word(Word::Cache(word)) => Command::Cache(word),
-        WordResult::Word(Word::Version) => Command::Text(version::version_text()),
+        WordResult::Word(word) => Command::Word(word, arguments.to_vec()),
         WordResult::Text(text) => Command::Text(text),
     })
 }
@@ -151,8 +120,14 @@ mod tests {
         let flags = |action| Ok(Command::Flags(Flags::default(), action));
         assert_eq!(run("-t"), flags(Action::Test { dump: false }));
         assert_eq!(run(""), flags(Action::Run));
-        assert!(matches!(run("check a.conf"), Ok(Command::Check(_))));
-        assert!(matches!(run("version"), Ok(Command::Text(_))));
+        assert!(matches!(
+            run("check a.conf"),
+            Ok(Command::Word(Word::Check(_), _))
+        ));
+        assert!(matches!(
+            run("version"),
+            Ok(Command::Word(Word::Version, _))
+        ));
         assert_eq!(run(WORKER), Ok(Command::Worker));
         assert_eq!(run(DETACHED), Ok(Command::Detached(Flags::default())));
         let command = Command::Flags(Flags::default(), Action::Run);

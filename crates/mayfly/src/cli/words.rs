@@ -392,6 +392,16 @@ mod tests {
         parse(&arguments)
     }
 
+    /// The arguments of a word.
+    macro_rules! args {
+        ($word:ident, $line:expr) => {
+            match run($line) {
+                Ok(WordResult::Word(Word::$word(args))) => args,
+                other => panic!("{}: {other:?}", $line),
+            }
+        };
+    }
+
     #[test]
     fn definition_of_the_words_is_sound() {
         definition().debug_assert();
@@ -399,9 +409,7 @@ mod tests {
 
     #[test]
     fn serve_has_careful_defaults() {
-        let Ok(WordResult::Word(Word::Serve(args))) = run("serve site") else {
-            panic!("refused")
-        };
+        let args = args!(Serve, "serve site");
         assert_eq!(args.dir, PathBuf::from("site"));
         assert!(args.listen.is_empty() && args.domain.is_empty());
         assert_eq!(args.ttl, None);
@@ -413,9 +421,7 @@ mod tests {
     #[test]
     fn serve_takes_what_it_is_told() {
         let line = "serve site --listen 127.0.0.1:1 --listen [::1]:2 --ttl 200ms --workers 4 --php /x --print-config";
-        let Ok(WordResult::Word(Word::Serve(args))) = run(line) else {
-            panic!("refused")
-        };
+        let args = args!(Serve, line);
         assert_eq!(args.listen, ["127.0.0.1:1", "[::1]:2"]);
         assert_eq!(args.ttl, Some(Duration::from_millis(200)));
         assert_eq!(args.workers, Workers::Count(4));
@@ -434,25 +440,18 @@ mod tests {
             ("serve site --dashboard=9000", Some("9000")),
             ("serve site --dashboard 9000 --tls", Some("9000")),
         ] {
-            let Ok(WordResult::Word(Word::Serve(args))) = run(line) else {
-                panic!("{line}")
-            };
+            let args = args!(Serve, line);
             assert_eq!(args.dir, PathBuf::from("site"), "{line}");
             assert_eq!(args.dashboard.as_deref(), place, "{line}");
         }
-        let Ok(WordResult::Word(Word::Serve(args))) = run("serve --dashboard http://127.0.0.1:81")
-        else {
-            panic!("refused")
-        };
+        let args = args!(Serve, "serve --dashboard http://127.0.0.1:81");
         assert_eq!(args.dir, PathBuf::from("http://127.0.0.1:81"));
     }
 
     #[test]
     fn purge_takes_targets_of_all_kinds() {
         let line = "purge https://a/ /b --tag t --tag u --prefix p --pattern q --host h --all --soft --dry-run --json -c f";
-        let Ok(WordResult::Word(Word::Purge(args))) = run(line) else {
-            panic!("refused")
-        };
+        let args = args!(Purge, line);
         assert_eq!(args.urls, ["https://a/", "/b"]);
         assert_eq!(args.tag, ["t", "u"]);
         assert_eq!(
@@ -466,24 +465,15 @@ mod tests {
     #[test]
     fn explain_takes_a_request_or_a_search() {
         let line = "explain http://a/ -H Cookie:a=b -H X:y -X HEAD --ask --json -c f";
-        let Ok(WordResult::Word(Word::Explain(args))) = run(line) else {
-            panic!("refused")
-        };
+        let args = args!(Explain, line);
         assert_eq!(args.urls, ["http://a/"]);
         assert_eq!(args.fields, ["Cookie:a=b", "X:y"]);
         assert_eq!(args.method.as_deref(), Some("HEAD"));
         assert!(args.ask && args.json && args.from.is_none());
         assert_eq!(args.server.conf, Some("f".into()));
-        let Ok(WordResult::Word(Word::Explain(args))) = run("explain http://a/ --from 2001:db8::1")
-        else {
-            panic!("refused")
-        };
+        let args = args!(Explain, "explain http://a/ --from 2001:db8::1");
         assert_eq!(args.from, "2001:db8::1".parse().ok());
-        let Ok(WordResult::Word(Word::Explain(args))) =
-            run("explain --search /a --tag t --limit 5")
-        else {
-            panic!("refused")
-        };
+        let args = args!(Explain, "explain --search /a --tag t --limit 5");
         assert_eq!(args.search.as_deref(), Some("/a"));
         assert_eq!((args.tag.as_deref(), args.limit), (Some("t"), Some(5)));
     }
@@ -491,9 +481,7 @@ mod tests {
     #[test]
     fn explain_audits_several_pages() {
         let line = "explain --audit http://a/ http://a/b --sitemap http://a/s.xml --connect unix:s --pages 5 --json";
-        let Ok(WordResult::Word(Word::Explain(args))) = run(line) else {
-            panic!("refused")
-        };
+        let args = args!(Explain, line);
         assert_eq!(args.urls, ["http://a/", "http://a/b"]);
         assert!(args.audit.audit && args.json && !args.audit.plain_address);
         assert_eq!(args.audit.sitemap, ["http://a/s.xml"]);
@@ -507,9 +495,7 @@ mod tests {
     #[test]
     fn warm_takes_sources_of_all_kinds() {
         let line = "warm https://a/ pages.txt - --sitemap https://a/?sitemap --jobs 4 --json -c f";
-        let Ok(WordResult::Word(Word::Warm(args))) = run(line) else {
-            panic!("refused")
-        };
+        let args = args!(Warm, line);
         assert_eq!(args.sources, ["https://a/", "pages.txt", "-"]);
         assert_eq!(args.sitemap, ["https://a/?sitemap"]);
         assert_eq!((args.jobs, args.json), (4, true));
@@ -518,11 +504,7 @@ mod tests {
 
     #[test]
     fn advise_takes_logs_and_their_format() {
-        let Ok(WordResult::Word(Word::Advise(args))) =
-            run("advise a b.gz --format $msec --plain-keys --json")
-        else {
-            panic!("refused")
-        };
+        let args = args!(Advise, "advise a b.gz --format $msec --plain-keys --json");
         assert_eq!(args.logs, [PathBuf::from("a"), PathBuf::from("b.gz")]);
         assert_eq!(args.format.as_deref(), Some("$msec"));
         assert!(args.plain_keys && args.json);
@@ -530,17 +512,14 @@ mod tests {
 
     #[test]
     fn bench_is_bounded_and_stays_on_this_machine_by_default() {
-        let Ok(WordResult::Word(Word::Bench(args))) = run("bench http://a/ 3@http://a/b") else {
-            panic!("refused")
-        };
+        let args = args!(Bench, "bench http://a/ 3@http://a/b");
         assert_eq!(args.urls, ["http://a/", "3@http://a/b"]);
         assert_eq!(args.duration, Duration::from_secs(10));
         assert!(!args.yes_this_is_mine && args.rate.is_none());
-        let Ok(WordResult::Word(Word::Bench(args))) =
-            run("bench http://a/ --rate 5.5 --ramp 2s --cookies -H A:b --compare http://b/")
-        else {
-            panic!("refused")
-        };
+        let args = args!(
+            Bench,
+            "bench http://a/ --rate 5.5 --ramp 2s --cookies -H A:b --compare http://b/"
+        );
         assert_eq!((args.rate, args.ramp), (Some(5.5), Duration::from_secs(2)));
         assert!(args.cookies && args.header == ["A:b"] && args.compare.is_some());
     }
@@ -551,19 +530,14 @@ mod tests {
             "run -- wp --dashboard a:1 -c x --",
             "run wp --dashboard a:1 -c x --",
         ] {
-            let Ok(WordResult::Word(Word::Run(args))) = run(line) else {
-                panic!("refused")
-            };
+            let args = args!(Run, line);
             assert_eq!(args.command, ["wp", "--dashboard", "a:1", "-c", "x", "--"]);
         }
     }
 
     #[test]
     fn doctor_takes_a_configuration() {
-        let Ok(WordResult::Word(Word::Doctor(args))) = run("doctor -c a -p b --json --root c")
-        else {
-            panic!("refused")
-        };
+        let args = args!(Doctor, "doctor -c a -p b --json --root c");
         assert_eq!(
             (args.conf, args.prefix_folder),
             (Some("a".into()), Some("b".into()))

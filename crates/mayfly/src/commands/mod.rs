@@ -19,6 +19,8 @@ pub mod serve_cache;
 pub mod serve_dashboard;
 pub mod serve_home;
 pub mod serve_htaccess;
+pub mod serve_learn;
+pub mod serve_listen;
 pub mod signal;
 pub mod tools;
 pub mod top;

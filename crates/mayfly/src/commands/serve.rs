@@ -2,23 +2,23 @@
 //! in the foreground, with a line about the found site and how to see it work.
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serve_folder::wordpress_plugin::{MustUse, State};
 use serve_folder::{
-    AccessLogPlace, DEFAULT_TTL, Dashboard, DatabaseLogin, DetectedSite, Files, Folder, Https,
-    Kind, ServeOptions, UpstreamUrl, WatchedFolder, account_of_file, database_login, detect,
-    object_cache_login, write_config, write_upstream_config,
+    AccessLogPlace, DEFAULT_TTL, Dashboard, DetectedSite, Files, Folder, Kind, ServeOptions,
+    UpstreamUrl, WatchedFolder, detect, write_config, write_upstream_config,
 };
 
 use crate::cli::{LearnMode, ServeArgs, Workers};
-use crate::commands::local_authority::{self, LocalCertificate};
 use crate::commands::serve_dashboard;
 use crate::commands::serve_home::{self, Home};
 use crate::commands::serve_htaccess;
+use crate::commands::serve_learn::learned_site;
+use crate::commands::serve_listen::{
+    LISTEN, how_to_trust, https, listens, local_certificate, urls,
+};
 use crate::config::{Invocation, MADE_CONF};
 use crate::paths;
 use crate::processes::account;
@@ -45,15 +45,11 @@ pub struct Serve {
     is_wordpress: bool,
 }
 
-/// The default address of `serve`.
-const LISTEN: &str = "127.0.0.1:8080";
 /// The default address if the upstream listens on [`LISTEN`].
 const LISTEN_BESIDE: &str = "127.0.0.1:8081";
 /// How long WordPress's plug-in vouches for a page. Forms of visitors hold tokens that count for twelve hours at
 /// least.
 const VOUCHED_TTL: Duration = Duration::from_secs(8 * 3600);
-/// The port of `--tls`.
-const LOCAL_PORT: &str = "8443";
 
 /// Looks at the folder and writes the configuration.
 ///
@@ -180,133 +176,10 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     })
 }
 
-/// A site whose pages are learned.
-struct LearnedSite {
-    mode: serve_folder::LearnMode,
-    /// The account by which the database is asked, or why it is not known.
-    login: Result<DatabaseLogin, String>,
-    /// The account by which its object cache is followed, if it needs one.
-    object_cache: Option<DatabaseLogin>,
-    is_default: bool,
-}
-
 /// Whether a part of the path is a link, so that it may lead elsewhere tomorrow.
 fn leads_through_a_link(path: &Path) -> bool {
     let mut above = path.ancestors();
     above.any(|part| part.symlink_metadata().is_ok_and(|it| it.is_symlink()))
-}
-
-/// Applies `--learn`. The printed configuration goes to terminals and into files that others may read: it has no
-/// password.
-fn learned_site(
-    args: &ServeArgs,
-    (files, document_root): (&dyn Files, &Path),
-    found: &DetectedSite,
-    has_plugin: bool,
-) -> Result<Option<LearnedSite>, String> {
-    use std::os::unix::fs::FileTypeExt;
-    let is_wordpress = found.kind == Kind::WordPress;
-    let mode = match args.learn {
-        Some(LearnMode::Off) if args.learn_account.is_some() => {
-            return Err(
-                "--learn-account FILE is for --learn, and --learn=off was given".to_owned(),
-            );
-        }
-        Some(LearnMode::Off) => return Ok(None),
-        Some(LearnMode::Watch) => serve_folder::LearnMode::Watch,
-        Some(LearnMode::Auto) => serve_folder::LearnMode::Auto,
-        None if !is_wordpress => serve_folder::LearnMode::Auto,
-        Some(LearnMode::On) | None => serve_folder::LearnMode::On,
-    };
-    let is_default = args.learn.is_none();
-    let may_be_learned = match is_default {
-        true => {
-            let is_of_use = is_wordpress || !learning::has_untold_times(document_root);
-            found.kind != Kind::Static
-                && is_of_use
-                && !has_plugin
-                && args.ttl != Some(Duration::ZERO)
-        }
-        false => found.kind != Kind::Static,
-    };
-    if !may_be_learned {
-        return Ok(None);
-    }
-    let is_socket = |path: &str| std::fs::metadata(path).is_ok_and(|it| it.file_type().is_socket());
-    let login = match &args.learn_account {
-        Some(file) => Ok(written_account(file)?),
-        None => database_login(files, found, &is_socket),
-    };
-    let shown = |login: DatabaseLogin| DatabaseLogin {
-        password: login.password.filter(|_| !args.print_config),
-        ..login
-    };
-    let login = login.map(shown);
-    let object_cache = object_cache_login(files, found).map(shown);
-    let is_learned = login.is_ok() || !is_default || !is_wordpress;
-    Ok(is_learned.then_some(LearnedSite {
-        mode,
-        login,
-        object_cache,
-        is_default,
-    }))
-}
-
-/// `--learn-account`
-fn written_account(file: &Path) -> Result<DatabaseLogin, String> {
-    const MOST_BYTES: u64 = 4096;
-    let (shown, path) = (file.display(), paths::from_here(file.to_owned()));
-    let failed = |error| format!("--learn-account {shown}: {}", SystemError(&error));
-    let text = serve_folder::begin_of_text(&path, MOST_BYTES + 1).map_err(failed)?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(format!(
-            "--learn-account {shown}: the file has more than {MOST_BYTES} bytes, and one line with an account was expected"
-        ));
-    }
-    let mode = std::fs::metadata(&path).map_err(failed)?.mode();
-    if mode & 0o007 != 0 {
-        return Err(format!(
-            "--learn-account {shown}: every account of the machine may read or write the password in it: chmod 600 {shown}"
-        ));
-    }
-    account_of_file(&text).map_err(|why| format!("--learn-account {shown}:{why}"))
-}
-
-impl LearnedSite {
-    /// Returns a note with the owner of the account, or the remedy.
-    fn note(&self, document_root: &Path) -> String {
-        if learning::has_untold_times(document_root) {
-            return format!(
-                "no page is learned: {} lies among files that come and go, whose times say nothing. Move the site, for \
-                 instance below /srv.",
-                document_root.display()
-            );
-        }
-        const KEPT_LATER: &str = "pages are kept until what they were made of changes, once 200 pages with such \
-             addresses were made again and were the same (--learn=off: they are not)";
-        match &self.login {
-            Err(_) if self.is_default => format!("{KEPT_LATER}."),
-            Ok(login) => {
-                let why = match (self.is_default, self.mode) {
-                    (true, serve_folder::LearnMode::Auto) => &format!("{KEPT_LATER}. For that"),
-                    (true, _) => {
-                        "pages are kept until what they were made of changes (--learn=off: they are not). For that"
-                    }
-                    (false, _) => "for --learn",
-                };
-                format!(
-                    "{why}, the database is asked about its tables with the account of {} ({} at {}).",
-                    login.settings, login.user, login.server
-                )
-            }
-            Err(why) => format!(
-                "pages of files and of SQLite are learned; pages of MySQL or MariaDB are not, before it is known by which \
-                 account the database can be asked about its tables. {why}.\n  Write one line into a file that only \
-                 you can read, and give it with --learn-account FILE:\n  unix:/run/mysqld/mysqld.sock USER PASSWORD\n  \
-                 mayfly explain shows the address of the server in its place."
-            ),
-        }
-    }
 }
 
 /// Returns the folder of WordPress's must-use plug-ins; `None` if it cannot be found.
@@ -384,151 +257,6 @@ fn plugin_note(
                 .to_owned()
         }
     })
-}
-
-/// The places of Let's Encrypt.
-const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
-const LETS_ENCRYPT_STAGING: &str = "https://acme-staging-v02.api.letsencrypt.org/directory";
-
-/// Returns the settings of `--domain`.
-fn https(args: &ServeArgs) -> Result<Option<Https>, String> {
-    if args.domain.is_empty() {
-        return Ok(None);
-    }
-    for domain in &args.domain {
-        let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
-        let is_name = domain.bytes().all(is_name_byte) && domain.contains('.');
-        if !is_name || domain.starts_with('.') || domain.ends_with('.') {
-            return Err(format!(
-                "--domain {domain}: expected a name such as example.org"
-            ));
-        }
-    }
-    let (issuer, directory) = match (&args.acme_directory, args.staging) {
-        (Some(url), _) => (issuer_name(url), url.clone()),
-        (None, true) => (
-            "letsencrypt-staging".to_owned(),
-            LETS_ENCRYPT_STAGING.to_owned(),
-        ),
-        (None, false) => ("letsencrypt".to_owned(), LETS_ENCRYPT.to_owned()),
-    };
-    let listen_http = match args.listen_http.is_empty() {
-        true => everywhere("80"),
-        false => args.listen_http.clone(),
-    };
-    let state = state_folder(args)?;
-    Ok(Some(Https {
-        domains: args
-            .domain
-            .iter()
-            .map(|it| it.to_ascii_lowercase())
-            .collect(),
-        listen_http,
-        directory,
-        email: args.acme_email.clone(),
-        authorities: args.acme_ca.clone().map(paths::from_here),
-        state: state.join(&issuer),
-        issuer,
-        is_trusted: !args.staging && args.acme_directory.is_none(),
-    }))
-}
-
-/// Returns the folder of keys and certificates.
-fn state_folder(args: &ServeArgs) -> Result<PathBuf, String> {
-    match &args.acme_state {
-        Some(folder) => Ok(paths::from_here(folder.clone())),
-        None => paths::state(),
-    }
-}
-
-/// A name for an issuer of which only the URL is known; its folder is called so.
-fn issuer_name(url: &str) -> String {
-    let place = url.strip_prefix("https://").unwrap_or(url);
-    let letter = |letter: char| {
-        if letter.is_ascii_alphanumeric() {
-            letter
-        } else {
-            '-'
-        }
-    };
-    let name: String = place.chars().map(letter).take(60).collect();
-    name.trim_matches('-').to_owned()
-}
-
-/// Returns the addresses to listen on.
-fn listens(args: &ServeArgs, https: Option<&Https>) -> Vec<String> {
-    match (args.listen.is_empty(), https) {
-        (false, _) => args.listen.clone(),
-        (true, None) if args.tls => {
-            let all = everywhere(LOCAL_PORT).into_iter();
-            all.map(|listen| match listen.strip_prefix("[::]") {
-                Some(port) => format!("[::1]{port}"),
-                None => format!("127.0.0.1:{listen}"),
-            })
-            .collect()
-        }
-        (true, None) if args.service => everywhere("80"),
-        (true, None) => vec![LISTEN.to_owned()],
-        (true, Some(_)) => everywhere("443"),
-    }
-}
-
-/// Returns the certificate of `--tls`. It is one that only this machine knows: it is served to no other.
-fn local_certificate(
-    args: &ServeArgs,
-    listen: &[String],
-) -> Result<Option<LocalCertificate>, String> {
-    if !args.tls {
-        return Ok(None);
-    }
-    if let Some(open) = listen.iter().find(|listen| !is_loopback(listen)) {
-        return Err(format!(
-            "--listen {open}: the network reaches it, and --tls is for browsers on this machine alone; \
-             expected an address such as 127.0.0.1:{LOCAL_PORT}. --domain serves others"
-        ));
-    }
-    local_authority::make(&state_folder(args)?.join("local")).map(Some)
-}
-
-fn is_loopback(listen: &str) -> bool {
-    let is_local = |address: SocketAddr| address.ip().is_loopback();
-    listen.starts_with("unix:") || listen.parse().is_ok_and(is_local)
-}
-
-fn how_to_trust(local: &LocalCertificate) -> String {
-    format!(
-        "browsers do not know the authority of this certificate before you tell them, once: import\n  \
-         {0}\n  under \"Certificates\", \"Authorities\" in the settings of Firefox or Chromium. For curl and PHP:\n  \
-         sudo cp {0} /usr/local/share/ca-certificates/mayfly-local.crt && sudo update-ca-certificates",
-        local.authority.display()
-    )
-}
-
-/// A port at all addresses of this machine.
-fn everywhere(port: &str) -> Vec<String> {
-    let mut listens = vec![port.to_owned()];
-    if std::net::TcpListener::bind("[::1]:0").is_ok() {
-        listens.push(format!("[::]:{port}"));
-    }
-    listens
-}
-
-/// Returns the URLs that visitors type.
-fn urls(args: &ServeArgs, listen: &[String], https: Option<&Https>) -> Vec<String> {
-    if args.tls {
-        return vec![format!(
-            "https://localhost{}/",
-            serve_folder::port_of_urls(listen)
-        )];
-    }
-    let Some(https) = https else {
-        return listen.iter().map(|listen| url(listen)).collect();
-    };
-    let port = serve_folder::port_of_urls(listen);
-    let domains = https.domains.iter();
-    domains
-        .map(|name| format!("https://{name}{port}/"))
-        .collect()
 }
 
 /// Describes the applications that were found, their folders, and the files by which they were recognized.
@@ -721,52 +449,19 @@ impl Serve {
     }
 }
 
-/// `http://127.0.0.1:8080/` for an argument of `listen`.
-fn url(listen: &str) -> String {
-    if listen.starts_with("unix:") {
-        return listen.to_owned();
-    }
-    let place = match listen.parse::<u16>() {
-        Ok(port) => format!("127.0.0.1:{port}"),
-        Err(_) => listen
-            .replace("*:", "127.0.0.1:")
-            .replace("0.0.0.0:", "127.0.0.1:"),
-    };
-    format!("http://{place}/")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::{Command, Word};
+    use std::ffi::OsString;
 
     #[test]
     fn an_empty_folder_is_served_with_a_word_about_it() {
         let folder = tempfile::tempdir().unwrap();
-        let args = ServeArgs {
-            dir: folder.path().to_owned(),
-            listen: vec!["8080".to_owned()],
-            domain: Vec::new(),
-            listen_http: Vec::new(),
-            acme_email: None,
-            acme_directory: None,
-            acme_ca: None,
-            acme_state: None,
-            staging: false,
-            tls: false,
-            ttl: None,
-            wordpress_plugin: false,
-            learn: None,
-            learn_account: None,
-            guest_sessions: crate::cli::GuestSessionsMode::On,
-            home: None,
-            workers: Workers::Auto,
-            php: None,
-            php_user: None,
-            behind: Vec::new(),
-            access_log: None,
-            dashboard: None,
-            print_config: true,
-            service: false,
+        let line = ["serve", "--listen", "8080", "--print-config"].map(OsString::from);
+        let line = [&line[..], &[folder.path().into()]].concat();
+        let Ok(Command::Word(Word::Serve(args), _)) = crate::cli::parse(&line) else {
+            panic!("refused")
         };
         let says_so = |args| {
             prepare(args)
@@ -777,26 +472,5 @@ mod tests {
         assert!(says_so(&args));
         std::fs::write(folder.path().join("index.html"), "hello").unwrap();
         assert!(!says_so(&args));
-    }
-
-    #[test]
-    fn an_issuer_is_named_by_its_url() {
-        let url = "https://ca.example.org:9000/acme/directory";
-        assert_eq!(issuer_name(url), "ca-example-org-9000-acme-directory");
-    }
-
-    #[test]
-    fn addresses_to_listen_on_become_addresses_to_visit() {
-        let cases = [
-            ("127.0.0.1:8080", "http://127.0.0.1:8080/"),
-            ("8080", "http://127.0.0.1:8080/"),
-            ("*:80", "http://127.0.0.1:80/"),
-            ("0.0.0.0:81", "http://127.0.0.1:81/"),
-            ("[::1]:82", "http://[::1]:82/"),
-            ("unix:/run/x", "unix:/run/x"),
-        ];
-        for (listen, expected) in cases {
-            assert_eq!(url(listen), expected, "{listen}");
-        }
     }
 }

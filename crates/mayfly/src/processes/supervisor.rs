@@ -136,7 +136,7 @@ enum Shutdown {
 }
 
 /// Reads, starts and serves until the end.
-pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: AcceptedConfiguration) -> Exit {
+pub async fn run(mut plan: Plan, journal: Arc<Journal>, accepted: AcceptedConfiguration) -> Exit {
     // Signals count from here on: none may be lost between start and loop.
     let (orders, given) = orders::way();
     let mut signals = match Signals::new(given) {
@@ -146,25 +146,16 @@ pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: AcceptedConfigurat
             return Exit::Refused;
         }
     };
-    let Plan {
-        invocation,
-        writes_pid_file,
-        control_socket,
-        when_ready,
-        program,
-        predecessor,
-        passed,
-    } = plan;
-    let beginning = Beginning {
-        invocation,
-        writes_pid_file,
-        unnamed_control: control_socket,
+    let (mut predecessor, inherited) = plan.predecessor.take().unzip();
+    let when_ready = std::mem::replace(&mut plan.when_ready, Box::new(|_| ()));
+    let start = Supervisor::start(
+        plan,
         orders,
-        program,
-        passed,
-    };
-    let (mut predecessor, inherited) = predecessor.unzip();
-    let start = Supervisor::start(beginning, &mut predecessor, inherited, &journal, accepted);
+        &mut predecessor,
+        inherited,
+        &journal,
+        accepted,
+    );
     let started = tokio::select! {
         started = start => started,
         () = signals.asked_to_stop() => return Exit::Done,
@@ -190,32 +181,23 @@ pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: AcceptedConfigurat
     }
 }
 
-/// The inputs of a start, beside the configuration.
-struct Beginning {
-    invocation: Invocation,
-    writes_pid_file: bool,
-    unnamed_control: Option<PathBuf>,
-    orders: Orders,
-    program: StartedProgram,
-    passed: Vec<PassedSocket>,
-}
-
 impl Supervisor {
     async fn start(
-        beginning: Beginning,
+        plan: Plan,
+        orders: Orders,
         predecessor: &mut Option<Predecessor>,
         inherited: Option<InheritedResources>,
         journal: &Arc<Journal>,
         accepted: AcceptedConfiguration,
     ) -> Result<Supervisor, Vec<String>> {
-        let Beginning {
+        let Plan {
             invocation,
             writes_pid_file,
-            unnamed_control,
-            orders,
+            control_socket: unnamed_control,
             program,
             passed,
-        } = beginning;
+            ..
+        } = plan;
         let opened = activation::open_logs(accepted)?;
         let AcceptedConfiguration { site, .. } = opened.accepted();
         journal.use_logs(&site.process.error_logs, opened.logs());
