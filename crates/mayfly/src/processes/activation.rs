@@ -24,9 +24,9 @@ use site::{Acme, CacheNodes, Content, ListenAddress, PhpPool, Process, Site};
 
 use crate::config::{AcceptedConfiguration, Invocation};
 use crate::processes::account::{self, Account};
-use crate::processes::backend::Handover;
 use crate::processes::certificates::Certificates;
 use crate::processes::control_socket::{self, NewControl};
+use crate::processes::handover::Handover;
 use crate::processes::journal::Journal;
 use crate::processes::learning_library;
 use crate::processes::limits;

@@ -1,23 +1,18 @@
 //! The serving half as the supervisor sees it: in this process, or in one of its own without
 //! root's rights. Both take the same commands and report the same events.
 
-use std::os::unix::net::UnixListener;
 use std::pin::Pin;
 
 use live_state::acme_answers::AcmeAnswerTexts;
-use live_state::tls_files::TlsFiles;
-use nginx_conf::Sources;
 pub use server::worker::Patience;
-use server::worker::Sockets;
-use site::Site;
 use tokio::sync::mpsc;
 
-use crate::config::Invocation;
 use crate::processes::account::Account;
+use crate::processes::handover::{Handover, SiteResources};
 use crate::processes::logs::LogFiles;
-use crate::processes::messages::SentConfiguration;
+use crate::processes::messages::ParentMessage;
 use crate::processes::orders::Orders;
-use crate::processes::pools::{LearningSockets, PoolStatus};
+use crate::processes::pools::PoolStatus;
 use crate::processes::serving::{RunningWorkers, ServedSite};
 use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::worker_handle::{WorkerEvent, WorkerProcess};
@@ -49,62 +44,6 @@ pub struct InProcess {
     life_sign: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-/// A configuration with everything that belongs to it. The site is for threads
-/// of this process, the texts for another one.
-pub struct Handover<'a> {
-    pub site: Site,
-    pub invocation: &'a Invocation,
-    pub sources: &'a Sources,
-    pub sockets: Sockets,
-    pub control: Option<&'a UnixListener>,
-    pub logs: LogFiles,
-    pub pools: Vec<PoolStatus>,
-    pub learning: LearningSockets,
-    pub tls_files: TlsFiles,
-    /// To the process that serves beside this one from now on.
-    pub sibling: Option<&'a SiblingSocket>,
-}
-
-impl Handover<'_> {
-    fn sent(&self, serial: u64) -> SentConfiguration<'_> {
-        SentConfiguration {
-            invocation: self.invocation,
-            sources: self.sources,
-            serial,
-            sockets: &self.sockets,
-            control: self.control,
-            logs: &self.logs,
-            pools: &self.pools,
-            learning: &self.learning,
-            tls_files: &self.tls_files,
-            sibling: self.sibling,
-        }
-    }
-
-    fn served(self) -> Result<ServedSite, String> {
-        Ok(ServedSite {
-            site: self.site,
-            sockets: self.sockets,
-            // Without descriptors left, commands are not answered.
-            control: self.control.and_then(|listener| listener.try_clone().ok()),
-            logs: self.logs,
-            pools: self.pools,
-            learning: self.learning,
-            tls_files: self.tls_files,
-            sibling: match self.sibling {
-                None => None,
-                Some(sibling) => Some(SiblingSocket {
-                    socket: sibling
-                        .socket
-                        .try_clone()
-                        .map_err(|error| error.to_string())?,
-                    is_successor: sibling.is_successor,
-                }),
-            },
-        })
-    }
-}
-
 impl Backend {
     /// Starts serving, as `account` if there is one. Commands from callers of the control socket
     /// go to `orders`.
@@ -119,7 +58,7 @@ impl Backend {
         match account {
             None => {
                 let (release, released) = mpsc::unbounded_channel();
-                let serving = RunningWorkers::start(handover.served()?, orders)?;
+                let serving = RunningWorkers::start(served(handover)?, orders)?;
                 Ok(Backend::InProcess(InProcess {
                     serving,
                     serial: 0,
@@ -130,7 +69,7 @@ impl Backend {
             }
             Some(account) => {
                 let mut worker = spawn(&account, &handover, &orders)?;
-                if let Err(reason) = worker.serve(handover.sent(0)).await {
+                if let Err(reason) = worker.serve(&handover, 0).await {
                     worker.end().await;
                     return Err(reason);
                 }
@@ -152,7 +91,7 @@ impl Backend {
     pub async fn replace(&mut self, handover: Handover<'_>) -> Result<u64, String> {
         match self {
             Backend::InProcess(threads) => {
-                let former = threads.serving.replace(handover.served()?)?;
+                let former = threads.serving.replace(served(handover)?)?;
                 let (former_serial, release) = (threads.serial, threads.release.clone());
                 threads.serial += 1;
                 tokio::spawn(async move {
@@ -163,7 +102,7 @@ impl Backend {
                 Ok(threads.serial)
             }
             Backend::Separate { worker, serial, .. } => {
-                worker.serve(handover.sent(*serial + 1)).await?;
+                worker.serve(&handover, *serial + 1).await?;
                 *serial += 1;
                 Ok(*serial)
             }
@@ -185,7 +124,7 @@ impl Backend {
             return Err("all workers have ended".to_owned());
         };
         let mut next = spawn(account, &handover, orders)?;
-        next.serve(handover.sent(*serial)).await?;
+        next.serve(&handover, *serial).await?;
         *worker = next;
         Ok(())
     }
@@ -193,7 +132,7 @@ impl Backend {
     pub fn pool_changed(&mut self, status: PoolStatus) {
         match self {
             Backend::InProcess(threads) => threads.serving.pool_changed(status),
-            Backend::Separate { worker, .. } => worker.pool_changed(&status),
+            Backend::Separate { worker, .. } => worker.tell(&ParentMessage::Pool(status)),
         }
     }
 
@@ -201,7 +140,7 @@ impl Backend {
     pub fn is_alone(&mut self) {
         match self {
             Backend::InProcess(threads) => threads.serving.is_alone(),
-            Backend::Separate { worker, .. } => worker.is_alone(),
+            Backend::Separate { worker, .. } => worker.tell(&ParentMessage::Alone),
         }
     }
 
@@ -212,7 +151,7 @@ impl Backend {
     pub async fn answer_issuers(&mut self, answers: AcmeAnswerTexts) -> Result<(), String> {
         match self {
             Backend::InProcess(threads) => threads.serving.answer_issuers(answers),
-            Backend::Separate { worker, .. } => worker.answer_issuers(&answers).await?,
+            Backend::Separate { worker, .. } => worker.answer_issuers(answers).await?,
         }
         Ok(())
     }
@@ -240,7 +179,9 @@ impl Backend {
     pub fn stop_gracefully(&mut self, patience: Patience) {
         match self {
             Backend::InProcess(threads) => threads.serving.stop_gracefully(patience),
-            Backend::Separate { worker, .. } => worker.stop_gracefully(patience),
+            Backend::Separate { worker, .. } => worker.tell(&ParentMessage::Stop {
+                awaits_next_requests: patience == Patience::ForNextRequests,
+            }),
         }
     }
 
@@ -286,4 +227,32 @@ fn spawn(
 ) -> Result<WorkerProcess, String> {
     WorkerProcess::spawn(account, &handover.site.process.env, orders.clone())
         .map_err(|error| format!("could not start the worker process: {error}"))
+}
+
+fn served(handover: Handover<'_>) -> Result<ServedSite, String> {
+    let resources = SiteResources {
+        sockets: handover.sockets,
+        // Without descriptors left, commands are not answered.
+        control: handover
+            .control
+            .and_then(|listener| listener.try_clone().ok()),
+        logs: handover.logs,
+        pools: handover.pools,
+        learning: handover.learning,
+        tls_files: handover.tls_files,
+        sibling: match handover.sibling {
+            None => None,
+            Some(sibling) => Some(SiblingSocket {
+                socket: sibling
+                    .socket
+                    .try_clone()
+                    .map_err(|error| error.to_string())?,
+                is_successor: sibling.is_successor,
+            }),
+        },
+    };
+    Ok(ServedSite {
+        site: handover.site,
+        resources,
+    })
 }

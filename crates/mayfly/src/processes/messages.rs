@@ -13,16 +13,16 @@ use std::sync::Arc;
 
 use control::{Caller, Command};
 use live_state::acme_answers::AcmeAnswerTexts;
-use live_state::tls_files::TlsFiles;
-use nginx_conf::{MemoryLoader, Sources};
+use nginx_conf::MemoryLoader;
 use serde::{Deserialize, Serialize};
-use server::worker::{Listening, Patience, Sockets};
+use server::worker::{Listening, Patience};
 
 use crate::config::Invocation;
 use crate::processes::channel::{self, Message};
+use crate::processes::handover::{Handover, SiteResources};
 use crate::processes::logs::LogFiles;
 use crate::processes::orders::Outcome;
-use crate::processes::pools::{LearningSockets, PoolStatus};
+use crate::processes::pools::PoolStatus;
 use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::socket_name::{SocketName, listening};
 
@@ -33,15 +33,7 @@ pub struct ReceivedConfiguration {
     pub invocation: Invocation,
     /// Counts configurations, so that the parent knows which one is released.
     pub serial: u64,
-    pub sockets: Sockets,
-    /// Commands come here.
-    pub control: Option<UnixListener>,
-    pub logs: LogFiles,
-    pub pools: Vec<PoolStatus>,
-    pub learning: LearningSockets,
-    pub tls_files: TlsFiles,
-    /// To the process that serves beside this one from now on.
-    pub sibling: Option<SiblingSocket>,
+    pub resources: SiteResources,
 }
 
 /// From the parent.
@@ -82,7 +74,7 @@ pub enum FromWorker {
 
 /// [`ToWorker`] without its descriptors.
 #[derive(Serialize, Deserialize)]
-enum ParentMessage {
+pub enum ParentMessage {
     Serve(ConfigurationTexts),
     Pool(PoolStatus),
     Reopen(LogNames),
@@ -95,7 +87,7 @@ enum ParentMessage {
 
 /// [`ReceivedConfiguration`] without its descriptors, which follow in the order of the fields.
 #[derive(Serialize, Deserialize)]
-struct ConfigurationTexts {
+pub struct ConfigurationTexts {
     path: OsString,
     prefix: OsString,
     globals: Option<String>,
@@ -116,26 +108,15 @@ struct ConfigurationTexts {
 
 /// The paths of log files; the descriptor of each follows.
 #[derive(Serialize, Deserialize)]
-struct LogNames(Vec<OsString>);
-
-/// The parts of a configuration that the parent sends; borrowed, since it keeps all of it.
-#[derive(Clone, Copy)]
-pub struct SentConfiguration<'a> {
-    pub invocation: &'a Invocation,
-    pub sources: &'a Sources,
-    pub serial: u64,
-    pub sockets: &'a Sockets,
-    pub control: Option<&'a UnixListener>,
-    pub logs: &'a LogFiles,
-    pub pools: &'a [PoolStatus],
-    pub learning: &'a LearningSockets,
-    pub tls_files: &'a TlsFiles,
-    pub sibling: Option<&'a SiblingSocket>,
-}
+pub struct LogNames(Vec<OsString>);
 
 /// # Errors
 /// The error of the system.
-pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) -> io::Result<()> {
+pub fn send_configuration(
+    channel: BorrowedFd<'_>,
+    sent: &Handover<'_>,
+    serial: u64,
+) -> io::Result<()> {
     let invocation = sent.invocation;
     let mut fds = Vec::new();
     for group in sent.sockets.values() {
@@ -148,7 +129,7 @@ pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) 
     fds.extend(sent.control.map(AsFd::as_fd));
     let texts = sent.sources.files();
     let tls_files = sent.tls_files.iter();
-    let logs = log_names(sent.logs, &mut fds);
+    let logs = log_names(&sent.logs, &mut fds);
     let learning = sent.learning.iter();
     let learning = learning.map(|(name, socket)| {
         fds.push(socket.as_fd());
@@ -164,7 +145,7 @@ pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) 
         texts: texts
             .map(|(path, text)| (os_string(path), text.to_owned()))
             .collect(),
-        serial: sent.serial,
+        serial,
         sockets: sent
             .sockets
             .iter()
@@ -173,7 +154,7 @@ pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) 
         has_control: sent.control.is_some(),
         logs,
         sibling: sent.sibling.map(|sibling| sibling.is_successor),
-        pools: sent.pools.to_vec(),
+        pools: sent.pools.clone(),
         learning,
         tls_files: tls_files
             .map(|(path, bytes)| (os_string(path), bytes.to_vec()))
@@ -184,63 +165,18 @@ pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) 
 
 /// # Errors
 /// The error of the system.
-pub fn send_pool(channel: BorrowedFd<'_>, pool: &PoolStatus) -> io::Result<()> {
-    send(channel, &ParentMessage::Pool(pool.clone()), &[])
-}
-
-/// # Errors
-/// The error of the system.
 pub fn send_logs(channel: BorrowedFd<'_>, logs: &LogFiles) -> io::Result<()> {
     let mut fds = Vec::new();
     let names = log_names(logs, &mut fds);
     send(channel, &ParentMessage::Reopen(names), &fds)
 }
 
+/// Sends a message that has no descriptors: a [`ParentMessage`] or a [`FromWorker`].
+///
 /// # Errors
 /// The error of the system.
-pub fn send_answers(channel: BorrowedFd<'_>, answers: &AcmeAnswerTexts) -> io::Result<()> {
-    send(channel, &ParentMessage::Answers(answers.clone()), &[])
-}
-
-/// # Errors
-/// The error of the system.
-pub fn send_alone(channel: BorrowedFd<'_>) -> io::Result<()> {
-    send(channel, &ParentMessage::Alone, &[])
-}
-
-/// # Errors
-/// The error of the system.
-pub fn ask_for_life_sign(channel: BorrowedFd<'_>) -> io::Result<()> {
-    send(channel, &ParentMessage::LifeSign, &[])
-}
-
-/// # Errors
-/// The error of the system.
-pub fn send_outcome(channel: BorrowedFd<'_>, number: u64, outcome: &Outcome) -> io::Result<()> {
-    send(
-        channel,
-        &ParentMessage::Outcome(number, outcome.clone()),
-        &[],
-    )
-}
-
-/// # Errors
-/// The error of the system.
-pub fn send_stop(channel: BorrowedFd<'_>, patience: Patience) -> io::Result<()> {
-    let awaits_next_requests = patience == Patience::ForNextRequests;
-    send(
-        channel,
-        &ParentMessage::Stop {
-            awaits_next_requests,
-        },
-        &[],
-    )
-}
-
-/// # Errors
-/// The error of the system.
-pub fn reply(channel: BorrowedFd<'_>, reply: &FromWorker) -> io::Result<()> {
-    send(channel, reply, &[])
+pub fn tell(channel: BorrowedFd<'_>, message: &impl Serialize) -> io::Result<()> {
+    send(channel, message, &[])
 }
 
 fn send(
@@ -324,9 +260,7 @@ fn received(
         is_privileged: true,
     };
     let tls_files = sent.tls_files.into_iter();
-    Some(ReceivedConfiguration {
-        invocation,
-        serial: sent.serial,
+    let resources = SiteResources {
         sockets,
         control,
         logs: log_files(sent.logs, fds)?,
@@ -347,6 +281,11 @@ fn received(
         tls_files: tls_files
             .map(|(path, bytes)| (path.into(), bytes))
             .collect(),
+    };
+    Some(ReceivedConfiguration {
+        invocation,
+        serial: sent.serial,
+        resources,
     })
 }
 

@@ -9,6 +9,7 @@ pub mod channel;
 pub mod control_socket;
 pub mod daemon;
 pub mod event_loop;
+pub mod handover;
 pub mod journal;
 pub mod large_store;
 mod learning_library;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use control::{Caller, Command, Refusal};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::processes::messages::{self, FromWorker};
+use crate::processes::messages::{self, FromWorker, ParentMessage};
 
 /// Orders that wait for the supervisor; more than callers that are answered at a time.
 const WAITING_ORDERS: usize = 64;
@@ -93,7 +93,7 @@ impl Order {
         match self.asker {
             Asker::Here(asker) => drop(asker.send(outcome)),
             Asker::Worker { channel, number } => {
-                let _ = messages::send_outcome(channel.as_fd(), number, &outcome);
+                let _ = messages::tell(channel.as_fd(), &ParentMessage::Outcome(number, outcome));
             }
         }
     }
@@ -116,7 +116,7 @@ impl WaitingOrders {
             command: order.command,
             caller: order.caller,
         };
-        match messages::reply(channel.as_fd(), &passed) {
+        match messages::tell(channel.as_fd(), &passed) {
             Ok(()) => drop(self.by_number.insert(self.last, order)),
             Err(error) => order.tell(Err(format!("the parent process does not listen: {error}"))),
         }

@@ -2,7 +2,6 @@
 //! pools, and runs the workers. It neither reads files of the configuration nor
 //! binds, so that it works without rights, in this process or in one of its own.
 
-use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -10,7 +9,6 @@ use live_state::Resources;
 use live_state::acme_answers::AcmeAnswerTexts;
 use live_state::applied_log::AppliedLog;
 use live_state::log_sinks::LogSinks;
-use live_state::tls_files::TlsFiles;
 use live_state::upstream_groups::PoolAddress;
 use server::compose;
 use server::content::purging::left_behind::{self, LeftPurges};
@@ -21,24 +19,17 @@ use tokio::sync::oneshot;
 use upstream::Group;
 
 use crate::processes::control_socket::ControlTask;
+use crate::processes::handover::SiteResources;
 use crate::processes::large_store;
 use crate::processes::logs::LogFiles;
 use crate::processes::orders::Orders;
-use crate::processes::pools::{LearningSockets, PoolStatus};
+use crate::processes::pools::PoolStatus;
 use crate::processes::sibling_socket::SiblingSocket;
 
 /// Everything a site needs to be served.
 pub struct ServedSite {
     pub site: Site,
-    pub sockets: Sockets,
-    /// Commands come here.
-    pub control: Option<UnixListener>,
-    pub logs: LogFiles,
-    pub pools: Vec<PoolStatus>,
-    pub learning: LearningSockets,
-    pub tls_files: TlsFiles,
-    /// To the process that serves beside this one from now on.
-    pub sibling: Option<SiblingSocket>,
+    pub resources: SiteResources,
 }
 
 pub struct RunningWorkers {
@@ -89,8 +80,8 @@ impl RunningWorkers {
     /// # Errors
     /// A message for the operator.
     pub fn start(mut served: ServedSite, orders: Orders) -> Result<RunningWorkers, String> {
-        let control = served.control.take();
-        let sibling = served.sibling.take();
+        let control = served.resources.control.take();
+        let sibling = served.resources.sibling.take();
         let count = worker_count(served.site.process.workers);
         let BuiltConfiguration {
             configuration,
@@ -141,8 +132,8 @@ impl RunningWorkers {
     /// # Errors
     /// A message for the operator; the old one stays in force.
     pub fn replace(&mut self, mut served: ServedSite) -> Result<Former, String> {
-        let control = served.control.take();
-        let sibling = served.sibling.take();
+        let control = served.resources.control.take();
+        let sibling = served.resources.sibling.take();
         let former = self.shared.configuration();
         let count = worker_count(served.site.process.workers);
         let BuiltConfiguration {
@@ -377,16 +368,15 @@ fn build(
     served: ServedSite,
     previous: Option<&ActiveConfiguration>,
 ) -> Result<BuiltConfiguration, String> {
-    let ServedSite {
-        site,
+    let ServedSite { site, resources } = served;
+    let SiteResources {
         sockets,
         logs,
         pools,
         learning,
         tls_files,
-        control: _,
-        sibling: _,
-    } = served;
+        ..
+    } = resources;
     let addresses = pools.iter().map(|pool| {
         let workers = usize::try_from(pool.workers).unwrap_or(usize::MAX);
         (

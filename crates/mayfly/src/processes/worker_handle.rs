@@ -23,16 +23,15 @@ use child_process::Child;
 use live_state::acme_answers::AcmeAnswerTexts;
 use rustix::io::FdFlags;
 use rustix::net::sockopt::Timeout;
-use server::worker::Patience;
 use tokio::sync::mpsc;
 
 use crate::cli::WORKER;
 use crate::processes::account::{self, Account, SETPRIV};
 use crate::processes::channel;
+use crate::processes::handover::Handover;
 use crate::processes::logs::LogFiles;
-use crate::processes::messages::{self, FromWorker, SentConfiguration};
+use crate::processes::messages::{self, FromWorker, ParentMessage};
 use crate::processes::orders::Orders;
-use crate::processes::pools::PoolStatus;
 
 /// The longest time that the worker takes to end on request: longer than it writes for.
 const END_WITHIN: Duration = Duration::from_secs(4);
@@ -126,10 +125,10 @@ impl WorkerProcess {
     ///
     /// # Errors
     /// The reason why it is not.
-    pub async fn serve(&mut self, sent: SentConfiguration<'_>) -> Result<(), String> {
+    pub async fn serve(&mut self, handover: &Handover<'_>, serial: u64) -> Result<(), String> {
         let gone =
             |error: io::Error| format!("the worker process does not take a configuration: {error}");
-        messages::send_configuration(self.channel.as_fd(), sent).map_err(gone)?;
+        messages::send_configuration(self.channel.as_fd(), handover, serial).map_err(gone)?;
         self.answer().await
     }
 
@@ -137,9 +136,9 @@ impl WorkerProcess {
     ///
     /// # Errors
     /// The reason why they are not.
-    pub async fn answer_issuers(&mut self, answers: &AcmeAnswerTexts) -> Result<(), String> {
+    pub async fn answer_issuers(&mut self, answers: AcmeAnswerTexts) -> Result<(), String> {
         let gone = |error: io::Error| format!("the worker process does not listen: {error}");
-        messages::send_answers(self.channel.as_fd(), answers).map_err(gone)?;
+        messages::tell(self.channel.as_fd(), &ParentMessage::Answers(answers)).map_err(gone)?;
         self.answer().await
     }
 
@@ -158,28 +157,21 @@ impl WorkerProcess {
         }
     }
 
-    pub fn pool_changed(&self, status: &PoolStatus) {
-        // A worker that is gone gets everything anew.
-        let _ = messages::send_pool(self.channel.as_fd(), status);
-    }
-
-    pub fn is_alone(&self) {
-        let _ = messages::send_alone(self.channel.as_fd());
+    /// Sends it a message that it does not answer. A worker that is gone gets everything anew.
+    pub fn tell(&self, message: &ParentMessage) {
+        let _ = messages::tell(self.channel.as_fd(), message);
     }
 
     /// Asks whether all workers serve, unless the last answer is still awaited.
     pub fn ask_for_life_sign(&mut self) {
         if !self.awaits_life_sign {
-            self.awaits_life_sign = messages::ask_for_life_sign(self.channel.as_fd()).is_ok();
+            self.awaits_life_sign =
+                messages::tell(self.channel.as_fd(), &ParentMessage::LifeSign).is_ok();
         }
     }
 
     pub fn reopen(&self, logs: &LogFiles) {
         let _ = messages::send_logs(self.channel.as_fd(), logs);
-    }
-
-    pub fn stop_gracefully(&self, patience: Patience) {
-        let _ = messages::send_stop(self.channel.as_fd(), patience);
     }
 
     /// Waits for its next event.

@@ -111,7 +111,7 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
                     }
                     Err(reason) => FromWorker::Refused(reason),
                 };
-                if messages::reply(channel.as_fd(), &answer).is_err() {
+                if messages::tell(channel.as_fd(), &answer).is_err() {
                     return Exit::Refused;
                 }
             }
@@ -134,7 +134,7 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
                 if let Some(serving) = &serving {
                     serving.answer_issuers(answers);
                 }
-                if messages::reply(channel.as_fd(), &FromWorker::Ready).is_err() {
+                if messages::tell(channel.as_fd(), &FromWorker::Ready).is_err() {
                     return Exit::Refused;
                 }
             }
@@ -162,7 +162,7 @@ fn give_life_sign(channel: &Arc<OwnedFd>, serving: &RunningWorkers) {
     tokio::spawn(async move {
         answered.await;
         // A parent that is gone is noticed elsewhere.
-        let _ = messages::reply(channel.as_fd(), &FromWorker::Served);
+        let _ = messages::tell(channel.as_fd(), &FromWorker::Served);
     });
 }
 
@@ -190,31 +190,14 @@ fn serve_configuration(
     serial: u64,
     orders: &Orders,
 ) -> Result<(), String> {
-    let ReceivedConfiguration {
-        invocation,
-        sockets,
-        control,
-        logs,
-        pools,
-        learning,
-        tls_files,
-        sibling,
-        ..
-    } = received;
-    let accepted = config::judge(invocation.read()).map_err(|rejected| {
+    let accepted = config::judge(received.invocation.read()).map_err(|rejected| {
         let lines = config::lines(&rejected.diagnostics, &rejected.sources);
         lines.map(|(_, line)| line).collect::<Vec<_>>().join("; ")
     })?;
     let is_detached = accepted.site.process.daemon;
     let served = ServedSite {
         site: accepted.site,
-        sockets,
-        control,
-        logs,
-        pools,
-        learning,
-        tls_files,
-        sibling,
+        resources: received.resources,
     };
     match serving {
         None => {
@@ -230,7 +213,7 @@ fn serve_configuration(
             tokio::spawn(async move {
                 former.released().await;
                 // A parent that is gone has no pools to stop.
-                let _ = messages::reply(channel.as_fd(), &FromWorker::Released(serial));
+                let _ = messages::tell(channel.as_fd(), &FromWorker::Released(serial));
             });
         }
     }

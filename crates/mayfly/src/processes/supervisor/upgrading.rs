@@ -21,8 +21,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Service, Shutdown, Supervisor};
-use crate::processes::backend::{Backend, Handover, Patience};
+use crate::processes::backend::{Backend, Patience};
 use crate::processes::channel;
+use crate::processes::handover::Handover;
 use crate::processes::pid_file::{self, PidFile};
 use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::signals::{ReceivedInstruction, Signals};
