@@ -13,25 +13,12 @@
 
 use bytes::{Bytes, BytesMut};
 use memchr::{memchr, memchr2};
+use upstream_exchange::ResponseHead;
 
 use crate::error::{Error, HeadFault};
 
 /// Bytes of an offending line that go into the log.
 const LOGGED_LINE_BYTES: usize = 200;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResponseHead {
-    /// From `Status`; else 302 with `Location`, else 200. From 200 to 999.
-    pub status: u16,
-    /// The reason phrase behind the code in `Status`; may be empty.
-    pub reason: Bytes,
-    /// All fields, in order and as spelled, `Status` included: like nginx,
-    /// the server hides it by name. Identical repetitions of
-    /// `Content-Length` are left out.
-    pub fields: Vec<(Bytes, Bytes)>,
-    /// The value of `Content-Length`.
-    pub content_length: Option<u64>,
-}
 
 #[derive(Debug)]
 pub struct HeadParser {
@@ -121,6 +108,7 @@ fn parse(head: &Bytes) -> Result<ResponseHead, HeadFault> {
         reason: Bytes::from_static(b"OK"),
         fields: Vec::with_capacity(16),
         content_length: None,
+        is_upgrade: false,
     };
     let mut status_seen = false;
     let mut location_seen = false;

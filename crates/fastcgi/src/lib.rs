@@ -26,10 +26,10 @@ pub mod response;
 
 pub use error::{Error, HeadFault, RecordFault, Truncation};
 pub use exchange::{Exchange, RequestSpec};
-pub use head::ResponseHead;
 pub use params::{FieldOutcome, Params, ParamsEncoder};
-pub use response::{Event, ExcessData};
-pub use upstream_exchange::{BodySource, NoBody, Side, StreamError};
+pub use upstream_exchange::{
+    BodySource, Event, ExcessData, NoBody, ResponseHead, Side, StreamError,
+};
 
 /// Runs the decoder and the head parser over `data`, whose first byte selects
 /// the size of the pieces in which the rest arrives. For the fuzzer: must

@@ -5,58 +5,14 @@
 //! that no END_REQUEST followed, ends in an error, never in `End`. Data
 //! beyond `Content-Length` is cut off, as nginx does, and reported ([`ExcessData`]).
 
-use std::fmt;
 use std::io;
 
 use bytes::{Bytes, BytesMut};
-use upstream_exchange::DecodeResponse;
+use upstream_exchange::{DecodeResponse, Event, ExcessData};
 
 use crate::decoder::{Decoder, Piece};
 use crate::error::{Error, HeadFault, RecordFault, Truncation};
-use crate::head::{HeadParser, ResponseHead};
-
-/// An event of a response, in order: any number of `Stderr` at any point, one `Head`, any number
-/// of `Data`, one `End`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    Head(ResponseHead),
-    /// A part of the body; never empty. A slice of the read buffer: copy a part that is kept for
-    /// long.
-    Data(Bytes),
-    /// A part of PHP's error stream; never empty. Cut where records and reads are cut, not at
-    /// lines.
-    Stderr(Bytes),
-    /// The response is complete.
-    End {
-        /// The exit status of the application. `None` when the connection
-        /// ended without END_REQUEST, though with all of `Content-Length`.
-        app_status: Option<u32>,
-        /// Whether the connection may carry another request.
-        reusable: bool,
-        /// The kind of data that came beyond the response and was dropped, for the log.
-        excess_data: Option<ExcessData>,
-    },
-}
-
-/// How PHP sent more than its response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExcessData {
-    /// After the `Content-Length` bytes of the body.
-    AfterLength,
-    /// After END_REQUEST.
-    AfterEnd,
-}
-
-impl fmt::Display for ExcessData {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ExcessData::AfterLength => {
-                "upstream sent more data than specified in \"Content-Length\" header"
-            }
-            ExcessData::AfterEnd => "upstream sent data after the end of the FastCGI request",
-        })
-    }
-}
+use crate::head::HeadParser;
 
 /// The request's properties that decide how its response is read.
 #[derive(Clone, Copy, Debug)]
@@ -386,6 +342,7 @@ mod tests {
                     seen.excess_data = excess_data;
                     return Ok(seen);
                 }
+                other => panic!("{other:?}"),
             }
         }
     }

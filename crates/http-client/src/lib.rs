@@ -33,9 +33,11 @@ pub use exchange::{Exchange, RequestSpec};
 pub use http_semantics::Version;
 pub use http1::{ResponseError as HeadFault, chunked::ChunkedError};
 pub use request::BodyFraming;
-pub use response::{Event, ExcessData, MAX_INTERIM_RESPONSES, ResponseHead};
+pub use response::MAX_INTERIM_RESPONSES;
 pub use spare::recycle;
-pub use upstream_exchange::{BodySource, NoBody, READ_BUFFER_BYTES, Side, StreamError};
+pub use upstream_exchange::{
+    BodySource, Event, ExcessData, NoBody, READ_BUFFER_BYTES, ResponseHead, Side, StreamError,
+};
 
 /// Reads `data` as a response, whole and in pieces, and asserts that the
 /// pieces make no difference. For the fuzzer.

@@ -10,14 +10,16 @@
 //!        101, asked for └─ Upgraded
 //! ```
 
-use std::fmt;
 use std::io;
 
 use bytes::{Buf, Bytes, BytesMut};
 use http_semantics::{Version, has_member};
 use http1::chunked::{ChunkedDecoder, DecodedChunk};
 use http1::{ResponseFraming, response_framing, take_response};
-use upstream_exchange::{DecodeResponse, LEAST_READ_BYTES, READ_BUFFER_BYTES, StreamError};
+use upstream_exchange::{
+    DecodeResponse, Event, ExcessData, LEAST_READ_BYTES, READ_BUFFER_BYTES, ResponseHead,
+    StreamError,
+};
 
 use crate::error::Error;
 use crate::spare;
@@ -32,70 +34,6 @@ pub const MAX_INTERIM_RESPONSES: u32 = 32;
 
 /// The length of `HTTP/1.`, by which a status line is recognized.
 const STATUS_LINE_START_BYTES: usize = 7;
-
-/// An event of a response, in order: any number of `Interim`, one `Head`, any number
-/// of `Data`, perhaps `Trailers`, one `End`. After the `Head` of an upgrade nothing
-/// follows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// An interim response (RFC 9110 §15.2) other than 100 and 101, such as
-    /// 103 Early Hints.
-    Interim(ResponseHead),
-    /// The final response's head, or that of a 101.
-    Head(ResponseHead),
-    /// A part of the body; never empty. A slice of the read buffer: copy a part that
-    /// is kept for long.
-    Data(Bytes),
-    /// The trailer fields behind the last chunk; never empty.
-    Trailers(Vec<(Bytes, Bytes)>),
-    /// The response is complete.
-    End {
-        /// Whether the connection may carry another request.
-        reusable: bool,
-        /// Bytes beyond the end of the response, for the log.
-        excess_data: Option<ExcessData>,
-    },
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResponseHead {
-    /// HTTP/1.0 or HTTP/1.1.
-    pub version: Version,
-    /// From 100 to 999.
-    pub status: u16,
-    /// The reason phrase behind the status; may be empty.
-    pub reason: Bytes,
-    /// All fields, in order and as spelled, those of the connection included: the
-    /// server hides them by name. Slices of the read buffer: copy a field that is
-    /// kept for long.
-    pub fields: Vec<(Bytes, Bytes)>,
-    /// The value of `Content-Length`, also where no body follows (HEAD, 304).
-    pub content_length: Option<u64>,
-    /// A 101, which was asked for: [`crate::Exchange::into_tunnel`] comes next.
-    pub is_upgrade: bool,
-}
-
-/// How an upstream sent more than its response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExcessData {
-    /// After the `Content-Length` bytes of the body.
-    AfterLength,
-    AfterLastChunk,
-    /// After a head that no body follows.
-    AfterHead,
-}
-
-impl fmt::Display for ExcessData {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ExcessData::AfterLength => {
-                "upstream sent more data than specified in \"Content-Length\" header"
-            }
-            ExcessData::AfterLastChunk => "upstream sent data after final chunk",
-            ExcessData::AfterHead => "upstream sent a body with a response that has none",
-        })
-    }
-}
 
 /// The request's properties that decide how its response is read.
 #[derive(Clone, Copy, Debug)]
@@ -291,6 +229,7 @@ impl ResponseReader {
             && self.is_request_sent
             && excess_data.is_none();
         Event::End {
+            app_status: None,
             reusable: self.is_reusable,
             excess_data,
         }
@@ -361,6 +300,7 @@ impl DecodeResponse for ResponseReader {
             Stage::UntilClose if failure.is_none() => {
                 self.stage = Stage::Ended;
                 Ok(Some(Event::End {
+                    app_status: None,
                     reusable: false,
                     excess_data: None,
                 }))
@@ -411,7 +351,6 @@ fn finish_head(
     is_upgrade: bool,
 ) -> ResponseHead {
     ResponseHead {
-        version: head.version,
         status: head.status,
         reason: head.reason.unwrap_or_default(),
         content_length,
@@ -498,9 +437,11 @@ fn read(wire: &[u8], expected: ExpectedResponse, piece_bytes: usize) -> SeenResp
                 assert!(!trailers.is_empty());
                 seen.trailers = trailers;
             }
+            Ok(Event::Stderr(text)) => panic!("{text:?}"),
             Ok(Event::End {
                 reusable,
                 excess_data,
+                ..
             }) => {
                 assert!(!(reusable && excess_data.is_some()));
                 check_end(&seen, expected);

@@ -7,11 +7,12 @@ use http_semantics::same_name;
 use site::LogLevel;
 use transport::request_body::RequestBody;
 use upstream::{Lease, Outcome};
+use upstream_exchange::{Event, ResponseHead};
 
 use super::connecting::{connect_anew, take_kept, unconnected};
 use super::context::FetchContext;
 use super::error::{FailedRequest, Failure, FetchError, client_status};
-use super::exchange::{Error, Event, Exchange, Head};
+use super::exchange::{Error, Exchange};
 use super::hint_sender::{Hint, HintSender};
 use super::outgoing_body::OutgoingBody;
 use super::resend::Resend;
@@ -115,7 +116,7 @@ fn report_not_found(upstream: &UpstreamBody, key: &[u8]) {
 }
 
 /// Stores the fields of a head for variables.
-fn note_head(context: &FetchContext, head: &Head) {
+fn note_head(context: &FetchContext, head: &ResponseHead) {
     let mut trace = context.trace.lock();
     trace.head(head.status);
     if context.keeps_fields {
@@ -150,7 +151,7 @@ async fn read_head(
     upstream: &mut UpstreamBody,
     is_streaming: bool,
     hints: Option<&HintSender>,
-) -> Result<Head, HeadFailure> {
+) -> Result<ResponseHead, HeadFailure> {
     let mut hinted_bytes = 0;
     loop {
         let Some(exchange) = &mut upstream.exchange else {
@@ -187,7 +188,7 @@ async fn read_head(
                     return Err(HeadFailure::CaughtStderr);
                 }
             }
-            Some(Event::Data(_) | Event::Trailers(_) | Event::End(_)) | None => {
+            Some(Event::Data(_) | Event::Trailers(_) | Event::End { .. }) | None => {
                 return Err(HeadFailure::Closed);
             }
         }
@@ -196,7 +197,7 @@ async fn read_head(
 
 /// Sends an informational response on its way. All of a try together have as much room as a response
 /// head, as with nginx.
-fn hint(upstream: &UpstreamBody, hints: &HintSender, head: Head, hinted_bytes: &mut u64) {
+fn hint(upstream: &UpstreamBody, hints: &HintSender, head: ResponseHead, hinted_bytes: &mut u64) {
     let lengths = head
         .fields
         .iter()

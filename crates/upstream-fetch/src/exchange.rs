@@ -1,5 +1,5 @@
-//! One request and its response over any upstream protocol: the events and errors
-//! of FastCGI and HTTP under one name each. The protocol's own crate knows the
+//! One request and its response over any upstream protocol: the events and errors of FastCGI,
+//! HTTP and memcached under one name each. The protocol's own crate knows the
 //! differences; a fetch treats all protocols alike.
 
 use std::future::poll_fn;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use clock::Deadline;
 use parking_lot::Mutex;
 use upstream::Stream;
-use upstream_exchange::StreamError;
+use upstream_exchange::{Event, ResponseHead, StreamError};
 
 use super::outgoing_body::OutgoingBody;
 use super::upstream_request::{MemcachedRequest, UpstreamRequest};
@@ -67,35 +67,6 @@ pub enum Exchange {
     Memcached(Box<memcached::Exchange<Stream>>, MemcachedRequest),
 }
 
-/// An event of a response, in order.
-pub enum Event {
-    /// An interim response such as 103.
-    Interim(Head),
-    Head(Head),
-    Data(Bytes),
-    /// Bytes that a script wrote to its error stream.
-    Stderr(Bytes),
-    Trailers(Vec<(Bytes, Bytes)>),
-    /// The response is complete; the value is the data that came beyond it, for
-    /// the log.
-    End(Option<ExcessData>),
-}
-
-/// How an upstream sent more than its response, in its protocol's own terms.
-pub enum ExcessData {
-    FastCgi(fastcgi::ExcessData),
-    Http(http_client::ExcessData),
-}
-
-pub struct Head {
-    pub status: u16,
-    pub reason: Bytes,
-    pub fields: Vec<(Bytes, Bytes)>,
-    pub content_length: Option<u64>,
-    /// The connection is a tunnel from here on.
-    pub is_upgrade: bool,
-}
-
 /// The error of an exchange, by protocol.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -145,14 +116,8 @@ impl Exchange {
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Event>, Error>> {
         match self {
-            Exchange::FastCgi(exchange) => exchange
-                .poll_next(cx)
-                .map_ok(|event| event.map(from_fastcgi))
-                .map_err(Error::FastCgi),
-            Exchange::Http(exchange) => exchange
-                .poll_next(cx)
-                .map_ok(|event| event.map(from_http))
-                .map_err(Error::Http),
+            Exchange::FastCgi(exchange) => exchange.poll_next(cx).map_err(Error::FastCgi),
+            Exchange::Http(exchange) => exchange.poll_next(cx).map_err(Error::Http),
             Exchange::Memcached(exchange, request) => exchange
                 .poll_next(cx)
                 .map_ok(|event| event.map(|event| from_memcached(event, request)))
@@ -202,31 +167,20 @@ impl Exchange {
     }
 }
 
-fn from_fastcgi(event: fastcgi::Event) -> Event {
-    match event {
-        fastcgi::Event::Head(head) => Event::Head(Head {
-            status: head.status,
-            reason: head.reason,
-            fields: head.fields,
-            content_length: head.content_length,
-            is_upgrade: false,
-        }),
-        fastcgi::Event::Data(bytes) => Event::Data(bytes),
-        fastcgi::Event::Stderr(text) => Event::Stderr(text),
-        fastcgi::Event::End { excess_data, .. } => Event::End(excess_data.map(ExcessData::FastCgi)),
-    }
-}
-
 fn from_memcached(event: memcached::Event, request: &MemcachedRequest) -> Event {
     match event {
         memcached::Event::Head(head) => Event::Head(of_value(head, request)),
         memcached::Event::Data(bytes) => Event::Data(bytes),
-        memcached::Event::End { .. } => Event::End(None),
+        memcached::Event::End { reusable } => Event::End {
+            app_status: None,
+            reusable,
+            excess_data: None,
+        },
     }
 }
 
 /// A value as a response: 404 where the key has no value.
-fn of_value(head: memcached::ResponseHead, request: &MemcachedRequest) -> Head {
+fn of_value(head: memcached::ResponseHead, request: &MemcachedRequest) -> ResponseHead {
     let mut fields = Vec::new();
     let (status, length) = match head {
         memcached::ResponseHead::NotFound => (404, 0),
@@ -241,45 +195,12 @@ fn of_value(head: memcached::ResponseHead, request: &MemcachedRequest) -> Head {
             (200, length_bytes)
         }
     };
-    Head {
+    ResponseHead {
         status,
         reason: Bytes::new(),
         fields,
         content_length: Some(length),
         is_upgrade: false,
-    }
-}
-
-fn from_http(event: http_client::Event) -> Event {
-    match event {
-        http_client::Event::Interim(head) => Event::Interim(head.into()),
-        http_client::Event::Head(head) => Event::Head(head.into()),
-        http_client::Event::Data(bytes) => Event::Data(bytes),
-        http_client::Event::Trailers(trailers) => Event::Trailers(trailers),
-        http_client::Event::End { excess_data, .. } => {
-            Event::End(excess_data.map(ExcessData::Http))
-        }
-    }
-}
-
-impl std::fmt::Display for ExcessData {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ExcessData::FastCgi(excess) => excess.fmt(f),
-            ExcessData::Http(excess) => excess.fmt(f),
-        }
-    }
-}
-
-impl From<http_client::ResponseHead> for Head {
-    fn from(head: http_client::ResponseHead) -> Head {
-        Head {
-            status: head.status,
-            reason: head.reason,
-            fields: head.fields,
-            content_length: head.content_length,
-            is_upgrade: head.is_upgrade,
-        }
     }
 }
 

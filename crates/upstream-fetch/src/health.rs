@@ -25,8 +25,9 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use transport::request_body::RequestBody;
 use upstream::{Endpoint, Group, Health, LocalEnd, Stream, Watch};
+use upstream_exchange::Event;
 
-use crate::{Event, HttpRequest, OutgoingBody, UpstreamRequest};
+use crate::{HttpRequest, OutgoingBody, UpstreamRequest};
 use live_state::LiveState;
 use live_state::error_log::ErrorLogs;
 use server_base::random;
@@ -231,7 +232,7 @@ impl Check {
                         return Ok(answer);
                     }
                 }
-                Some(Event::End(_)) => {
+                Some(Event::End { .. }) => {
                     if self.settings.keepalive_time.is_some() {
                         *kept = under_way
                             .into_stream()

@@ -42,7 +42,6 @@ use waiting_line::{refused, wait_for_turn};
 
 pub use context::{FetchContext, FetchLog};
 pub use error::{FetchError, Overload};
-pub use exchange::Event;
 pub use file_copy::FileCopy;
 pub use hint_sender::{Hint, HintSender};
 pub use outgoing_body::{OutgoingBody, StreamedBody};

@@ -13,9 +13,10 @@ use http_cache::Tags;
 use site::LogLevel;
 use system_error::SystemError;
 use upstream::{Lease, Outcome, Stream};
+use upstream_exchange::Event;
 
 use super::context::FetchContext;
-use super::exchange::{Error, Event, Exchange};
+use super::exchange::{Error, Exchange};
 use super::file_copy::FileCopy;
 use super::spec::FetchSpec;
 use super::tag_lines::TagLines;
@@ -175,9 +176,13 @@ impl UpstreamBody {
                 return None;
             }
             Some(Ok(Some(Event::Head(_) | Event::Interim(_)))) => return None,
-            Some(Ok(end @ (Some(Event::End(_)) | None))) => {
+            Some(Ok(end @ (Some(Event::End { .. }) | None))) => {
                 self.end = BodyEnd::Reached;
-                if let Some(Event::End(Some(excess))) = end {
+                if let Some(Event::End {
+                    excess_data: Some(excess),
+                    ..
+                }) = end
+                {
                     self.report(LogLevel::Warn, format_args!("{excess}"));
                     self.end = BodyEnd::Exceeded;
                 }

@@ -74,9 +74,9 @@ where
     let mut body = Vec::new();
     while let Some(event) = exchange.next().await? {
         match event {
-            Event::Head(_) | Event::Stderr(_) => {}
             Event::Data(data) => body.extend_from_slice(&data),
             Event::End { reusable, .. } => return Ok(CollectedResponse { body, reusable }),
+            _ => {}
         }
     }
     panic!("the events stopped without an end");
@@ -268,7 +268,7 @@ async fn next_may_be_dropped_at_any_wait() {
             match event.expect("no error").expect("an end") {
                 Event::Data(data) => body.extend_from_slice(&data),
                 Event::End { reusable, .. } => return reusable,
-                Event::Head(_) | Event::Stderr(_) => {}
+                _ => {}
             }
         }
     })

@@ -137,6 +137,7 @@ impl Fpm {
                     assert!(app_status.is_some(), "PHP sends END_REQUEST");
                     return Ok((answer, exchange.into_stream()));
                 }
+                other => panic!("{other:?}"),
             }
         }
     }

@@ -40,9 +40,11 @@ impl SeenResponse {
             Event::Head(head) => assert!(self.head.replace(head).is_none(), "two heads"),
             Event::Data(data) => self.body.extend_from_slice(&data),
             Event::Trailers(trailers) => self.trailers = trailers,
+            Event::Stderr(text) => panic!("{text:?}"),
             Event::End {
                 reusable,
                 excess_data,
+                ..
             } => {
                 self.is_reusable = reusable;
                 self.excess_data = excess_data.map(|excess_data| excess_data.to_string());

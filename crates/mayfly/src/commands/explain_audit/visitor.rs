@@ -179,7 +179,7 @@ impl Visitor {
                         return Ok(response);
                     }
                 }
-                Event::Interim(_) | Event::Trailers(_) | Event::End { .. } => {}
+                _ => {}
             }
         }
         self.kept = exchange.into_stream();
