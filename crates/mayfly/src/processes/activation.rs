@@ -2,12 +2,11 @@
 //! reload from the one that is served:
 //!
 //! ```text
-//! Accepted ──► LogsOpen ──► SocketsBound ──► PoolsReady ──► Activated
-//!          logs        sockets          PHP            served
+//! Accepted ──► LogsOpen ─────────────────────────────► ActiveSite
+//!          logs         sockets, then PHP, then served
 //! ```
 //!
-//! Each state owns the resources acquired so far, and each step consumes the state before it. A
-//! step that fails gives everything back: logs close, new sockets close and lose their files,
+//! Each step holds the resources acquired so far. One that fails gives everything back: logs close, new sockets close and lose their files,
 //! new pools stop and changed ones return to their former settings. The configuration in force
 //! is not touched meanwhile. On disk, empty log files and folders for temporary files stay, as
 //! with nginx.
@@ -25,15 +24,15 @@ use site::{Acme, CacheNodes, Content, ListenAddress, PhpPool, Process, Site};
 use crate::config::{AcceptedConfiguration, Invocation};
 use crate::processes::account::{self, Account};
 use crate::processes::certificates::Certificates;
-use crate::processes::control_socket::{self, NewControl};
+use crate::processes::control_socket;
 use crate::processes::handover::Handover;
 use crate::processes::journal::Journal;
 use crate::processes::learning_library;
 use crate::processes::limits;
 use crate::processes::logs::{self, LogFiles};
-use crate::processes::pools::{self, PoolChange, Pools, RetiredPools};
+use crate::processes::pools::{self, Pools, RetiredPools};
 use crate::processes::site_folders::{self, FolderRetries};
-use crate::processes::sockets::{BoundSockets, NewSockets, WantedSockets};
+use crate::processes::sockets::{BoundSockets, WantedSockets};
 
 /// `request_terminate_timeout` of pools that have none is at least this.
 const LEAST_TERMINATE: Duration = Duration::from_secs(300);
@@ -99,25 +98,6 @@ pub struct LogsOpen {
     logs: LogFiles,
 }
 
-/// One whose sockets are bound as well.
-struct SocketsBound {
-    accepted: AcceptedConfiguration,
-    logs: LogFiles,
-    folders: FolderRetries,
-    sockets: NewSockets,
-    control: NewControl,
-}
-
-/// One whose PHP pools are ready as well: all that is missing is who serves it.
-struct PoolsReady {
-    accepted: AcceptedConfiguration,
-    logs: LogFiles,
-    folders: FolderRetries,
-    sockets: NewSockets,
-    control: NewControl,
-    change: PoolChange,
-}
-
 impl LogsOpen {
     pub fn logs(&self) -> &LogFiles {
         &self.logs
@@ -127,7 +107,7 @@ impl LogsOpen {
         &self.accepted
     }
 
-    /// The other steps. `serve` hands the configuration to those who serve; with its success
+    /// Binds sockets, then starts PHP, then serves: `serve` hands the configuration to those who serve; with its success
     /// the transaction is over.
     ///
     /// # Errors
@@ -138,93 +118,40 @@ impl LogsOpen {
         held: HeldResources<'_>,
         serve: impl AsyncFnOnce(Handover<'_>) -> Result<Workers, String>,
     ) -> Result<(Workers, ActiveSite), Vec<String>> {
-        let bound = self.bind(surroundings, &held).await?;
-        let ready = bound.start_pools(surroundings, held.pools).await?;
-        ready.hand_over(surroundings, held, serve).await
-    }
-
-    async fn bind(
-        self,
-        surroundings: Surroundings<'_>,
-        held: &HeldResources<'_>,
-    ) -> Result<SocketsBound, Vec<String>> {
         let LogsOpen { accepted, logs } = self;
+        let AcceptedConfiguration {
+            site,
+            sources,
+            names_pid_file,
+            ..
+        } = accepted;
         let Surroundings {
             invocation,
             journal,
             account,
             workers,
             unnamed_control,
-            ..
+            certificates,
         } = surroundings;
-        let folders = site_folders::make(&accepted.site, account, &invocation.prefix, journal)
-            .map_err(|message| vec![message])?;
-        limits::make_run_folder(&accepted.site.process, &invocation.prefix);
-        let wanted = wanted_sockets(&accepted.site);
+        let one = |message| vec![message];
+        let folders =
+            site_folders::make(&site, account, &invocation.prefix, journal).map_err(one)?;
+        limits::make_run_folder(&site.process, &invocation.prefix);
+        let wanted = wanted_sockets(&site);
         let sockets = held.sockets.bind(&wanted, workers, journal).await?;
-        let process = &accepted.site.process;
+        let process = site.process.clone();
         let control =
-            control_socket::bind(process, unnamed_control, held.control.as_ref(), journal)
-                .map_err(|message| vec![message])?;
-        Ok(SocketsBound {
-            accepted,
-            logs,
-            folders,
-            sockets,
-            control,
-        })
-    }
-}
-
-impl SocketsBound {
-    async fn start_pools(
-        self,
-        surroundings: Surroundings<'_>,
-        pools: &mut Pools,
-    ) -> Result<PoolsReady, Vec<String>> {
-        let started = match pool_specs(
-            &self.accepted.site,
-            surroundings.account,
-            surroundings.journal,
-        ) {
-            Ok(specs) => pools.change(specs).await,
-            Err(message) => Err(message),
-        };
-        Ok(PoolsReady {
-            change: started.map_err(|message| vec![message])?,
-            accepted: self.accepted,
-            logs: self.logs,
-            folders: self.folders,
-            sockets: self.sockets,
-            control: self.control,
-        })
-    }
-}
-
-impl PoolsReady {
-    async fn hand_over<Workers>(
-        self,
-        surroundings: Surroundings<'_>,
-        held: HeldResources<'_>,
-        serve: impl AsyncFnOnce(Handover<'_>) -> Result<Workers, String>,
-    ) -> Result<(Workers, ActiveSite), Vec<String>> {
-        let PoolsReady {
-            accepted,
-            logs,
-            folders,
-            sockets,
-            control,
-            change,
-        } = self;
-        let process = accepted.site.process.clone();
-        let acme = accepted.site.http.acme.clone();
-        let nodes = accepted.site.http.cache_nodes.clone();
-        let issued = surroundings.certificates.files(&accepted.site);
-        let tls_files = TlsFiles::read(&accepted.site).with(issued);
+            control_socket::bind(&process, unnamed_control, held.control.as_ref(), journal)
+                .map_err(one)?;
+        let specs = pool_specs(&site, account, journal).map_err(one)?;
+        let change = held.pools.change(specs).await.map_err(one)?;
+        let acme = site.http.acme.clone();
+        let nodes = site.http.cache_nodes.clone();
+        let tls_files = TlsFiles::read(&site).with(certificates.files(&site));
         let handover = Handover {
-            site: accepted.site,
-            invocation: surroundings.invocation,
-            sources: &accepted.sources,
+            site,
+            invocation,
+            sources: &sources,
             sockets: sockets.sockets(),
             control: control.listener(held.control.as_ref()),
             logs: logs.clone(),
@@ -245,8 +172,8 @@ impl PoolsReady {
         let activated = ActiveSite {
             configuration: Configuration {
                 process,
-                sources: accepted.sources,
-                names_pid_file: accepted.names_pid_file,
+                sources,
+                names_pid_file,
                 acme,
                 nodes,
                 tls_files,
