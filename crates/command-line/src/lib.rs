@@ -16,7 +16,7 @@ mod window_size;
 pub use cache_word::CacheWord;
 pub use exit::Exit;
 pub use local::is_this_machine;
-pub use messages::{complain, printable};
+pub use messages::{complain, print, printable};
 pub use page_args::PageArgs;
 pub use tool_args::{AdviseArgs, BenchArgs, ServerArgs};
 pub use url::{Target, UrlError};

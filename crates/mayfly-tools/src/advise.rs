@@ -1,8 +1,8 @@
 //! `mayfly advise`: reads access logs, and reports how much each lifetime spares.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
-use command_line::{AdviseArgs, Exit, complain};
+use command_line::{AdviseArgs, Exit, complain, print};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use log_advice::{Format, Input, InputError, Keys, Rules, Study};
 use shared_request::NameSet;
@@ -40,8 +40,7 @@ pub fn run(args: &AdviseArgs) -> Exit {
         true => serde_json::to_string_pretty(&advice).unwrap_or_default() + "\n",
         false => advice.to_text(),
     };
-    // A pipe that was closed wants no more.
-    let _ = io::stdout().write_all(text.as_bytes());
+    print(&text);
     match advice.lines {
         0 => complain(Exit::Refused, "no line of these logs could be read"),
         _ => Exit::Done,

@@ -1,11 +1,11 @@
 //! `mayfly bench`: load on a server of this machine, measured as visitors feel it.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::rc::Rc;
 use std::time::Duration;
 
-use command_line::{BenchArgs, Exit, Target, complain, terminal};
+use command_line::{BenchArgs, Exit, Target, complain, print, terminal};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use load_test::{
     Comparison, Live, Load, Plan, Recorder, Replay, ReplayError, Report, Settings, Stop,
@@ -59,8 +59,7 @@ pub fn run(args: &BenchArgs) -> Exit {
         let message = format!("{}: {}", file.display(), SystemError(&error));
         return complain(Exit::Refused, &message);
     }
-    // A pipe that was closed wants no more.
-    let _ = io::stdout().write_all(text.as_bytes());
+    print(&text);
     match answers {
         0 => complain(Exit::Refused, "no request was answered"),
         _ => Exit::Done,

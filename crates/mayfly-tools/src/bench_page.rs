@@ -1,9 +1,9 @@
 //! `mayfly bench --page`: a page with all that it needs, loaded as a browser loads it.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use command_line::{BenchArgs, Exit, complain, terminal};
+use command_line::{BenchArgs, Exit, complain, print, terminal};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use page_load::{Browser, LoadError, MeasuredPage, Report, Settings, Viewport, address, field};
 use system_error::SystemError;
@@ -35,9 +35,7 @@ pub fn run(args: &BenchArgs, page: &str) -> Exit {
         true => format!("{:#}\n", report.to_json()),
         false => report.to_text(width()),
     };
-    // A pipe that was closed wants no more.
-    let _ = io::stdout().write_all(text.as_bytes());
-    Exit::Done
+    print(&text)
 }
 
 fn write(file: &Path, text: &str) -> Result<(), String> {

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use cli::{Action, Command, Flags, Refusal, ServeArgs, Word};
-use command_line::Exit;
+use command_line::{Exit, print};
 use commands::serve_dashboard::Token;
 use commands::unit_writes::UnitDenial;
 use config::{AcceptedConfiguration, Invocation};
@@ -102,12 +102,6 @@ fn run(command: Command, start: Start) -> Exit {
         },
         Command::Text(text) => print(&text),
     }
-}
-
-fn print(text: &str) -> Exit {
-    // A pipe that was closed wants no more.
-    let _ = io::stdout().write_all(text.as_bytes());
-    Exit::Done
 }
 
 fn run_word(word: Word, line: &[OsString], start: Start) -> Exit {

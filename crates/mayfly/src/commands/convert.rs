@@ -10,7 +10,7 @@ use apache_conf::{
 use system_error::SystemError;
 
 use crate::cli::ConvertArgs;
-use command_line::{Exit, complain};
+use command_line::{Exit, complain, print};
 
 /// A longer file was not written by hand.
 const MAX_BYTES: u64 = 4 << 20;
@@ -125,8 +125,7 @@ fn included(from: &Path, pattern: &str) -> Result<Vec<(String, String)>, String>
 
 fn write(output: Option<&Path>, text: &str) -> Result<(), String> {
     let Some(path) = output else {
-        // A pipe that was closed wants no more.
-        let _ = io::stdout().write_all(text.as_bytes());
+        print(text);
         return Ok(());
     };
     let file = std::fs::File::create_new(path);

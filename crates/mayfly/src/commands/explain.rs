@@ -1,7 +1,6 @@
 //! `mayfly explain`: asks the running server how it would answer a request, and why; or for its
 //! stored responses. `--audit` is `explain_audit/`.
 
-use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::path::Path;
 
@@ -17,7 +16,7 @@ use serde::Serialize;
 use crate::cli::ExplainArgs;
 use crate::commands::explain_audit;
 use crate::commands::running_server::{self, explained, find};
-use command_line::{Exit, complain, printable};
+use command_line::{Exit, complain, print, printable};
 
 pub fn run(args: &ExplainArgs) -> Exit {
     let fields = match fields(&args.fields) {
@@ -30,26 +29,10 @@ pub fn run(args: &ExplainArgs) -> Exit {
     if args.urls.len() > 1 {
         return complain(Exit::Usage, "expected one URL; --audit takes several");
     }
-    let event_loop = match crate::processes::event_loop::build() {
-        Ok(event_loop) => event_loop,
-        Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
-    };
-    event_loop.block_on(async {
-        let path = match find(&args.server, &args.urls).await {
-            Ok(path) => path,
-            Err((exit, message)) => return complain(exit, &message),
-        };
-        match answer(args, fields, &path).await {
-            Ok(text) => {
-                // A pipe that was closed wants no more.
-                let _ = io::stdout().write_all(text.as_bytes());
-                Exit::Done
-            }
-            Err(error) => {
-                let (exit, message) = explained(&path, &error);
-                complain(exit, &message)
-            }
-        }
+    running_server::run(async {
+        let path = find(&args.server, &args.urls).await?;
+        let answered = answer(args, fields, &path).await;
+        Ok(print(&answered.map_err(|error| explained(&path, &error))?))
     })
 }
 

@@ -1,7 +1,6 @@
 //! `mayfly nodes`: the servers that share purges, as their engine knows them, and how one that hangs is expelled.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::time::Duration;
 
 use live_state::nodes::{self, KnownNode, KnownNodes};
@@ -10,7 +9,7 @@ use site::CacheNodes;
 
 use crate::cli::{Flags, NodesArgs};
 use crate::config::{self, Invocation};
-use command_line::{Exit, complain, printable};
+use command_line::{Exit, complain, print, printable};
 
 /// Between two looks at the nodes: each renews its lease twice meanwhile.
 const WATCHED_FOR: Duration = Duration::from_millis(1100);
@@ -70,11 +69,7 @@ pub fn run(args: &NodesArgs) -> Exit {
         }),
     };
     match text {
-        Ok(text) => {
-            // A pipe that was closed wants no more.
-            let _ = io::stdout().write_all(text.as_bytes());
-            Exit::Done
-        }
+        Ok(text) => print(&text),
         Err(why) => complain(Exit::Refused, &why),
     }
 }

@@ -1,35 +1,21 @@
 //! `mayfly advise --learned`: the statements of learned pages that writes concern most often.
 
-use std::io::{self, Write};
-
-use command_line::{AdviseArgs, Exit, complain, printable};
+use command_line::{AdviseArgs, Exit, print, printable};
 use numbers::TopEntry;
 
-use crate::commands::running_server::{explained, find};
+use crate::commands::running_server::{self, explained, find};
 
 /// Asks the running server.
 pub fn run(args: &AdviseArgs) -> Exit {
-    let event_loop = match crate::processes::event_loop::build() {
-        Ok(event_loop) => event_loop,
-        Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
-    };
-    let asked = event_loop.block_on(async {
+    running_server::run(async {
         let path = find(&args.server, &[]).await?;
         let pages = control::client::pages(&path).await;
-        pages.map_err(|error| explained(&path, &error))
-    });
-    match asked {
-        Ok(pages) => {
-            let text = match args.json {
-                true => serde_json::to_string_pretty(&pages.noisy).unwrap_or_default() + "\n",
-                false => noisy(&pages.noisy),
-            };
-            // A pipe that was closed wants no more.
-            let _ = io::stdout().write_all(text.as_bytes());
-            Exit::Done
-        }
-        Err((exit, message)) => complain(exit, &message),
-    }
+        let pages = pages.map_err(|error| explained(&path, &error))?;
+        Ok(print(&match args.json {
+            true => serde_json::to_string_pretty(&pages.noisy).unwrap_or_default() + "\n",
+            false => noisy(&pages.noisy),
+        }))
+    })
 }
 
 /// The statements for people. Those of all pages that are written every minute keep no page for long.

@@ -1,7 +1,6 @@
 //! `mayfly purge`: finds the running server by its control socket, and has it purge. If none runs, the purge is
 //! written down for its next start.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use control::{PurgeReport, PurgeRequest};
@@ -9,9 +8,9 @@ use purge_order::token;
 use purge_order::while_stopped::{self, KeptFolders};
 
 use crate::cli::PurgeArgs;
-use crate::commands::running_server::{configuration_at_hand, explained, find, is_named};
+use crate::commands::running_server::{self, configuration_at_hand, explained, find, is_named};
 use crate::paths;
-use command_line::{Exit, complain, printable};
+use command_line::{Exit, complain, print, printable};
 
 /// Folders that a message names.
 const SHOWN_FOLDERS: usize = 3;
@@ -30,33 +29,21 @@ pub fn run(args: &PurgeArgs) -> Exit {
         soft: args.soft,
         dry_run: args.dry_run,
     };
-    let event_loop = match crate::processes::event_loop::build() {
-        Ok(event_loop) => event_loop,
-        Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
-    };
-    event_loop.block_on(async {
-        let path = match find(&args.server, &urls_of(args)).await {
-            Ok(path) => path,
-            Err((Exit::NoServer, message)) => return while_stopped(args, &request, &message),
-            Err((exit, message)) => return complain(exit, &message),
+    running_server::run(async {
+        let done = match find(&args.server, &urls_of(args)).await {
+            Ok(path) => {
+                let done = control::client::purge(&path, &request).await;
+                done.map_err(|error| explained(&path, &error))
+            }
+            Err(failure) => Err(failure),
         };
-        match control::client::purge(&path, &request).await {
-            Ok(report) => {
-                let text = match args.json {
-                    true => report.to_json() + "\n",
-                    false => table(&report),
-                };
-                // A pipe that was closed wants no more.
-                let _ = io::stdout().write_all(text.as_bytes());
-                Exit::Done
-            }
-            Err(error) => {
-                let (exit, message) = explained(&path, &error);
-                match exit {
-                    Exit::NoServer => while_stopped(args, &request, &message),
-                    exit => complain(exit, &message),
-                }
-            }
+        match done {
+            Ok(report) => Ok(print(&match args.json {
+                true => report.to_json() + "\n",
+                false => table(&report),
+            })),
+            Err((Exit::NoServer, message)) => Ok(while_stopped(args, &request, &message)),
+            Err(failure) => Err(failure),
         }
     })
 }
@@ -90,12 +77,10 @@ fn while_stopped(args: &PurgeArgs, request: &PurgeRequest, no_server: &str) -> E
     if done.folders.is_empty() {
         return complain(Exit::NoServer, no_server);
     }
-    let text = format!(
+    print(&format!(
         "No server runs. The purge is written down in {}: it holds from the next start on\n",
         named(&done.folders)
-    );
-    let _ = io::stdout().write_all(text.as_bytes());
-    Exit::Done
+    ))
 }
 
 /// The first of these folders, and how many more there are.
@@ -115,14 +100,10 @@ fn new_token(name: &str) -> Exit {
         return complain(Exit::Refused, &message);
     }
     match token::new(name) {
-        Ok((token, line)) => {
-            let text = format!(
-                "Token, for the program that purges (it is shown once):\n  {token}\n\
-                 Line for the file of cache_purge_token:\n  {line}\n"
-            );
-            let _ = io::stdout().write_all(text.as_bytes());
-            Exit::Done
-        }
+        Ok((token, line)) => print(&format!(
+            "Token, for the program that purges (it is shown once):\n  {token}\n\
+             Line for the file of cache_purge_token:\n  {line}\n"
+        )),
         Err(error) => complain(Exit::Refused, &error.to_string()),
     }
 }

@@ -11,8 +11,8 @@ use crate::commands::unix_sockets;
 use crate::config::{self, AcceptedConfiguration, Invocation};
 use crate::paths;
 use crate::processes::control_socket as socket;
-use command_line::Exit;
-use command_line::ServerArgs;
+use crate::processes::event_loop;
+use command_line::{Exit, ServerArgs, complain};
 use system_error::SystemError;
 
 /// Sockets of `mayfly serve` that are tried.
@@ -22,11 +22,26 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// URLs by which a server is chosen; more of them are of the same sites.
 const MAX_URLS: usize = 16;
 
+/// The exit code of a command that failed, and its message.
+pub type Failure = (Exit, String);
+
+/// Runs a command, and shows why it fails.
+pub fn run(command: impl Future<Output = Result<Exit, Failure>>) -> Exit {
+    let event_loop = match event_loop::build() {
+        Ok(event_loop) => event_loop,
+        Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
+    };
+    let done = event_loop.block_on(command);
+    // Standard input may still be read by a thread.
+    event_loop.shutdown_background();
+    done.unwrap_or_else(|(exit, message)| complain(exit, &message))
+}
+
 /// The socket of the server that is meant. If several run, it is the one that serves `urls`.
 ///
 /// # Errors
-/// The exit code of the command, and its message.
-pub async fn find(args: &ServerArgs, urls: &[String]) -> Result<PathBuf, (Exit, String)> {
+/// No server is found, or several are.
+pub async fn find(args: &ServerArgs, urls: &[String]) -> Result<PathBuf, Failure> {
     if let Some(path) = &args.socket {
         return Ok(paths::from_here(path.clone()));
     }
@@ -211,8 +226,8 @@ fn sockets_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the exit code and the message of a command that failed.
-pub fn explained(path: &Path, error: &ClientError) -> (Exit, String) {
+/// Returns the failure of a command that the server at `path` did not obey.
+pub fn explained(path: &Path, error: &ClientError) -> Failure {
     let shown = path.display();
     match error {
         ClientError::NoServer(error) if error.kind() == io::ErrorKind::PermissionDenied => (

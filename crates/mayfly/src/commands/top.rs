@@ -3,7 +3,7 @@
 //! The server is asked once a second over its control socket. One that does not answer is asked
 //! again, and the last numbers stay on the screen.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::cli::TopArgs;
 use crate::commands::running_server::{explained, find};
 use crate::commands::top_screen::{Choice, Order, PageList, SnapshotPair, lines};
 use command_line::terminal;
-use command_line::{Exit, complain};
+use command_line::{Exit, complain, print};
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -52,11 +52,7 @@ pub fn run(args: &TopArgs) -> Exit {
         }
     };
     match printed {
-        Ok(text) => {
-            // A pipe that was closed wants no more.
-            let _ = io::stdout().write_all(text.as_bytes());
-            Exit::Done
-        }
+        Ok(text) => print(&text),
         Err(error) => {
             let (exit, message) = explained(&path, &error);
             complain(exit, &message)

@@ -23,7 +23,7 @@ use crate::paths;
 use crate::processes::account;
 use crate::processes::certificates;
 use crate::processes::logs::{self, LogFiles};
-use command_line::Exit;
+use command_line::{Exit, print};
 
 /// `-t` and, with `dump`, `-T`.
 pub fn test(flags: &Flags, dump: bool) -> Exit {
@@ -155,8 +155,7 @@ pub fn check(args: &CheckArgs) -> Exit {
         ReportFormat::Json => document(&json::report(&report)),
         ReportFormat::Sarif => document(&sarif::report(&report)),
     };
-    // A pipe that was closed wants no more.
-    let _ = io::stdout().write_all(document.as_bytes());
+    print(&document);
     match mended {
         Some(Err(error)) => {
             let _ = writeln!(io::stderr(), "error: {error}");

@@ -6,7 +6,6 @@ mod nodes;
 mod served;
 mod subject;
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use machine_check::{Finding, Severity};
@@ -14,7 +13,7 @@ use machine_check::{Finding, Severity};
 use crate::cli::{DoctorArgs, Flags};
 use crate::commands::unit_writes::UnitDenial;
 use crate::config::{self, Invocation};
-use command_line::{Exit, printable};
+use command_line::{Exit, print, printable};
 
 pub fn run(args: &DoctorArgs) -> Exit {
     let flags = Flags::of_configuration(args.conf.as_ref(), args.prefix_folder.as_ref());
@@ -51,8 +50,7 @@ pub fn run(args: &DoctorArgs) -> Exit {
         true => serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n",
         false => findings.iter().map(shown).collect(),
     };
-    // A pipe that was closed wants no more.
-    let _ = io::stdout().write_all(text.as_bytes());
+    print(&text);
     exit(&findings)
 }
 

@@ -21,7 +21,6 @@ mod variations;
 mod visitor;
 
 use std::collections::HashSet;
-use std::io::{self, Write};
 use std::time::Instant;
 
 use command_line::Target;
@@ -29,7 +28,7 @@ use serde::Serialize;
 
 use crate::cli::ExplainArgs;
 use crate::commands::warm::sources::FoundPages;
-use command_line::{Exit, complain};
+use command_line::{Exit, complain, print};
 
 use page_audit::PageAudit;
 use report::Sum;
@@ -160,6 +159,5 @@ fn say(args: &ExplainArgs, value: &impl Serialize, text: impl Fn() -> String) {
         true => serde_json::to_string(value).unwrap_or_default() + "\n",
         false => text(),
     };
-    // A pipe that was closed wants no more.
-    let _ = io::stdout().write_all(text.as_bytes());
+    print(&text);
 }

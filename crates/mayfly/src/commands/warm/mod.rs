@@ -22,7 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 use crate::cli::WarmArgs;
-use crate::commands::running_server::{explained, find};
+use crate::commands::running_server::{self, explained, find};
 use command_line::{Exit, complain};
 
 use shown::ProgressView;
@@ -32,23 +32,11 @@ use shown::ProgressView;
 const MAX_BUSY: u32 = 60;
 
 pub fn run(args: &WarmArgs) -> Exit {
-    let event_loop = match crate::processes::event_loop::build() {
-        Ok(event_loop) => event_loop,
-        Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
-    };
-    let exit = event_loop.block_on(async {
-        let path = match find(&args.server, &sources::urls(args)).await {
-            Ok(path) => path,
-            Err((exit, message)) => return complain(exit, &message),
-        };
-        match sources::pages(args, &path).await {
-            Ok(pages) => warm(args, &path, pages).await,
-            Err((exit, message)) => complain(exit, &message),
-        }
-    });
-    // Standard input may still be read by a thread.
-    event_loop.shutdown_background();
-    exit
+    running_server::run(async {
+        let path = find(&args.server, &sources::urls(args)).await?;
+        let pages = sources::pages(args, &path).await?;
+        Ok(warm(args, &path, pages).await)
+    })
 }
 
 /// A page that is still to be asked for.
