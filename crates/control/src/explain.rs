@@ -284,22 +284,6 @@ pub enum Outcome {
     Purge,
 }
 
-impl Outcome {
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Outcome::Off => "off",
-            Outcome::Hit => "hit",
-            Outcome::Stale => "stale",
-            Outcome::Miss => "miss",
-            Outcome::VaryMiss => "vary-miss",
-            Outcome::Bypass => "bypass",
-            Outcome::Method => "method",
-            Outcome::Purge => "purge",
-        }
-    }
-}
-
 /// A reason, and how it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToldReason {

@@ -321,7 +321,6 @@ fn group_spec(
         keepalive,
         queue,
         turns,
-        zone: None,
         is_dynamic: group
             .servers
             .iter()

@@ -26,8 +26,6 @@ pub struct GroupSpec {
     pub queue: Option<QueueSpec>,
     /// Requests wait in fair turns; `None`: in the order of arrival, without a limit of their own.
     pub turns: Option<TurnsSpec>,
-    /// The `zone`'s name. State is shared by all threads with or without one.
-    pub zone: Option<String>,
     /// Servers come and go at run time ([`crate::Group::set_resolved`]): a
     /// group without any is not a mistake.
     pub is_dynamic: bool,
@@ -43,7 +41,6 @@ impl GroupSpec {
             keepalive: None,
             queue: None,
             turns: None,
-            zone: None,
             is_dynamic: false,
         }
     }
