@@ -130,15 +130,26 @@ pub fn compare(answers: &[&[u8]], guests: Guests, asked: AskedSite<'_>) -> Compa
 #[must_use]
 pub fn has_new_key(earlier: &[u8], later: &[u8]) -> bool {
     let hidden = |text| Markup::new(text, b"").hidden_fields();
-    let is_key = |value: &[u8]| {
-        value.len() >= LONG_TOKEN && value.iter().all(|byte| is_in_token(*byte)) && is_drawn(value)
-    };
     let known: HashSet<(&[u8], &[u8])> = hidden(earlier).into_iter().collect();
     let names: HashSet<&[u8]> = known.iter().map(|(name, _)| *name).collect();
     let mut fields = hidden(later).into_iter();
     fields.any(|(name, value)| {
         is_key(value) && names.contains(name) && !known.contains(&(name, value))
     })
+}
+
+/// Has a form of the answer a hidden field whose text looks drawn, so that it takes three answers to know it?
+#[must_use]
+pub fn has_key(answer: &[u8]) -> bool {
+    let mut fields = Markup::new(answer, b"").hidden_fields().into_iter();
+    fields.any(|(_, value)| is_key(value))
+}
+
+fn is_key(value: &[u8]) -> bool {
+    // Base64 ends so.
+    let value = value.strip_suffix(b"=").unwrap_or(value);
+    let value = value.strip_suffix(b"=").unwrap_or(value);
+    value.len() >= LONG_TOKEN && value.iter().all(|byte| is_in_token(*byte)) && is_drawn(value)
 }
 
 /// `None`: it takes more answers.

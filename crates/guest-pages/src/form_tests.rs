@@ -196,6 +196,10 @@ fn a_key_of_a_form_is_drawn_and_hidden() {
     let (one, other) = (field("0cc175b9c0f1b6a8"), field("92eb5ffee6ae2fec"));
     assert!(has(&one, &other));
     assert!(has(&one, &format!("<p>News</p>{other}")));
+    assert!(has_key(one.as_bytes()) && !has_key(field("in-your-own-words").as_bytes()));
+    // Of sixteen bytes in base64.
+    let masked = field("Y2YxYmE0ZTk4ZDc2NTQzMg==");
+    assert!(has(&one, &masked) && has_key(masked.as_bytes()));
     for (one, other) in [
         (one.clone(), one.clone()),
         (field("12"), field("217")),

@@ -50,7 +50,9 @@ pub mod tokens;
 pub const MAX_BODY_BYTES: usize = 2 << 20;
 
 pub use cookies::GuestCookies;
-pub use form::{AskedSite, Comparison, PageForm, SessionNumbers, Unlike, compare, has_new_key};
+pub use form::{
+    AskedSite, Comparison, PageForm, SessionNumbers, Unlike, compare, has_key, has_new_key,
+};
 pub use pages::{GuestPage, GuestPages, LearnedForm, MOST_WITNESSES, SessionTraces};
 pub use place::{Guests, PlaceKind};
 pub use tokens::{ServerTokens, TokenPage};

@@ -183,6 +183,8 @@ pub struct Evidence {
 struct Budgets {
     of_traits: Budget,
     of_sessions: Budget,
+    /// A visitor's own answer has begun a session.
+    has_sessions: bool,
 }
 
 #[derive(Debug, Default)]
@@ -425,6 +427,7 @@ impl Evidence {
                     self.epoch.fetch_add(1, Ordering::Release);
                 }
                 self.earn((run.page, true), now);
+                self.note_sessions(run.page);
                 if record.begin_session(run.who, under_way.is_awaited, seconds(now)) {
                     order = self.order(run, (true, None), under_way, now);
                 }
@@ -678,11 +681,25 @@ impl Evidence {
         let budgets = budgets.entry(page.zone).or_insert_with(|| Budgets {
             of_traits: Budget::of_traits(now),
             of_sessions: Budget::of_sessions(now),
+            has_sessions: false,
         });
         of(match of_session {
             true => &mut budgets.of_sessions,
             false => &mut budgets.of_traits,
         })
+    }
+
+    /// Has a page of the zone begun a session, so that others will?
+    #[must_use]
+    pub fn has_sessions(&self, page: PageName) -> bool {
+        let budgets = self.budgets.lock();
+        budgets.get(&page.zone).is_some_and(|it| it.has_sessions)
+    }
+
+    fn note_sessions(&self, page: PageName) {
+        if let Some(budgets) = self.budgets.lock().get_mut(&page.zone) {
+            budgets.has_sessions = true;
+        }
     }
 
     /// A trial has ended, after `requests` requests. `None`: it was broken off.

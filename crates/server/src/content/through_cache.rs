@@ -15,6 +15,7 @@
 //! The fetch runs in a task of its own: it belongs to the cache and goes on
 //! when the client leaves (`storing`).
 
+mod ahead;
 pub mod asking;
 pub mod cookies;
 mod evidence;

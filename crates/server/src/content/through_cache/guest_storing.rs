@@ -12,6 +12,7 @@ use guest_pages::{
     Comparison, GuestPage, Guests, LearnedForm, MAX_BODY_BYTES, PageForm, compare, outline, session,
 };
 use http_cache::{Millis, Storable};
+use live_state::evidence::{SharedAnswer, SharedOffer};
 use page_evidence::{Renderer, SessionStanding};
 use tokio::time::{Instant, timeout_at};
 use upstream_fetch::{FetchSpec, FetchedResponse, TruncatedBody};
@@ -66,7 +67,7 @@ pub fn begins_session(
 /// shared request as any other. False if guests do not share the page.
 pub async fn is_shared_after_trial(
     fetched: &mut FetchedResponse,
-    link: Option<&EvidenceLink>,
+    (link, offer): (Option<&EvidenceLink>, Option<SharedOffer>),
     at_most: Duration,
 ) -> bool {
     let Some((link, page)) = link.and_then(|link| link.shared_page().map(|page| (link, page)))
@@ -83,6 +84,15 @@ pub async fn is_shared_after_trial(
     };
     let body = Bytes::from(body);
     fetched.body.put_back(body.clone());
+    // The trial takes it while this waits.
+    let _offer = offer.map(|mut offer| {
+        offer.give(SharedAnswer {
+            status: fetched.status,
+            fields: fetched.fields.clone(),
+            body: body.clone(),
+        });
+        offer
+    });
     let end = Instant::now() + at_most;
     loop {
         let mut change = pin!(seen.change(page));

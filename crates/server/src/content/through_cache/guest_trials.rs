@@ -9,6 +9,7 @@ use std::time::Duration;
 use guest_pages::session::{self, SetCookie};
 use guest_pages::{
     Comparison, GuestPage, Guests, LearnedForm, PageForm, SessionNumbers, SessionTraces, compare,
+    has_key,
 };
 use guest_pages::{outline, target};
 use live_state::evidence::SeenPages;
@@ -18,6 +19,7 @@ use page_evidence::{
 use shared_request::{Trait, TraitSet};
 use site::LogLevel;
 
+use super::ahead::{front_if_unknown, less_one_argument, other_pages};
 use super::asking::WholeAnswer;
 use super::guests;
 use super::trial_requests::{TrialRequest, TrialRequests};
@@ -29,9 +31,6 @@ use crate::log::error_log;
 const MOST_ANSWERS: usize = 6;
 /// So many where a number was the same in all of them, and is another one in an answer to another guest.
 const MOST_NEUTRAL: usize = 9;
-/// So many kinds of pages of the site, beside its first one, are asked for with a session; one where pages whose addresses
-/// look alike were shared before.
-const MOST_WITNESSES: usize = guest_pages::MOST_WITNESSES;
 /// Before a page is made once more where some answers were the same; twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(40);
 /// So many answers to a guest who comes back are compared where a number stays: it may be how long the page took.
@@ -135,6 +134,14 @@ enum ComparedPage<'t> {
 }
 
 impl ComparedPage<'_> {
+    /// The request of a guest who has never been here.
+    fn without_session(self) -> TrialRequest {
+        match self {
+            ComparedPage::Own => TrialRequest::Own(TraitSet::NONE, None),
+            ComparedPage::Other(target) => TrialRequest::Other(target.to_vec(), None),
+        }
+    }
+
     /// How long the time lasts that the page of the trial names, where it has stayed the same.
     fn moment_in(self, form: &PageForm, answers: &[&[u8]]) -> Option<Duration> {
         match self {
@@ -163,8 +170,8 @@ struct GuestTrial<'t> {
     session: Option<Arc<[u8]>>,
     /// On which other pages the session shows, once they were compared.
     traces: Option<SessionTraces>,
-    /// The site's first page was begun ahead.
-    is_front_begun: bool,
+    /// Visitors wait for the end of the trial: what will be needed is begun side by side.
+    is_awaited: bool,
 }
 
 impl<'t> GuestTrial<'t> {
@@ -173,7 +180,7 @@ impl<'t> GuestTrial<'t> {
             requests: TrialRequests::new(source, made),
             session: None,
             traces: None,
-            is_front_begun: false,
+            is_awaited: false,
         }
     }
 
@@ -204,15 +211,19 @@ impl<'t> GuestTrial<'t> {
             MayLeave::NotYet if is_refused => return Err(BrokenOff::NoAnswer.into()),
             _ => {}
         }
-        let is_ahead = order.is_awaited && !is_refused;
+        self.is_awaited = order.is_awaited && !is_refused;
         let neutral = TrialRequest::Own(TraitSet::NONE, None);
-        self.requests.begin(neutral.clone());
+        let ahead = seen.take_ahead(order.page).filter(|_| self.is_awaited);
+        let is_begun = ahead.is_some();
+        match ahead {
+            Some(ahead) => self.requests.take_over(ahead),
+            None => self.requests.begin(neutral.clone()),
+        }
         if !traits.is_empty() && !is_refused {
             self.requests.begin_once(TrialRequest::Own(traits, None));
         }
-        if is_ahead {
-            self.requests.begin(neutral.clone());
-            self.begin_without_session(seen);
+        if self.is_awaited {
+            self.begin_without_session(seen, is_begun);
         }
         let first = self.requests.take(neutral).await?;
         let first = first.ok_or(TrialEnd::NotShared("an answer is too long"))?;
@@ -245,7 +256,7 @@ impl<'t> GuestTrial<'t> {
         first: WholeAnswer,
     ) -> Result<TrialVerdict, TrialEnd> {
         let traits = order.traits.without(Trait::Session);
-        self.begin_with_session(seen, order.is_awaited);
+        self.begin_with_session(seen, has_key(&first.body));
         let mut neutral = self.neutral(ComparedPage::Own, first).await?;
         if gives_token_to_scripts(&neutral.answers) {
             return Err(TrialEnd::NotShared(
@@ -395,45 +406,53 @@ impl<'t> GuestTrial<'t> {
         Ok(cookies_sent_back(&front))
     }
 
-    /// Begins what will be asked for without a session, since visitors wait for the end of the trial.
-    fn begin_without_session(&mut self, seen: &SeenPages) {
-        if self.is_front_unknown(seen) {
-            let front = TrialRequest::Other(b"/".to_vec(), None);
-            self.requests.begin(front.clone());
-            self.requests.begin(front);
-            self.is_front_begun = true;
+    /// Begins what will be asked for without a session, since visitors wait for the end of the trial. `is_begun`: its
+    /// first answer is there soon, and what follows from that goes before.
+    fn begin_without_session(&mut self, seen: &SeenPages, is_begun: bool) {
+        if let Some(front) = front_if_unknown(self.request(), seen) {
+            let front = TrialRequest::Other(front.to_vec(), None);
+            self.requests.begin_once(front);
         }
-        for (_, target) in self.less_one_argument(seen) {
+        if !is_begun {
+            self.begin_less_one_argument(seen);
+        }
+    }
+
+    fn begin_less_one_argument(&mut self, seen: &SeenPages) {
+        for (_, target) in less_one_argument(self.request(), seen) {
             self.requests.begin_once(TrialRequest::Other(target, None));
         }
     }
 
-    /// Begins what is asked for once a session is there. `is_awaited`: visitors wait for the end of the trial.
-    fn begin_with_session(&mut self, seen: &SeenPages, is_awaited: bool) {
+    /// Begins what is asked for once the first answer is there, and with it a session. `has_key`: it takes a third one.
+    fn begin_with_session(&mut self, seen: &SeenPages, has_key: bool) {
+        let again = |times: usize| if has_key { times + 1 } else { times };
         let neutral = TrialRequest::Own(TraitSet::NONE, None);
-        self.requests.begin_once(neutral);
+        match self.is_awaited {
+            true => (0..again(1)).for_each(|_| self.requests.begin(neutral.clone())),
+            false => self.requests.begin_once(neutral),
+        }
         let Some(session) = self.session.clone() else {
             return;
         };
         let with = Some(session.clone());
-        let again = TrialRequest::Own(TraitSet::of(Trait::Session), with);
-        self.requests.begin_once(again);
-        let front = TrialRequest::Other(b"/".to_vec(), None);
-        if self.is_front_unknown(seen) {
-            self.requests.begin_once(front);
+        self.requests
+            .begin_once(TrialRequest::Own(TraitSet::of(Trait::Session), with));
+        if let Some(front) = front_if_unknown(self.request(), seen) {
+            let front = TrialRequest::Other(front.to_vec(), None);
+            self.requests.begin_once(front.clone());
+            if self.is_awaited {
+                (0..again(1)).for_each(|_| self.requests.begin(front.clone()));
+            }
         }
-        let most = if is_awaited { usize::MAX } else { 1 };
-        for target in self.other_pages(seen).into_iter().take(most) {
+        if self.is_awaited {
+            self.begin_less_one_argument(seen);
+        }
+        let most = if self.is_awaited { usize::MAX } else { 1 };
+        for target in other_pages(self.request(), seen).into_iter().take(most) {
             let with = Some(session.clone());
             self.requests.begin_once(TrialRequest::Other(target, with));
         }
-    }
-
-    /// Is the site's first page another one than that of the trial, whose form is not known?
-    fn is_front_unknown(&self, seen: &SeenPages) -> bool {
-        let request = self.request();
-        let host = guests::named_host(request);
-        guests::asked_target(request) != b"/" && seen.guests.at(&host, b"/").is_none()
     }
 
     /// The form that answers to guests have in common.
@@ -442,6 +461,7 @@ impl<'t> GuestTrial<'t> {
         of: ComparedPage<'_>,
         first: WholeAnswer,
     ) -> Result<NeutralAnswers, TrialEnd> {
+        let are_side_by_side = self.requests.begun_of(&of.without_session()) > 1;
         let mut answers = vec![first];
         // How long the time lasts that the page names.
         let mut moment = None;
@@ -457,23 +477,26 @@ impl<'t> GuestTrial<'t> {
                 return Err(TrialEnd::NotShared("guests get different statuses"));
             }
             answers.push(answer);
-            let bodies: Vec<&[u8]> = answers.iter().map(|answer| &answer.body[..]).collect();
-            let host = guests::named_host(self.request());
-            match compare(&bodies, Guests::Alike, guests::asked_site(&host)) {
+            let mut compared = self.compared(&answers);
+            if let (Comparison::Unlike(_), true, [_, second, third]) =
+                (&compared, are_side_by_side, &mut answers[..])
+            {
+                // They were made side by side: what is counted has risen in this order, or in the other.
+                std::mem::swap(second, third);
+                compared = self.compared(&answers);
+            }
+            match compared {
                 Comparison::Form(form) if moment.is_some() => {
                     return Ok(NeutralAnswers { answers, form });
                 }
                 Comparison::Form(form) => {
+                    // What was begun besides may be of the same moment as these.
+                    self.requests.forget(&of.without_session());
+                    let bodies: Vec<&[u8]> = answers.iter().map(|it| &it.body[..]).collect();
                     moment = of.moment_in(&form, &bodies);
                     if moment.is_none() {
                         return Ok(NeutralAnswers { answers, form });
                     }
-                }
-                // As many answers are needed of the site's first page, if it has tokens, too.
-                Comparison::More if self.is_front_begun => {
-                    self.is_front_begun = false;
-                    let front = TrialRequest::Other(b"/".to_vec(), None);
-                    self.requests.begin(front);
                 }
                 Comparison::More => {}
                 Comparison::Unlike(_) => break,
@@ -482,6 +505,13 @@ impl<'t> GuestTrial<'t> {
         Err(TrialEnd::NotShared(
             "guests get pages that differ in more than times, counts and tokens",
         ))
+    }
+
+    /// Compares answers to neutral guests.
+    fn compared(&self, answers: &[WholeAnswer]) -> Comparison {
+        let bodies: Vec<&[u8]> = answers.iter().map(|answer| &answer.body[..]).collect();
+        let host = guests::named_host(self.request());
+        compare(&bodies, Guests::Alike, guests::asked_site(&host))
     }
 
     /// Is the answer one of the form? The form may get places for tokens that are bound to what is another in this
@@ -569,7 +599,7 @@ impl<'t> GuestTrial<'t> {
             return Ok(traces.clone());
         }
         let host = guests::named_host(self.request());
-        let others = self.other_pages(seen);
+        let others = other_pages(self.request(), seen);
         for target in &others {
             let with = TrialRequest::Other(target.clone(), Some(session.clone()));
             self.requests.begin_once(with);
@@ -588,30 +618,6 @@ impl<'t> GuestTrial<'t> {
         Ok(self.traces.insert(traces).clone())
     }
 
-    /// The pages that are asked for with a session: the site's first one, and kinds that guests share.
-    fn other_pages(&self, seen: &SeenPages) -> Vec<Vec<u8>> {
-        let request = self.request();
-        let host = guests::named_host(request);
-        let own = guests::asked_target(request);
-        let mut others: Vec<Vec<u8>> = Vec::new();
-        if own != b"/" {
-            others.push(b"/".to_vec());
-        }
-        let is_familiar = seen.guests.is_familiar(&host, own);
-        let most = match is_familiar {
-            true => 1,
-            false => MOST_WITNESSES,
-        };
-        let witnesses = seen.guests.witnesses(&host);
-        let known = witnesses.iter().map(|page| page.known().target.clone());
-        others.extend(
-            known
-                .filter(|target| *target != own && target != b"/")
-                .take(most),
-        );
-        others
-    }
-
     /// Is the page another one without each of its arguments? One that shows nothing may be for the session: a currency, a
     /// partner's link. Not asked where pages whose addresses look alike were found to be shared.
     async fn look_at_arguments(
@@ -622,7 +628,7 @@ impl<'t> GuestTrial<'t> {
         let request = self.request();
         let host = guests::named_host(request);
         let path = guests::path_of(guests::asked_target(request)).to_vec();
-        let less = self.less_one_argument(seen);
+        let less = less_one_argument(self.request(), seen);
         for (_, target) in &less {
             let without = TrialRequest::Other(target.clone(), None);
             self.requests.begin_once(without);
@@ -645,20 +651,6 @@ impl<'t> GuestTrial<'t> {
             seen.guests.note_shown(&host, &path, &argument);
         }
         Ok(())
-    }
-
-    /// The arguments of the page of which it is not known whether they show, each with the target without it.
-    fn less_one_argument(&self, seen: &SeenPages) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let request = self.request();
-        let host = guests::named_host(request);
-        let own = guests::asked_target(request);
-        if seen.guests.is_familiar(&host, own) {
-            return Vec::new();
-        }
-        let path = guests::path_of(own);
-        let mut less = guests::less_one_argument(own);
-        less.retain(|(argument, _)| !seen.guests.is_shown(&host, path, argument));
-        less
     }
 
     /// Is a page the same for a guest with this session? `None`: it differs between guests, or is none.

@@ -19,6 +19,7 @@ use site::Pass;
 use tokio::time::{Instant, timeout_at};
 use transport::client::{ClientSide, unless_gone};
 
+use super::ahead;
 use super::guests;
 use super::miss::look_again;
 use super::refreshing::Upstream;
@@ -195,7 +196,7 @@ fn visitor_of(request: &Request) -> u64 {
 }
 
 /// Begins the shared request in the background; waiting requests look into the store when it ends.
-fn begin_shared(request: &Request, pass: &Arc<Pass>, plan: &Plan<'_>, page: &SharedPage) {
+fn begin_shared(request: &Request, pass: &Arc<Pass>, plan: &mut Plan<'_>, page: &SharedPage) {
     let Some(leader) = tried::lead(request, plan) else {
         let seen = &request.configuration.live.alive_zones.seen_pages;
         match plan.zone.refused(&plan.key.as_ref(), Millis(request.now())) {
@@ -206,7 +207,11 @@ fn begin_shared(request: &Request, pass: &Arc<Pass>, plan: &Plan<'_>, page: &Sha
         seen.announce(page.name);
         return;
     };
-    if let Ok((spec, store)) = prepare(request, pass, plan, &leader) {
+    let offer = ahead::offer(request, pass, plan, (page.name, is_idle(request, pass)));
+    let prepared = prepare(request, pass, plan, &leader);
+    plan.tried_address = None;
+    if let Ok((spec, mut store)) = prepared {
+        store.links.offer = offer;
         storing::begin_in_background(leader, spec, store, Background::AwaitedByVisitors);
     }
 }

@@ -13,7 +13,7 @@ use cache_decision::with_cookies::{RequestMemory, learned_cookies};
 use cache_decision::{Audience, FetchRole, PastCache, Plan};
 use cache_decision::{storing_policy, use_stale};
 use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, may_serve_stale};
-use live_state::evidence::SeenPages;
+use live_state::evidence::{SeenPages, SharedOffer};
 use live_state::shared_pages::{LEAST_LIFETIME, PageSharing, WantedPage};
 use recoding::Conversions;
 use shared_request::{Class, SentCookies, SharedHead, Trait, TraitSet, left_out};
@@ -83,6 +83,8 @@ pub struct FetchLinks {
     pub trace: Option<Box<FetchTrace>>,
     /// With `cache_shared`: the evidence about the page.
     pub evidence: Option<EvidenceLink>,
+    /// Of a shared request that may be the first one of a trial.
+    pub offer: Option<SharedOffer>,
     /// The pages that guests share, with `cache_guest_sessions`.
     pub guests: Option<Arc<SeenPages>>,
     /// For a page that is not stored: PHP's report of it is received until the fetch is over.
@@ -382,6 +384,7 @@ pub fn prepare(
                 },
                 trace,
                 evidence,
+                offer: None,
                 guests: shares_with_guests(plan).then(|| guests::seen(request).clone()),
                 visit,
                 robots: RobotsOfSite::asked_for(request),

@@ -187,12 +187,17 @@ async fn fetch_and_store(
         Err(why) => Err(why),
     };
     let mut begins_session = false;
+    let offer = store.links.offer.take();
     let decided = match decided {
-        Ok(storable) => Ok(storable),
+        Ok(storable) => {
+            drop(offer);
+            Ok(storable)
+        }
         Err(why) => match guest_storing::begins_session(&mut store, &fetched, now) {
             Some(storable) => {
                 let (link, at_most) = (evidence.as_ref(), store.rules.lock_timeout);
-                let trial = guest_storing::is_shared_after_trial(&mut fetched, link, at_most);
+                let trial =
+                    guest_storing::is_shared_after_trial(&mut fetched, (link, offer), at_most);
                 begins_session = !(in_background && Box::pin(trial).await);
                 if begins_session {
                     Err(why)

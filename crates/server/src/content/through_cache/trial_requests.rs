@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use guest_pages::session::without_links;
+use live_state::evidence::{SharedAnswer, TrialAhead};
 use shared_request::TraitSet;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::asking::{self, WholeAnswer};
@@ -34,9 +35,11 @@ pub struct TrialRequests<'t> {
     count: &'t mut u32,
     /// Begun, and not taken yet.
     begun: Vec<(TrialRequest, oneshot::Receiver<TrialResult>)>,
-    /// The end of the latest one of each.
-    latest: Vec<(TrialRequest, oneshot::Receiver<()>)>,
+    /// The end of the first one of each.
+    first: Vec<(TrialRequest, watch::Receiver<()>)>,
     tasks: JoinSet<()>,
+    /// Those that were begun before the trial.
+    tasks_ahead: JoinSet<()>,
 }
 
 impl TrialRequests<'_> {
@@ -45,8 +48,9 @@ impl TrialRequests<'_> {
             source,
             count,
             begun: Vec::new(),
-            latest: Vec::new(),
+            first: Vec::new(),
             tasks: JoinSet::new(),
+            tasks_ahead: JoinSet::new(),
         }
     }
 
@@ -57,26 +61,72 @@ impl TrialRequests<'_> {
         }
     }
 
-    /// Begins a request, once those like it have ended: numbers that rise are known by the order of their answers.
+    /// Begins a request, once the one that it follows has ended ([`TrialRequest::follows`]).
     pub fn begin(&mut self, wanted: TrialRequest) {
         if !self.count_one() {
             return;
         }
-        let (answered, answer) = oneshot::channel();
-        let (end, ended) = oneshot::channel::<()>();
-        let earlier = self.latest.iter().position(|(it, _)| *it == wanted);
-        let earlier = earlier.map(|at| self.latest.swap_remove(at).1);
-        self.latest.push((wanted.clone(), ended));
-        self.begun.push((wanted.clone(), answer));
         let mut source = self.source.duplicate();
-        self.tasks.spawn(async move {
-            if let Some(earlier) = earlier {
-                // An error says that it has ended.
-                let _ = earlier.await;
+        let made = wanted.clone();
+        self.start(wanted, async move { made.make(&mut source).await });
+    }
+
+    /// Takes over what was begun before the trial: its first request, and some for other pages.
+    pub fn take_over(&mut self, ahead: TrialAhead) {
+        self.source.comes_from(ahead.address);
+        self.tasks_ahead = ahead.tasks;
+        self.adopt(TrialRequest::Own(TraitSet::NONE, None), ahead.shared);
+        for (target, answer) in ahead.others {
+            if self.count_one() {
+                self.adopt(TrialRequest::Other(target, None), answer);
             }
-            let _ = answered.send(wanted.make(&mut source).await);
+        }
+    }
+
+    /// Takes the answer of a request that was begun before; makes it if that has none.
+    fn adopt(&mut self, wanted: TrialRequest, given: oneshot::Receiver<SharedAnswer>) {
+        let mut source = self.source.duplicate();
+        let made = wanted.clone();
+        self.start(wanted, async move {
+            match given.await {
+                Ok(given) => Ok(Some(of_shared(given))),
+                Err(_) => made.make(&mut source).await,
+            }
+        });
+    }
+
+    fn start(
+        &mut self,
+        wanted: TrialRequest,
+        making: impl Future<Output = TrialResult> + Send + 'static,
+    ) {
+        let (answered, answer) = oneshot::channel();
+        let (end, ended) = watch::channel(());
+        let mut first = self.first.iter();
+        let earlier = first.find(|(earlier, _)| wanted.follows(earlier));
+        let earlier = earlier.map(|(_, ended)| ended.clone());
+        if !self.first.iter().any(|(it, _)| *it == wanted) {
+            self.first.push((wanted.clone(), ended));
+        }
+        self.begun.push((wanted, answer));
+        self.tasks.spawn(async move {
+            if let Some(mut earlier) = earlier {
+                // An error says that it has ended.
+                let _ = earlier.changed().await;
+            }
+            let _ = answered.send(making.await);
             drop(end);
         });
+    }
+
+    /// How many of a request are begun, and not taken yet.
+    pub fn begun_of(&self, wanted: &TrialRequest) -> usize {
+        self.begun.iter().filter(|(it, _)| it == wanted).count()
+    }
+
+    /// Leaves alone what was begun of a request and is not taken: the next answer is one of the present.
+    pub fn forget(&mut self, wanted: &TrialRequest) {
+        self.begun.retain(|(it, _)| it != wanted);
     }
 
     /// The answer to a request, which may have been begun already.
@@ -100,7 +150,18 @@ impl TrialRequests<'_> {
 }
 
 impl TrialRequest {
-    async fn make(&self, source: &mut TrialSource) -> TrialResult {
+    /// Does it begin once the other one has ended? Two answers to neutral guests are never of one moment, since what is
+    /// counted may be the same then; further ones are made side by side. PHP locks the file of a session.
+    fn follows(&self, earlier: &TrialRequest) -> bool {
+        match (self, earlier) {
+            (TrialRequest::Other(_, Some(session)), TrialRequest::Own(_, Some(earlier))) => {
+                session == earlier
+            }
+            _ => self == earlier,
+        }
+    }
+
+    pub async fn make(&self, source: &mut TrialSource) -> TrialResult {
         let mut tried = match self {
             TrialRequest::Own(with, session) => match fetch(source, *with, session.clone()).await {
                 Err(BrokenOff::TooLong) => return Ok(None),
@@ -111,10 +172,31 @@ impl TrialRequest {
                 is_storable: true,
             },
         };
-        let answer = &mut tried.answer;
-        answer.body = without_links(&answer.fields, std::mem::take(&mut answer.body));
+        tried.remove_links();
         Ok(Some(tried))
     }
+}
+
+impl TriedAnswer {
+    /// Removes the names of the sessions that it begins.
+    fn remove_links(&mut self) {
+        let answer = &mut self.answer;
+        answer.body = without_links(&answer.fields, std::mem::take(&mut answer.body));
+    }
+}
+
+/// An answer that was found to be storable but for its session.
+fn of_shared(given: SharedAnswer) -> TriedAnswer {
+    let mut tried = TriedAnswer {
+        answer: WholeAnswer {
+            status: given.status,
+            fields: given.fields,
+            body: given.body.into(),
+        },
+        is_storable: true,
+    };
+    tried.remove_links();
+    tried
 }
 
 async fn ask_for(

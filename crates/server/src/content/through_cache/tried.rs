@@ -44,6 +44,19 @@ impl TrialSource {
         TrialSource::at(Some(left_out::next_address()), request, pass)
     }
 
+    /// A copy for requests that are begun before the trial for which visitors wait.
+    pub fn ahead(address: Ipv4Addr, request: Box<Request>, pass: &Arc<Pass>) -> TrialSource {
+        TrialSource {
+            is_awaited: true,
+            ..TrialSource::at(Some(address), request, pass)
+        }
+    }
+
+    /// Lets the requests come from the address of those that were begun before.
+    pub fn comes_from(&mut self, address: Ipv4Addr) {
+        self.address = Some(address);
+    }
+
     /// Lets each further request come from another network. No visitor waits for them.
     pub fn moves(&mut self) {
         self.address = None;
