@@ -12,15 +12,19 @@ import json
 import os
 import re
 import shutil
+import socket
 import sqlite3
 import time
 import urllib.parse
 
 from . import subject as subjects
 from .client import Client, cookie_pair, is_deletion, path_of
+from .workdir import wait_for
 
 FOLDER = os.path.join(subjects.FILES, "guests")
 NAMES = tuple(sorted(name for name in os.listdir(FOLDER) if os.path.isdir(os.path.join(FOLDER, name))))
+# Whose sessions are in Redis.
+IN_REDIS = ("magento",)
 # Whose own word is that no page of it may be shared.
 PRIVATE = ("ledger",)
 AGENTS = (
@@ -185,6 +189,7 @@ class Site:
         workdir.mkdir(folder, "data")
         self.data = workdir.mkdir(folder, "data", name)
         workdir.mkdir(folder, "data", name, "sessions")
+        self.redis = Redis(workdir, folder, self.data) if name in IN_REDIS else None
 
     def _lines(self, name):
         try:
@@ -205,8 +210,28 @@ class Site:
             return database.execute(query).fetchall()
 
     def sessions(self):
-        """How many there are, in files and in the table."""
+        """How many there are, in files, in the table and in Redis."""
+        if self.redis:
+            return self.redis.sessions()
         return len(os.listdir(os.path.join(self.data, "sessions"))) + self.select("SELECT COUNT(*) FROM sessions")[0][0]
+
+
+class Redis:
+    """A Redis of the site's own, on a socket beside what it keeps."""
+
+    START_SECONDS = 10
+
+    def __init__(self, workdir, folder, data):
+        self.socket = os.path.join(data, "redis.sock")
+        command = ["redis-server", "--port", "0", "--unixsocket", self.socket, "--unixsocketperm", "777", "--save", "", "--dir", data]
+        process = workdir.spawn(f"redis-{folder}", command)
+        wait_for("redis", lambda: os.path.exists(self.socket), self.START_SECONDS, process)
+
+    def sessions(self):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self.socket)
+            connection.sendall(b"EVAL \"return #redis.call('KEYS','PHPREDIS_SESSION:*')\" 0\r\n")
+            return int(connection.makefile().readline()[1:])
 
 
 class Ledger:

@@ -143,11 +143,11 @@ abstract class Application
         }
     }
 
-    // PHP's own session: in files, or in a table.
-    protected function phpSession(string $name, string $limiter, array $options = [], bool $in_table = false): void
+    // PHP's own session: in files, or where its handler keeps it.
+    protected function phpSession(string $name, string $limiter, array $options = [], ?SessionHandlerInterface $handler = null): void
     {
-        if ($in_table) {
-            session_set_save_handler(new TableSessions($this->db), true);
+        if ($handler !== null) {
+            session_set_save_handler($handler, true);
         }
         session_cache_limiter($limiter);
         session_start(['name' => $name, 'save_path' => "$this->data/sessions", 'gc_probability' => 0, 'use_strict_mode' => 1] + $options);
@@ -451,6 +451,86 @@ class TableSessions implements SessionHandlerInterface, SessionUpdateTimestampHa
         $row = $this->db->prepare('SELECT state FROM sessions WHERE id = ?');
         $row->execute([$id]);
         return $row->fetchColumn();
+    }
+}
+
+// Sessions in Redis, as PHP's extension for it keeps them: under PHPREDIS_SESSION:ID with a lifetime, and with a lock on each.
+class RedisSessions implements SessionHandlerInterface, SessionUpdateTimestampHandlerInterface
+{
+    private const LIFETIME = 1440;
+    private const LOCK_MILLISECONDS = 10000;
+    private $stream;
+    private string $locked = '';
+
+    public function __construct(string $socket)
+    {
+        $this->stream = stream_socket_client("unix://$socket");
+    }
+
+    public function open(string $path, string $name): bool
+    {
+        return true;
+    }
+
+    public function close(): bool
+    {
+        if ($this->locked !== '') {
+            $this->ask('DEL', "LOCK:$this->locked");
+            $this->locked = '';
+        }
+        return true;
+    }
+
+    public function read(string $id): string|false
+    {
+        while ($this->ask('SET', "LOCK:$id", '1', 'NX', 'PX', (string) self::LOCK_MILLISECONDS) === null) {
+            usleep(2000);
+        }
+        $this->locked = $id;
+        return $this->ask('GET', "PHPREDIS_SESSION:$id") ?? '';
+    }
+
+    public function write(string $id, string $data): bool
+    {
+        return $this->ask('SETEX', "PHPREDIS_SESSION:$id", (string) self::LIFETIME, $data) === 'OK';
+    }
+
+    public function destroy(string $id): bool
+    {
+        $this->ask('DEL', "PHPREDIS_SESSION:$id");
+        return true;
+    }
+
+    public function gc(int $lifetime): int|false
+    {
+        return 0;
+    }
+
+    public function validateId(string $id): bool
+    {
+        return $this->ask('EXISTS', "PHPREDIS_SESSION:$id") === '1';
+    }
+
+    public function updateTimestamp(string $id, string $data): bool
+    {
+        return $this->write($id, $data);
+    }
+
+    // Sends a command, and reads its answer: a word, a number or a text; null where there is none.
+    private function ask(string ...$words): ?string
+    {
+        $command = '*' . count($words) . "\r\n";
+        foreach ($words as $word) {
+            $command .= '$' . strlen($word) . "\r\n$word\r\n";
+        }
+        fwrite($this->stream, $command);
+        $line = rtrim((string) fgets($this->stream));
+        $rest = substr($line, 1);
+        return match ($line[0] ?? '-') {
+            '+', ':' => $rest,
+            '$' => (int) $rest < 0 ? null : substr((string) stream_get_contents($this->stream, (int) $rest + 2), 0, -2),
+            default => throw new RuntimeException("Redis: $line"),
+        };
     }
 }
 

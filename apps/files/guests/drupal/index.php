@@ -17,7 +17,7 @@ class Drupal extends Application
         header('Cache-Control: no-cache, must-revalidate');
         header('X-Generator: Drupal 7');
         if (isset($_COOKIE['SESS' . md5(__DIR__)]) || $this->isWrite($this->route()[0])) {
-            $this->phpSession('SESS' . md5(__DIR__), '', [], true);
+            $this->phpSession('SESS' . md5(__DIR__), '', [], new TableSessions($this->db));
         }
     }
 

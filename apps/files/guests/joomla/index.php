@@ -12,7 +12,7 @@ class Joomla extends Application
 
     protected function begin(): void
     {
-        $this->phpSession(md5(__DIR__), 'nocache', [], true);
+        $this->phpSession(md5(__DIR__), 'nocache', [], new TableSessions($this->db));
     }
 
     protected function address(string $page, int|string $id = ''): string

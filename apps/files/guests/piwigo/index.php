@@ -14,7 +14,7 @@ class Piwigo extends Application
 
     protected function begin(): void
     {
-        $this->phpSession('pwg_id', 'nocache', [], true);
+        $this->phpSession('pwg_id', 'nocache', [], new TableSessions($this->db));
         $this->remember('language');
     }
 

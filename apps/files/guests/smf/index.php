@@ -12,7 +12,7 @@ class Smf extends Application
     protected function begin(): void
     {
         // Who has no cookie yet may follow a link with the session's name in it.
-        $this->phpSession('PHPSESSID', 'nocache', ['use_only_cookies' => 0], true);
+        $this->phpSession('PHPSESSID', 'nocache', ['use_only_cookies' => 0], new TableSessions($this->db));
         $this->session['var'] ??= chr(random_int(97, 102)) . bin2hex(random_bytes(random_int(3, 5)));
         $this->token();
     }
