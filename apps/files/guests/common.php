@@ -24,7 +24,7 @@ abstract class Application
     protected array $session = [];
     // Of a session of the application's own.
     private string $cookie = '';
-    private string $id = '';
+    protected string $id = '';
     private TableSessions $sessions;
     protected string $field = 'token';
     protected string $query = 'q';

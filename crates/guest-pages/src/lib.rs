@@ -55,4 +55,4 @@ pub use form::{
 };
 pub use pages::{GuestPage, GuestPages, LearnedForm, MOST_WITNESSES, SessionTraces};
 pub use place::{Guests, PlaceKind};
-pub use tokens::{ServerTokens, TokenPage};
+pub use tokens::{ServerTokens, TokenPage, is_own_cookie};

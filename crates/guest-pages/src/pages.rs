@@ -49,7 +49,7 @@ const STATE_WORDS: [&[u8]; 19] = [
 #[derive(Debug)]
 pub struct GuestPage {
     page: Arc<TokenPage>,
-    /// The server's tokens, by the numbers of its form.
+    /// The server's tokens, by the numbers of its form; then those in cookies.
     tokens: Vec<Vec<u8>>,
     learned: LearnedForm,
 }
@@ -93,6 +93,13 @@ impl GuestPage {
             }
         }
         answer
+    }
+
+    /// The cookies that guests are given with it, for its scripts: names and the server's tokens.
+    pub fn cookies(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let tokens = self.tokens.iter().skip(self.form().tokens().len());
+        let names = self.page.cookies.iter().map(Vec::as_slice);
+        names.zip(tokens.map(Vec::as_slice))
     }
 
     /// Returns an answer as guests are shown it; `None`: it is of another form.
@@ -361,6 +368,7 @@ mod tests {
             host: b"shop".to_vec(),
             target: target.as_bytes().to_vec(),
             form: Arc::new(form),
+            cookies: Vec::new(),
         };
         let name = PageName::new(b"zone\0shop", format!("http://shop{target}\0").as_bytes());
         pages.note(name, page, LearnedForm { digest: 1, at: 0 }, is_page);

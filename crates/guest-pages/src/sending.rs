@@ -258,6 +258,13 @@ impl<'p> SendingPage<'p> {
             .any(|before| is_token_name(name) || names(before, name))
     }
 
+    /// Would a script of the page send the token of a cookie in this argument?
+    #[must_use]
+    pub fn sends_of_cookie(&self, argument: &SentArgument, token: &[u8]) -> bool {
+        let SentArgument { name, value } = argument;
+        *value == plain(token) && is_token_name(name) && !self.written.contains(name)
+    }
+
     /// Is this a whole value somewhere in the page? A script sends it in a field such as `X-CSRF-Token`.
     #[must_use]
     pub fn has_value(&self, value: &[u8]) -> bool {

@@ -5,6 +5,9 @@
 
 use bytes::Bytes;
 
+/// Pages with more tokens in cookies for scripts are not shared.
+const MOST_TOKENS_OF_SCRIPTS: usize = 4;
+
 /// A field of a response: name and value.
 pub type Field = (Bytes, Bytes);
 
@@ -105,6 +108,27 @@ pub fn without_cookies(fields: &mut Vec<Field>) {
     });
 }
 
+/// Does the same, but for these cookies, whose values are put in: scripts of the page read them.
+pub fn with_own_cookies<'c>(
+    fields: &mut Vec<Field>,
+    cookies: impl Iterator<Item = (&'c [u8], &'c [u8])>,
+) {
+    let cookies: Vec<(&[u8], &[u8])> = cookies.collect();
+    let given: Vec<Field> = fields
+        .iter()
+        .filter(|field| is_called(field, b"set-cookie"))
+        .filter_map(|(name, line)| {
+            let set = set_cookie(line).filter(|it| !it.is_removed)?;
+            let (_, own) = cookies.iter().find(|(name, _)| *name == set.name)?;
+            let end = memchr::memchr(b';', line).unwrap_or(line.len());
+            let line = [set.name, b"=", own, line.get(end..)?].concat();
+            Some((name.clone(), Bytes::from(line)))
+        })
+        .collect();
+    without_cookies(fields);
+    fields.extend(given);
+}
+
 /// Does a field of the answer, beside the cookies, have one of these texts in it? A browser compares it with the page.
 #[must_use]
 pub fn has_in_field(fields: &[Field], texts: &[Vec<u8>]) -> bool {
@@ -138,6 +162,29 @@ impl SetCookie<'_> {
         let has = |word: &[u8]| memchr::memmem::find(&name, word).is_some();
         !self.is_http_only && !self.is_removed && (has(b"csrf") || has(b"xsrf"))
     }
+}
+
+/// The names of the cookies with a token that scripts read, another one for each guest. `None`: not all answers set them.
+#[must_use]
+pub fn tokens_of_scripts(answers: &[&[Field]]) -> Option<Vec<Vec<u8>>> {
+    let all: Vec<Vec<SetCookie<'_>>> = answers.iter().map(|fields| set_cookies(fields)).collect();
+    let is_in_all = |cookie: &SetCookie<'_>| all.iter().all(|given| given.contains(cookie));
+    let mut names: Vec<&[u8]> = Vec::new();
+    for cookie in all.iter().flatten().filter(|it| it.is_token_of_scripts()) {
+        if !is_in_all(cookie) && !names.contains(&cookie.name) {
+            names.push(cookie.name);
+        }
+    }
+    let is_given = |given: &Vec<SetCookie<'_>>| {
+        let is_one = |name: &&[u8]| {
+            given
+                .iter()
+                .any(|it| it.name == *name && it.is_token_of_scripts())
+        };
+        names.iter().all(is_one)
+    };
+    let are_given = all.iter().all(is_given) && names.len() <= MOST_TOKENS_OF_SCRIPTS;
+    are_given.then(|| names.into_iter().map(<[u8]>::to_vec).collect())
 }
 
 /// Has a page a script?
@@ -426,5 +473,45 @@ mod tests {
             assert_eq!(of(text).as_deref(), Some(wanted), "{text}");
         }
         assert_eq!(of("nothing"), None);
+    }
+
+    #[test]
+    fn a_cookie_for_scripts_has_the_servers_token() {
+        let mut given = fields(&[
+            ("Set-Cookie", "XSRF-TOKEN=eyJ%3D; path=/a; samesite=lax"),
+            ("Set-Cookie", "sid=1; path=/; httponly"),
+            ("Content-Type", "text/html"),
+        ]);
+        let own = [(&b"XSRF-TOKEN"[..], &b"own"[..]), (b"other", b"x")];
+        with_own_cookies(&mut given, own.into_iter());
+        let wanted = fields(&[
+            ("Content-Type", "text/html"),
+            ("Set-Cookie", "XSRF-TOKEN=own; path=/a; samesite=lax"),
+        ]);
+        assert_eq!(given, wanted);
+    }
+
+    #[test]
+    fn tokens_of_scripts_are_given_to_all_guests_or_to_none() {
+        let answer = |cookies: &[&'static str]| -> Vec<Field> {
+            let lines: Vec<(&str, &str)> = cookies.iter().map(|it| ("Set-Cookie", *it)).collect();
+            fields(&lines)
+        };
+        let found = |one: &[&'static str], other: &[&'static str]| {
+            tokens_of_scripts(&[&answer(one), &answer(other)])
+        };
+        let name = b"XSRF-TOKEN".to_vec();
+        assert_eq!(
+            found(&["XSRF-TOKEN=a", "sid=1"], &["XSRF-TOKEN=b", "sid=2"]),
+            Some(vec![name])
+        );
+        assert_eq!(found(&["csrf=a", "sid=1"], &["csrf=a"]), Some(Vec::new()));
+        for (one, other) in [
+            (&["XSRF-TOKEN=a"][..], &["sid=1"][..]),
+            (&["sid=1"], &["XSRF-TOKEN=a"]),
+            (&["XSRF-TOKEN=a"], &["XSRF-TOKEN=b; HttpOnly"]),
+        ] {
+            assert_eq!(found(one, other), None, "{one:?} {other:?}");
+        }
     }
 }

@@ -14,6 +14,8 @@ use crate::place::{LEAST_TOKEN, MOST_TOKEN, PlaceKind};
 
 /// Tokens in half the table: with their pages some 10 MB.
 const MAX_TOKENS: usize = 32 * 1024;
+/// How the server's token in a cookie begins, so that it is known after a restart, too: no application is sent it.
+const OWN_COOKIE: &[u8] = b"mayflyguest";
 /// More words of a text are not looked for.
 const MAX_WORDS: usize = 100_000;
 /// The shortest and the longest token that is looked for.
@@ -26,14 +28,25 @@ pub struct TokenPage {
     pub host: Vec<u8>,
     pub target: Vec<u8>,
     pub form: Arc<PageForm>,
+    /// Cookies whose tokens its scripts read and send back.
+    pub cookies: Vec<Vec<u8>>,
 }
 
 /// The page that a token is of.
 #[derive(Clone, Debug)]
 pub struct TokenPlace {
     pub page: Arc<TokenPage>,
-    /// Which of the page's tokens.
+    /// Which of the page's tokens: those of its form, then those in cookies.
     pub token: usize,
+}
+
+impl TokenPlace {
+    /// The cookie that has the token.
+    #[must_use]
+    pub fn cookie(&self) -> Option<&[u8]> {
+        let nth = self.token.checked_sub(self.page.form.tokens().len())?;
+        self.page.cookies.get(nth).map(Vec::as_slice)
+    }
 }
 
 /// A token in a text.
@@ -54,17 +67,20 @@ pub struct ServerTokens {
 impl ServerTokens {
     /// The tokens for a page, by the numbers of its form, which are found from now on. `page` stands for its key.
     pub fn for_page(&self, page: u64, known: &Arc<TokenPage>) -> Vec<Vec<u8>> {
-        if known.form.tokens().is_empty() {
+        if known.form.tokens().is_empty() && known.cookies.is_empty() {
             return Vec::new();
         }
         self.has_any.store(true, Ordering::Release);
         let mut table = self.known.lock();
         let tokens = known.form.tokens().iter().enumerate();
-        tokens
-            .map(|(number, token)| {
-                // Once the page has changed, its tokens have other numbers, and the same text before them.
-                let nth = known.form.nth_of_context(number);
-                let text = self.token(page, token, nth);
+        // Once the page has changed, its tokens have other numbers, and the same text before them.
+        let of_form = tokens
+            .map(|(number, token)| self.token(page, token, known.form.nth_of_context(number)));
+        let of_cookies = known.cookies.iter().map(|name| self.of_cookie(page, name));
+        of_form
+            .chain(of_cookies)
+            .enumerate()
+            .map(|(number, text)| {
                 let place = TokenPlace {
                     page: known.clone(),
                     token: number,
@@ -91,6 +107,16 @@ impl ServerTokens {
             alphabet.get(at).copied().unwrap_or(b'0')
         };
         (0..token.length).map(draw).collect()
+    }
+
+    /// Makes the token for a cookie.
+    fn of_cookie(&self, page: u64, name: &[u8]) -> Vec<u8> {
+        let mut token = OWN_COOKIE.to_vec();
+        for part in 0..2 {
+            let drawn = self.secret.hash_one((page, name, part));
+            token.extend_from_slice(format!("{drawn:016x}").as_bytes());
+        }
+        token
     }
 
     /// Is there none?
@@ -123,6 +149,12 @@ impl ServerTokens {
             })
             .collect()
     }
+}
+
+/// Is it the value of a cookie that the server has set in the place of the application's?
+#[must_use]
+pub fn is_own_cookie(value: &[u8]) -> bool {
+    value.starts_with(OWN_COOKIE)
 }
 
 /// The letters and digits of a text that stand together. What is escaped (`%2F`, `\u002f`) belongs to none.
@@ -180,6 +212,7 @@ mod tests {
             host: b"a.example".to_vec(),
             target: b"/form".to_vec(),
             form: Arc::new(form),
+            cookies: vec![b"XSRF-TOKEN".to_vec()],
         })
     }
 
@@ -213,5 +246,14 @@ mod tests {
             assert_eq!(found[0].place.page.target, b"/form");
         }
         assert!(tokens.find(format!("x{token}").as_bytes()).is_empty());
+        let [_, in_cookie] = &of_page[..] else {
+            panic!("a token of the form and one in a cookie");
+        };
+        assert!(is_own_cookie(in_cookie) && !is_own_cookie(token.as_bytes()));
+        let places = [token.as_bytes(), in_cookie].map(|text| tokens.find(text)[0].place.clone());
+        assert_eq!(
+            places.each_ref().map(|it| it.cookie()),
+            [None, Some(&b"XSRF-TOKEN"[..])]
+        );
     }
 }

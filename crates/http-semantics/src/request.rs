@@ -177,6 +177,19 @@ impl RequestHead {
         self.fields.push(FieldSpan { name, value });
     }
 
+    /// Puts one Cookie field into the place of those that there are; none where it is empty.
+    pub fn set_cookies(&mut self, cookies: &[u8]) {
+        let value = self.append(cookies);
+        let (bytes, mut is_set) = (&self.bytes, cookies.is_empty());
+        self.fields.retain_mut(|field| {
+            if !same_name(field.name.of(bytes), b"cookie") {
+                return true;
+            }
+            field.value = value;
+            !std::mem::replace(&mut is_set, true)
+        });
+    }
+
     /// Makes `target` the request target; the request line stays as it was sent.
     pub fn set_target(&mut self, target: &[u8]) {
         self.line.target = self.append(target);

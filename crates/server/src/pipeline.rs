@@ -23,6 +23,7 @@ use transport::service::ResponseOutcome;
 use crate::access::body_length::BodyVerdict;
 use crate::access::limits::LimitDecision;
 use crate::access::{body_length, control, htaccess, limits, real_ip};
+use crate::content::through_cache::guests;
 use crate::content::{self, ContentStep, PendingContent, files, mirror, own_visit, request_body};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::compiled_location::BeforeContent;
@@ -102,6 +103,7 @@ pub fn serve<'a>(
         None => Ok(Stage::ServerRewrite),
         Some(status) => Err(StageEnd::Status(status).into()),
     };
+    guests::remove_own_cookies(request);
     let mut way = Way::new(configuration);
     match way.advance(request, client, first) {
         Outcome::Nothing => ReadyOrPending::Ready(ResponseOutcome::Nothing),

@@ -160,6 +160,11 @@ impl ReceivedRequest {
         self.head.set_target(target);
     }
 
+    /// Puts these cookies into the place of those that the client sent.
+    pub fn set_cookies(&mut self, cookies: &[u8]) {
+        self.head.set_cookies(cookies);
+    }
+
     /// Puts another head into the place of this one: host, scheme and client stay.
     pub fn replace_head(&mut self, head: RequestHead) {
         self.head = head;

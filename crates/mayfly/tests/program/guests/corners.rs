@@ -9,7 +9,7 @@ use testkit::wait::until;
 use tokio::sync::Semaphore;
 
 use super::application::{Binding, Limiter, Rules, cookies};
-use super::{GuestSite, HOST, Origin, Visitor, line, warm};
+use super::{FORGED, GuestSite, HOST, Origin, Visitor, line, warm};
 use crate::visits::{Application, Mark, Site, ask_port, is_from_memory};
 
 /// An application that gives its visitor another cookie of the same session with each answer. `/held` waits for the gate.
@@ -237,26 +237,104 @@ async fn from_memory_of(site: &Site, path: &str) -> usize {
     found
 }
 
-/// Scripts of Laravel's and of Angular's pages read the token in a cookie that a page of memory does not set.
-#[tokio::test]
-async fn a_page_whose_scripts_read_a_token_in_a_cookie_is_not_shared() {
-    let drawn = AtomicU64::new(0);
-    let application = Application::start(move |request| {
-        let number = drawn.fetch_add(1, Relaxed);
-        let more = match &request.target[..] {
-            "/hidden" => "; HttpOnly",
-            _ => "",
-        };
-        let fields = format!(
-            "Content-Type: text/html\r\nSet-Cookie: sid=5e{number:014x}\r\nSet-Cookie: XSRF-TOKEN=7a{number:030x}{more}\r\n"
-        );
+/// An application as Laravel's are: scripts read a token in a cookie, which is set where there is none, and send it in a field.
+/// It must be that of the session, and that of the cookie.
+#[derive(Default)]
+struct ScriptTokens {
+    sessions: Mutex<HashMap<String, String>>,
+    drawn: AtomicU64,
+    /// The values of the cookie that it was sent.
+    sent: Mutex<HashSet<String>>,
+}
+
+impl ScriptTokens {
+    fn answer(&self, request: &Request) -> Script {
+        let number = self.drawn.fetch_add(1, Relaxed);
+        let cookies = cookies(request.field("cookie"));
+        let in_cookie = cookies.get("XSRF-TOKEN").map(|it| it.replace("%3D", "="));
+        self.sent
+            .lock()
+            .expect("no panic")
+            .extend(in_cookie.clone());
+        let mut sessions = self.sessions.lock().expect("no panic");
+        let sid = cookies.get("sid").filter(|sid| sessions.contains_key(*sid));
+        let is_new = sid.is_none();
+        let sid = sid.cloned().unwrap_or_else(|| format!("5e{number:014x}"));
+        let token = sessions
+            .entry(sid.clone())
+            .or_insert_with(|| format!("eyJ7a{number:030x}="));
+        let mut fields = "Content-Type: text/html\r\n".to_owned();
+        if is_new {
+            fields += &format!("Set-Cookie: sid={sid}; path=/; HttpOnly\r\n");
+        }
+        if in_cookie.is_none() {
+            let token = token.replace('=', "%3D");
+            fields += &format!("Set-Cookie: XSRF-TOKEN={token}; path=/; samesite=lax\r\n");
+        }
+        if request.target == "/alone" {
+            fields += "Cache-Control: private\r\n";
+        }
         let body = "<script src=/app.js></script>";
-        Script::new().raw(crate::visits::answer_text("200 OK", &fields, body))
-    })
-    .await;
+        let (status, body) = match &request.method[..] {
+            "POST" if request.field("x-xsrf-token") != token => ("419 Expired", body.to_owned()),
+            "POST" if in_cookie.as_ref() != Some(token) => ("419 Expired", body.to_owned()),
+            "POST" => ("200 OK", format!("written by {sid}")),
+            _ => ("200 OK", body.to_owned()),
+        };
+        Script::new().raw(crate::visits::answer_text(status, &fields, &body))
+    }
+}
+
+/// Sends a write as a script of the page does it.
+async fn write_by_script(site: &Site, visitor: &mut Visitor, origin: Origin) -> u16 {
+    let token = visitor.jar["XSRF-TOKEN"].replace("%3D", "=");
+    let origin = origin.fields(&visitor.host, "/read");
+    let fields = format!("{origin}X-XSRF-TOKEN: {token}\r\nContent-Length: 0\r\n\r\n");
+    let text = visitor.head("POST /write", &fields);
+    let reply = ask_port(site.port, visitor.from, &text).await;
+    visitor.note("/write", &reply);
+    reply.status
+}
+
+#[tokio::test]
+async fn a_script_sends_the_token_of_a_cookie_that_came_with_a_page_from_memory() {
+    let tokens = Arc::new(ScriptTokens::default());
+    let answering = Arc::clone(&tokens);
+    let application = Application::start(move |request| answering.answer(request)).await;
     let site = Site::of_guests(&application, "1h").await;
-    warm(&site, "/hidden").await;
-    assert_eq!(from_memory_of(&site, "/read").await, 0);
+    warm(&site, "/read").await;
+    let mut sids = HashSet::new();
+    for nth in 0..3 {
+        let mut visitor = Visitor::new(HOST, nth);
+        let reply = visitor.get(&site, "/read").await;
+        assert!(is_from_memory(&reply) && !visitor.jar.contains_key("sid"));
+        for forged in FORGED {
+            let mut victim = visitor.clone();
+            assert_eq!(
+                write_by_script(&site, &mut victim, forged).await,
+                419,
+                "{forged:?}"
+            );
+        }
+        // The cookie is no reason to ask PHP for the next page.
+        assert!(is_from_memory(&visitor.get(&site, "/read").await));
+        for _ in 0..2 {
+            let own = Origin::Own(visitor.browser);
+            assert_eq!(write_by_script(&site, &mut visitor, own).await, 200);
+        }
+        assert!(
+            sids.insert(visitor.sid().to_owned()),
+            "a session of its own"
+        );
+    }
+    // A page for one visitor gives them a token of their own: the server's is known to all.
+    let mut visitor = Visitor::new(HOST, 7);
+    assert!(is_from_memory(&visitor.get(&site, "/read").await));
+    let servers = visitor.jar["XSRF-TOKEN"].clone();
+    let reply = visitor.get(&site, "/alone").await;
+    assert!(!is_from_memory(&reply) && visitor.jar["XSRF-TOKEN"] != servers);
+    let sent = tokens.sent.lock().expect("no panic");
+    assert!(sent.iter().all(|it| it.starts_with("eyJ7a")), "{sent:?}");
 }
 
 #[tokio::test]

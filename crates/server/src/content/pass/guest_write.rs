@@ -16,7 +16,7 @@ use guest_pages::session::{self, Field, without_links};
 use guest_pages::tokens::FoundToken;
 use http_semantics::RequestHead;
 use http1::{HeadLimits, parse_head};
-use shared_request::cookies;
+use shared_request::{cookies, php};
 use site::{Pass, SharedRules};
 use transport::request_body::RequestBody;
 
@@ -124,17 +124,14 @@ pub async fn prepare(
     let own = OwnTokens {
         page: &page,
         tokens: &tokens,
+        cookies: in_cookies(&answer),
         sending: SendingPage::of(&shown, &page.target),
     };
     found.retain(request, &body, &own);
     if found.all().next().is_none() && before.is_none() {
         return None;
     }
-    if found.all().any(|it| {
-        tokens
-            .get(it.place.token)
-            .is_some_and(|token| is_of_now(token.as_deref()))
-    }) {
+    if found.all().any(|it| is_of_now(own.of(it))) {
         // The application may refuse who writes sooner than a person can; this visitor has had the page for longer.
         tokio::time::sleep(AFTER_TIMED_TOKEN).await;
     }
@@ -160,6 +157,8 @@ fn is_of_script(request: &Request) -> bool {
 struct OwnTokens<'p> {
     page: &'p Arc<TokenPage>,
     tokens: &'p [Option<Vec<u8>>],
+    /// The cookies that it sets, decoded as a script does it.
+    cookies: Vec<(Vec<u8>, Vec<u8>)>,
     sending: SendingPage<'p>,
 }
 
@@ -168,8 +167,14 @@ impl OwnTokens<'_> {
     fn of(&self, found: &FoundToken) -> Option<&[u8]> {
         let of = &found.place.page;
         let is_of_page = Arc::ptr_eq(of, self.page) || of.target == self.page.target;
-        let token = self.tokens.get(found.place.token)?.as_deref();
-        token.filter(|_| is_of_page)
+        let token = match found.place.cookie() {
+            Some(name) => {
+                let mut cookies = self.cookies.iter();
+                &cookies.find(|(it, _)| it == name)?.1
+            }
+            None => self.tokens.get(found.place.token)?.as_deref()?,
+        };
+        is_of_page.then_some(token)
     }
 
     /// The server's tokens in a text, each with the application's, where there is one.
@@ -181,6 +186,14 @@ impl OwnTokens<'_> {
         all.iter()
             .filter_map(move |it| Some((text.get(it.range.clone())?, self.of(it)?)))
     }
+}
+
+fn in_cookies(answer: &WholeAnswer) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let given = session::set_cookies(&answer.fields);
+    let given = given.iter().filter(|it| !it.is_removed);
+    given
+        .map(|it| (it.name.to_vec(), php::decode(it.value, false)))
+        .collect()
 }
 
 /// The body, where it can be looked through.
@@ -266,7 +279,11 @@ impl FoundTokens {
             )
         };
         let sends = |text: &[u8], found: &FoundToken, all: &[FoundToken], writing| {
-            argument(text, found, all, writing).is_some_and(|it| own.sending.sends(&it))
+            let argument = argument(text, found, all, writing);
+            argument.is_some_and(|it| match found.place.cookie().and(own.of(found)) {
+                Some(token) => own.sending.sends_of_cookie(&it, token),
+                None => own.sending.sends(&it),
+            })
         };
         let target = received.target();
         let led_to = target_with(target, own.pairs(target, &self.target));
@@ -302,8 +319,12 @@ impl FoundTokens {
         for (at, found) in &mut self.fields {
             let value = values.get(*at).copied().unwrap_or_default();
             let sent = target_with(value, own.pairs(value, found));
-            let is_sent = own.sending.has_value(&sent);
-            found.retain(|found| is_sent && own.of(found).is_some());
+            let is_in_page = own.sending.has_value(&sent);
+            found.retain(|found| match found.place.cookie() {
+                // A script sends it whole, in a field such as `X-XSRF-TOKEN`.
+                Some(_) => found.range == (0..value.len()) && own.of(found).is_some(),
+                None => is_in_page && own.of(found).is_some(),
+            });
         }
         self.fields.retain(|(_, found)| !found.is_empty());
     }

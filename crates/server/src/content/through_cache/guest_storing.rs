@@ -127,20 +127,20 @@ pub async fn put_shown(
         return Err(Unshown::Truncated);
     };
     let known = link.seen().guests.page(page);
-    let shown = known.as_ref().and_then(|known| known.shown(&body));
-    let shown = match shown {
+    let shown_as = |known: Arc<GuestPage>| Some((known.shown(&body)?, known));
+    let shown = match known.and_then(shown_as) {
         Some(shown) => Some(shown),
-        None => match remade(spec, (fetched.status, &fetched.fields), &link, &body).await {
-            Some(known) => known.shown(&body),
-            None => None,
-        },
+        None => {
+            let remade = remade(spec, (fetched.status, &fetched.fields), &link, &body);
+            remade.await.and_then(shown_as)
+        }
     };
-    let Some(shown) = shown else {
+    let Some((shown, known)) = shown else {
         fetched.body.put_back(body.into());
         link.doubts_session();
         return Err(Unshown::Unlike);
     };
-    session::without_cookies(&mut fetched.fields);
+    session::with_own_cookies(&mut fetched.fields, known.cookies());
     fetched.content_length = Some(shown.len() as u64);
     fetched.body.put_back(Bytes::from(shown));
     Ok(link)

@@ -72,7 +72,7 @@ pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &Tr
             return seen.evidence.doubt_session(order.page, clock::now());
         }
     }
-    trial.note(seen, order, neutral);
+    trial.note(seen, order, (neutral, known.known().cookies.clone()));
     purge(trial.requests.source);
     store_shared(trial.requests.source);
 }
@@ -258,11 +258,9 @@ impl<'t> GuestTrial<'t> {
         let traits = order.traits.without(Trait::Session);
         self.begin_with_session(seen, has_key(&first.body));
         let mut neutral = self.neutral(ComparedPage::Own, first).await?;
-        if gives_token_to_scripts(&neutral.answers) {
-            return Err(TrialEnd::NotShared(
-                "it gives scripts a token of the session in a cookie",
-            ));
-        }
+        let cookies = cookies_of_scripts(&neutral.answers).ok_or(TrialEnd::NotShared(
+            "it gives scripts a token of the session in a cookie, now and then",
+        ))?;
         if let Some(known) = seen.guests.page(order.page) {
             // It may have places that a moment does not show.
             let mut answers = neutral.answers.iter();
@@ -314,7 +312,7 @@ impl<'t> GuestTrial<'t> {
                 "a field of the answer has a token in it that the page has, too",
             ));
         }
-        self.note(seen, order, neutral);
+        self.note(seen, order, (neutral, cookies));
         Ok(verdict)
     }
 
@@ -716,7 +714,13 @@ impl<'t> GuestTrial<'t> {
     }
 
     /// Notes what was found out: the form, and the cookies that all guests are given.
-    fn note(&self, seen: &SeenPages, order: &TrialOrder, neutral: NeutralAnswers) {
+    /// `cookies`: whose tokens scripts read.
+    fn note(
+        &self,
+        seen: &SeenPages,
+        order: &TrialOrder,
+        (neutral, cookies): (NeutralAnswers, Vec<Vec<u8>>),
+    ) {
         let request = self.request();
         if let [one, other, ..] = &neutral.answers[..] {
             note_constants(seen, request.received.host(), one, other);
@@ -729,7 +733,7 @@ impl<'t> GuestTrial<'t> {
             .first()
             .is_some_and(|first| outline::is_html_page(first.status, &first.fields));
         if let Some(rules) = self.requests.source.shared_rules() {
-            let page = guests::token_page(request, rules, neutral.form);
+            let page = guests::token_page(request, rules, (neutral.form, cookies));
             seen.guests
                 .note(order.page, page, LearnedForm { digest, at }, is_page);
         }
@@ -753,19 +757,16 @@ fn wider(host: &[u8], neutral: &NeutralAnswers, answer: &WholeAnswer) -> Compari
     compare(&bodies, Guests::LastUnlike, guests::asked_site(host))
 }
 
-/// Is there a script that may read a token in a cookie, which is another one for each guest?
-fn gives_token_to_scripts(answers: &[WholeAnswer]) -> bool {
-    let [one, other, ..] = answers else {
-        return false;
-    };
-    let (given, others) = (
-        session::set_cookies(&one.fields),
-        session::set_cookies(&other.fields),
-    );
-    let mut given = given
+/// The cookies with a token that a script of the page may read. `None`: not all guests are given them.
+fn cookies_of_scripts(answers: &[WholeAnswer]) -> Option<Vec<Vec<u8>>> {
+    if !answers
         .iter()
-        .filter(|cookie| cookie.is_token_of_scripts() && !others.contains(cookie));
-    given.next().is_some() && session::has_script(&one.body)
+        .any(|answer| session::has_script(&answer.body))
+    {
+        return Some(Vec::new());
+    }
+    let fields: Vec<&[session::Field]> = answers.iter().map(|it| &it.fields[..]).collect();
+    session::tokens_of_scripts(&fields)
 }
 
 /// The answer as it is compared: without what stands at the places of the form.

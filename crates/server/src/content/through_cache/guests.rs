@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use cache_decision::{Audience, FetchRole, Plan};
-use guest_pages::TokenPage;
 use guest_pages::cookies::{CookieMark, CookieStanding, PendingPage};
+use guest_pages::{TokenPage, is_own_cookie};
 use live_state::evidence::SeenPages;
 use page_evidence::SessionStanding;
 use shared_request::{arguments, cookies};
@@ -263,7 +263,7 @@ pub fn asked_site(host: &[u8]) -> guest_pages::AskedSite<'_> {
 pub fn token_page(
     request: &Request,
     rules: &SharedRules,
-    form: guest_pages::PageForm,
+    (form, cookies): (guest_pages::PageForm, Vec<Vec<u8>>),
 ) -> TokenPage {
     let mut target = Vec::new();
     let removed = &rules.request.removed_arguments;
@@ -272,7 +272,32 @@ pub fn token_page(
         host: named_host(request),
         target,
         form: Arc::new(form),
+        cookies,
     }
+}
+
+/// Removes the cookies that the server has set in the place of the application's, for scripts: their tokens are known to
+/// all. An application that compares a field with a cookie would take one for its own.
+#[inline]
+pub fn remove_own_cookies(request: &mut Request) {
+    if request.received.head().view().may_have(b"cookie") && has_own_cookie(request) {
+        without_own_cookies(request);
+    }
+}
+
+fn has_own_cookie(request: &Request) -> bool {
+    let mut pairs = cookies::pairs(request.received.head().view());
+    pairs.any(|(_, value)| is_own_cookie(value))
+}
+
+#[cold]
+fn without_own_cookies(request: &mut Request) {
+    let pairs = cookies::pairs(request.received.head().view());
+    let others = pairs.filter(|(_, value)| !is_own_cookie(value));
+    let others: Vec<Vec<u8>> = others
+        .map(|(name, value)| [name, b"=", value].concat())
+        .collect();
+    request.received.set_cookies(&others.join(&b"; "[..]));
 }
 
 /// Does the target of the request have a token of the server's?
@@ -287,6 +312,7 @@ pub fn with_form(page: &TokenPage, form: guest_pages::PageForm) -> TokenPage {
         host: page.host.clone(),
         target: page.target.clone(),
         form: Arc::new(form),
+        cookies: page.cookies.clone(),
     }
 }
 
