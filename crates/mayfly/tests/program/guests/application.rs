@@ -134,11 +134,18 @@ pub struct Rules {
     pub shows_time: bool,
     /// `/page/2` says nothing of caching, whatever the others say.
     pub is_mixed: bool,
+    /// A script sends the token of a cookie in the argument `csrf_token`. The application compares both, and minds no session.
+    pub has_cookie_token: bool,
 }
+
+/// The cookie that such scripts read.
+pub const SCRIPT_COOKIE: &str = "XSRF-TOKEN";
 
 impl Rules {
     pub fn random(random: &mut Random) -> Rules {
+        let has_cookie_token = random.one_in(6);
         Rules {
+            has_cookie_token,
             limiter: match random.below(3) {
                 0 => Limiter::ALL[random.below(Limiter::ALL.len())],
                 _ => Limiter::NoCache,
@@ -149,7 +156,10 @@ impl Rules {
                 1 => Binding::Address,
                 _ => Binding::Nothing,
             },
-            sending: FormEncoding::ALL[random.below(4)],
+            sending: match has_cookie_token {
+                true => FormEncoding::Form,
+                false => FormEncoding::ALL[random.below(4)],
+            },
             is_lazy: random.one_in(8),
             is_discreet: random.one_in(3),
             has_trolley: false,
@@ -404,14 +414,24 @@ impl Sessions {
                 named(&form.0).or_else(|| named("x-csrf-token"))
             };
             let bound = Bound::of(request);
-            let is_accepted = (is_post || path == "/leave")
-                && sent_token().is_some_and(|token| {
-                    let is_late = || match token.split_once(':') {
-                        Some((time, _)) => time.parse().is_ok_and(|time: u64| now() >= time + 3),
-                        None => true,
-                    };
-                    self.accepts(&rules, session, &bound, &token) && is_late()
-                });
+            let in_cookie = cookies.get(SCRIPT_COOKIE);
+            let is_sent_twice = in_cookie.is_some() && in_cookie == sent.get("csrf_token");
+            if rules.has_cookie_token && in_cookie.is_none() {
+                let token = self.form(&rules, &session.secret, &bound).1;
+                let token = self.digest(&token);
+                fields.push_str(&format!("Set-Cookie: {SCRIPT_COOKIE}={token}; path=/\r\n"));
+            }
+            let is_accepted = is_post && rules.has_cookie_token && is_sent_twice
+                || (path == "/leave" || is_post && !rules.has_cookie_token)
+                    && sent_token().is_some_and(|token| {
+                        let is_late = || match token.split_once(':') {
+                            Some((time, _)) => {
+                                time.parse().is_ok_and(|time: u64| now() >= time + 3)
+                            }
+                            None => true,
+                        };
+                        self.accepts(&rules, session, &bound, &token) && is_late()
+                    });
             match (is_post, path, is_accepted) {
                 (true, _, true) => {
                     let value = |name: &str| sent.get(name).cloned().unwrap_or_default();
@@ -498,6 +518,9 @@ impl Sessions {
             });
             let link = percent(&token);
             lines.push(format!("<a href=\"/leave?{name}={link}\">"));
+        }
+        if rules.has_cookie_token {
+            lines.push("<script src=\"/app.js\"></script>".to_owned());
         }
         if rules.shows_time {
             lines.push(format!("<time>{}</time>", now()));

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use testkit::client::Reply;
 
-use self::application::{Bound, FormEncoding, Rules, Sessions, State, percent};
+use self::application::{Bound, FormEncoding, Rules, SCRIPT_COOKIE, Sessions, State, percent};
 use crate::visits::{Application, Mark, Site, ask_port, is_from_memory};
 
 const HOST: &str = "site.test";
@@ -163,6 +163,8 @@ struct Form {
     token: String,
     /// The link that has the token, too.
     link: String,
+    /// The token that scripts read in a cookie.
+    in_cookie: String,
 }
 
 impl Form {
@@ -177,6 +179,7 @@ impl Form {
             name: name.to_owned(),
             token: token.to_owned(),
             link: Form::link(reply),
+            in_cookie: String::new(),
         })
     }
 
@@ -308,6 +311,9 @@ impl Visitor {
         if ![206, 303, 304].contains(&reply.status) {
             self.form = Form::of(path, reply).or(self.form.take());
         }
+        if let (Some(form), Some(token)) = (&mut self.form, self.jar.get(SCRIPT_COOKIE)) {
+            form.in_cookie.clone_from(token);
+        }
     }
 
     /// The write of the last page's form.
@@ -324,7 +330,10 @@ impl Visitor {
         let (kind, body) = match rules.sending {
             FormEncoding::Form => (
                 "application/x-www-form-urlencoded",
-                format!("what={what}&{name}={}&value={value}", percent(token)),
+                match rules.has_cookie_token {
+                    true => format!("what={what}&value={value}&csrf_token={}", form.in_cookie),
+                    false => format!("what={what}&{name}={}&value={value}", percent(token)),
+                },
             ),
             FormEncoding::Multipart => {
                 let part = |name: &str, value: &str| {
