@@ -44,6 +44,7 @@ mod library;
 mod next;
 mod plain_files;
 mod plain_read;
+mod postgres_connection;
 mod reporter;
 mod start;
 mod system;

@@ -18,6 +18,7 @@ use crate::entry::{self, MOST_DESCRIPTOR};
 use crate::extensions::{Extension, extension};
 use crate::fastcgi::{FastCgi, RequestEvent};
 use crate::plain_files::PlainFiles;
+use crate::postgres_connection::PostgresConnection;
 use crate::reporter::Reporter;
 use crate::system::{self, OpenedFile};
 
@@ -28,6 +29,7 @@ enum Role {
     FastCgi(FastCgi),
     Connection(Box<Connection>),
     Cache(Box<CacheConnection>),
+    Postgres(Box<PostgresConnection>),
     File(OpenFile),
     /// Opened before a fork: the bytes of its other owner are not seen.
     Inherited,
@@ -118,6 +120,7 @@ impl Library {
         match self.leave(fd) {
             Some(Role::Connection(mut before)) => before.end_of_request(&mut self.reporter),
             Some(Role::Cache(mut before)) => before.close(&mut self.reporter),
+            Some(Role::Postgres(mut before)) => before.end_of_request(&mut self.reporter),
             _ => {}
         }
         let is_possible = (0..MOST_DESCRIPTOR).contains(&fd) && self.followed.len() < MOST_FOLLOWED;
@@ -164,6 +167,7 @@ impl Library {
                 }
             }
             Some(Role::Cache(mut connection)) => connection.close(&mut self.reporter),
+            Some(Role::Postgres(mut connection)) => connection.end_of_request(&mut self.reporter),
             Some(Role::Inherited) | None => {}
         }
     }
@@ -274,6 +278,7 @@ impl Library {
         match self.role(fd) {
             (Some(Role::Connection(connection)), reporter) => connection.received(bytes, reporter),
             (Some(Role::Cache(connection)), reporter) => connection.received(bytes, reporter),
+            (Some(Role::Postgres(connection)), reporter) => connection.received(bytes, reporter),
             (Some(Role::FastCgi(connection)), _) => connection.received(bytes, |event| {
                 if let Some(place) = events.get_mut(count) {
                     *place = Some(event);
@@ -309,15 +314,20 @@ impl Library {
     pub(crate) fn will_send(&mut self, fd: i32, bytes: &[u8]) {
         let ends = match self.role(fd) {
             (Some(role @ Role::Connection(_)), reporter) => {
-                role.become_cache_by(bytes);
+                role.become_other_by(bytes);
                 match role {
                     Role::Connection(connection) => connection.will_send(bytes, reporter),
                     Role::Cache(connection) => connection.will_send(bytes, reporter),
+                    Role::Postgres(connection) => connection.will_send(bytes, reporter),
                     _ => {}
                 }
                 false
             }
             (Some(Role::Cache(connection)), reporter) => {
+                connection.will_send(bytes, reporter);
+                false
+            }
+            (Some(Role::Postgres(connection)), reporter) => {
                 connection.will_send(bytes, reporter);
                 false
             }
@@ -338,6 +348,7 @@ impl Library {
             match role {
                 Role::Connection(connection) => connection.end_of_request(&mut self.reporter),
                 Role::Cache(connection) => connection.end_of_request(&mut self.reporter),
+                Role::Postgres(connection) => connection.end_of_request(&mut self.reporter),
                 // Also one that an earlier request opened.
                 Role::File(file) => file.name(*fd, self.requests, &mut self.reporter),
                 Role::FastCgi(_) | Role::Inherited => {}
@@ -363,6 +374,7 @@ impl Library {
         match self.role(fd) {
             (Some(Role::Connection(connection)), _) => connection.has_sent(count),
             (Some(Role::Cache(connection)), _) => connection.has_sent(count),
+            (Some(Role::Postgres(connection)), _) => connection.has_sent(count),
             (Some(Role::FastCgi(connection)), _) => {
                 connection.sent(&bytes[..count.min(bytes.len())])
             }
@@ -375,6 +387,7 @@ impl Library {
         match self.role(fd) {
             (Some(Role::Connection(connection)), reporter) => connection.miss(reporter),
             (Some(Role::Cache(connection)), reporter) => connection.miss(reporter),
+            (Some(Role::Postgres(connection)), reporter) => connection.miss(reporter),
             (Some(Role::FastCgi(_)), _) => {
                 self.leave(fd);
                 self.request_is_over();
@@ -396,6 +409,7 @@ impl Library {
             match role {
                 Role::Connection(connection) => connection.miss(&mut self.reporter),
                 Role::Cache(connection) => connection.miss(&mut self.reporter),
+                Role::Postgres(connection) => connection.miss(&mut self.reporter),
                 Role::FastCgi(_) => entry::set_followed(*fd, false),
                 Role::File(_) | Role::Inherited => {}
             }
@@ -456,21 +470,29 @@ fn is_session(path: &[u8]) -> bool {
 }
 
 impl Role {
-    /// A connection whose client speaks first, and sends a command of an object cache, is one to such.
-    fn become_cache_by(&mut self, sent: &[u8]) {
-        let is_first = matches!(self, Self::Connection(it) if it.is_untouched());
-        let conversation = CacheConversation::begin(sent).filter(|_| is_first);
-        let Some(conversation) = conversation else {
+    /// A connection whose client speaks first, and sends a command of an object cache or greets a PostgreSQL, is one to
+    /// such.
+    fn become_other_by(&mut self, sent: &[u8]) {
+        if !matches!(self, Self::Connection(it) if it.is_untouched()) {
+            return;
+        }
+        let cache = CacheConversation::begin(sent);
+        let postgres = postgres_wire::Conversation::begin(sent);
+        if cache.is_none() && postgres.is_none() {
+            return;
+        }
+        let Self::Connection(connection) = std::mem::replace(self, Self::Inherited) else {
             return;
         };
-        if let Self::Connection(connection) = std::mem::replace(self, Self::Inherited) {
-            let (number, address) = connection.into_address();
-            *self = Self::Cache(Box::new(CacheConnection::new(
+        let (number, address) = connection.into_address();
+        *self = match cache {
+            Some(cache) => Self::Cache(Box::new(CacheConnection::new(number, address, cache))),
+            None => Self::Postgres(Box::new(PostgresConnection::new(
                 number,
                 address,
-                conversation,
-            )));
-        }
+                postgres.unwrap_or_default(),
+            ))),
+        };
     }
 }
 

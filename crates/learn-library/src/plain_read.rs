@@ -162,6 +162,233 @@ const FUNCTIONS: &[&[u8]] = &[
     b"YEAR",
 ];
 
+/// Further words of PostgreSQL, with types that have a length.
+const POSTGRES_WORDS: &[&[u8]] = &[
+    b"ARRAY",
+    b"BIT",
+    b"CHAR",
+    b"CHARACTER",
+    b"CONFLICT",
+    b"CUBE",
+    b"DECIMAL",
+    b"EXCEPT",
+    b"FILTER",
+    b"GROUP",
+    b"ILIKE",
+    b"INTERSECT",
+    b"LATERAL",
+    b"NUMERIC",
+    b"OFFSET",
+    b"ORDINALITY",
+    b"PARTITION",
+    b"RETURNING",
+    b"ROLLUP",
+    b"ROW",
+    b"SETS",
+    b"SIMILAR",
+    b"SYMMETRIC",
+    b"TIME",
+    b"TIMESTAMP",
+    b"TO",
+    b"VARCHAR",
+    b"WITHIN",
+];
+
+/// Functions of PostgreSQL that change nothing but sequences.
+const POSTGRES_FUNCTIONS: &[&[u8]] = &[
+    b"ABS",
+    b"ACOS",
+    b"AGE",
+    b"ARRAY_AGG",
+    b"ARRAY_APPEND",
+    b"ARRAY_CAT",
+    b"ARRAY_LENGTH",
+    b"ARRAY_POSITION",
+    b"ARRAY_REMOVE",
+    b"ARRAY_TO_JSON",
+    b"ARRAY_TO_STRING",
+    b"ARRAY_UPPER",
+    b"ASCII",
+    b"ASIN",
+    b"ATAN",
+    b"ATAN2",
+    b"AVG",
+    b"BIT_LENGTH",
+    b"BOOL_AND",
+    b"BOOL_OR",
+    b"BTRIM",
+    b"CARDINALITY",
+    b"CAST",
+    b"CEIL",
+    b"CEILING",
+    b"CHARACTER_LENGTH",
+    b"CHAR_LENGTH",
+    b"CHR",
+    b"CLOCK_TIMESTAMP",
+    b"COALESCE",
+    b"CONCAT",
+    b"CONCAT_WS",
+    b"COS",
+    b"COUNT",
+    b"CUME_DIST",
+    b"CURRENT_DATABASE",
+    b"CURRENT_SCHEMA",
+    b"CURRENT_SCHEMAS",
+    b"CURRENT_SETTING",
+    b"CURRVAL",
+    b"DATE",
+    b"DATE_PART",
+    b"DATE_TRUNC",
+    b"DECODE",
+    b"DEGREES",
+    b"DENSE_RANK",
+    b"DIV",
+    b"ENCODE",
+    b"EVERY",
+    b"EXP",
+    b"EXTRACT",
+    b"FIRST_VALUE",
+    b"FLOOR",
+    b"FORMAT",
+    b"FORMAT_TYPE",
+    b"GENERATE_SERIES",
+    b"GEN_RANDOM_UUID",
+    b"GREATEST",
+    b"GROUPING",
+    b"HAS_SCHEMA_PRIVILEGE",
+    b"HAS_TABLE_PRIVILEGE",
+    b"INITCAP",
+    b"JSONB_AGG",
+    b"JSONB_ARRAY_ELEMENTS",
+    b"JSONB_ARRAY_ELEMENTS_TEXT",
+    b"JSONB_ARRAY_LENGTH",
+    b"JSONB_BUILD_ARRAY",
+    b"JSONB_BUILD_OBJECT",
+    b"JSONB_EACH",
+    b"JSONB_EACH_TEXT",
+    b"JSONB_EXTRACT_PATH",
+    b"JSONB_EXTRACT_PATH_TEXT",
+    b"JSONB_OBJECT_AGG",
+    b"JSONB_OBJECT_KEYS",
+    b"JSONB_PATH_QUERY",
+    b"JSONB_SET",
+    b"JSONB_TYPEOF",
+    b"JSON_AGG",
+    b"JSON_ARRAY_ELEMENTS",
+    b"JSON_ARRAY_ELEMENTS_TEXT",
+    b"JSON_ARRAY_LENGTH",
+    b"JSON_BUILD_ARRAY",
+    b"JSON_BUILD_OBJECT",
+    b"JSON_EACH",
+    b"JSON_EACH_TEXT",
+    b"JSON_EXTRACT_PATH",
+    b"JSON_EXTRACT_PATH_TEXT",
+    b"JSON_OBJECT_AGG",
+    b"JSON_OBJECT_KEYS",
+    b"JSON_TYPEOF",
+    b"LAG",
+    b"LASTVAL",
+    b"LAST_VALUE",
+    b"LEAD",
+    b"LEAST",
+    b"LEFT",
+    b"LENGTH",
+    b"LN",
+    b"LOCALTIMESTAMP",
+    b"LOG",
+    b"LOWER",
+    b"LPAD",
+    b"LTRIM",
+    b"MAKE_DATE",
+    b"MAKE_INTERVAL",
+    b"MAKE_TIMESTAMP",
+    b"MAX",
+    b"MD5",
+    b"MIN",
+    b"MOD",
+    b"MODE",
+    b"NEXTVAL",
+    b"NOW",
+    b"NTH_VALUE",
+    b"NTILE",
+    b"NULLIF",
+    b"OBJ_DESCRIPTION",
+    b"OCTET_LENGTH",
+    b"OVERLAY",
+    b"PERCENTILE_CONT",
+    b"PERCENTILE_DISC",
+    b"PERCENT_RANK",
+    b"PG_BACKEND_PID",
+    b"PG_GET_CONSTRAINTDEF",
+    b"PG_GET_EXPR",
+    b"PG_GET_INDEXDEF",
+    b"PG_GET_SERIAL_SEQUENCE",
+    b"PG_GET_VIEWDEF",
+    b"PG_TABLE_IS_VISIBLE",
+    b"PG_TYPEOF",
+    b"PHRASETO_TSQUERY",
+    b"PLAINTO_TSQUERY",
+    b"POSITION",
+    b"POW",
+    b"POWER",
+    b"QUOTE_IDENT",
+    b"QUOTE_LITERAL",
+    b"RADIANS",
+    b"RANDOM",
+    b"RANK",
+    b"REGEXP_MATCH",
+    b"REGEXP_MATCHES",
+    b"REGEXP_REPLACE",
+    b"REGEXP_SPLIT_TO_ARRAY",
+    b"REGEXP_SPLIT_TO_TABLE",
+    b"REPEAT",
+    b"REPLACE",
+    b"REVERSE",
+    b"RIGHT",
+    b"ROUND",
+    b"ROW_NUMBER",
+    b"ROW_TO_JSON",
+    b"RPAD",
+    b"RTRIM",
+    b"SETVAL",
+    b"SHA256",
+    b"SIGN",
+    b"SIN",
+    b"SPLIT_PART",
+    b"SQRT",
+    b"STARTS_WITH",
+    b"STDDEV",
+    b"STRING_AGG",
+    b"STRING_TO_ARRAY",
+    b"STRPOS",
+    b"SUBSTR",
+    b"SUBSTRING",
+    b"SUM",
+    b"TAN",
+    b"TIMEZONE",
+    b"TO_CHAR",
+    b"TO_DATE",
+    b"TO_HEX",
+    b"TO_JSON",
+    b"TO_JSONB",
+    b"TO_NUMBER",
+    b"TO_REGCLASS",
+    b"TO_TIMESTAMP",
+    b"TO_TSQUERY",
+    b"TO_TSVECTOR",
+    b"TRANSLATE",
+    b"TRIM",
+    b"TRUNC",
+    b"TS_HEADLINE",
+    b"TS_RANK",
+    b"TS_RANK_CD",
+    b"UNNEST",
+    b"UPPER",
+    b"VARIANCE",
+    b"VERSION",
+    b"WEBSEARCH_TO_TSQUERY",
+];
+
 /// Words with which a statement may do more than read.
 const STOPPING_WORDS: &[&[u8]] = &[
     b"AUTOCOMMIT",
@@ -222,11 +449,29 @@ const fn stopping_lengths() -> u32 {
 /// Whether the statement certainly changes no data, and ends no transaction.
 pub(crate) fn is_plain_read(text: &[u8], is_in_transaction: bool) -> bool {
     let text = without_leading_comments(text);
+    let passes = |text| passes(text, &[WORDS], FUNCTIONS);
     match first_word(text).to_ascii_uppercase().as_slice() {
         b"SELECT" | b"SHOW" => passes(text),
         b"SET" => passes(text) && !text.contains(&b'('),
         b"BEGIN" => !is_in_transaction && text.len() <= b"BEGIN WORK;".len() && passes(text),
         b"START" => !is_in_transaction && passes(text),
+        _ => false,
+    }
+}
+
+/// The same for a statement of PostgreSQL. Nothing of it begins a transaction within another one, or ends one. The numbers
+/// of sequences are written by it, but no page that reads a sequence is learned.
+pub(crate) fn is_plain_read_of_postgres(text: &[u8]) -> bool {
+    let trimmed = text.trim_ascii_start();
+    if trimmed.starts_with(b"/*") && trimmed[2..].windows(2).any(|two| two == b"/*") {
+        // Comments within comments.
+        return false;
+    }
+    let text = without_leading_comments(text);
+    let passes = |text| passes(text, &[WORDS, POSTGRES_WORDS], POSTGRES_FUNCTIONS);
+    match first_word(text).to_ascii_uppercase().as_slice() {
+        b"SELECT" | b"SHOW" | b"DEALLOCATE" => passes(text),
+        b"BEGIN" | b"START" | b"SET" => passes(text) && !text.contains(&b'('),
         _ => false,
     }
 }
@@ -269,7 +514,7 @@ fn is_stopping_word(word: &[u8]) -> bool {
 
 /// No call of an unknown function, no second statement, no comment that could hide or run something, and
 /// none of the stopping words.
-fn passes(text: &[u8]) -> bool {
+fn passes(text: &[u8], words: &[&[&[u8]]], functions: &[&[u8]]) -> bool {
     let text = text.trim_ascii_end();
     let text = text.strip_suffix(b";").unwrap_or(text);
     let mut at = 0;
@@ -294,7 +539,7 @@ fn passes(text: &[u8]) -> bool {
             b';' | b'#' => false,
             b'-' => next != Some(&b'-'),
             b'/' if next == Some(&b'*') => !matches!(text.get(at + 2), Some(b'!' | b'M')),
-            b'(' => may_stand_before_parenthesis(&text[..at]),
+            b'(' => may_stand_before_parenthesis(&text[..at], words, functions),
             _ => true,
         };
         if !may_pass {
@@ -306,7 +551,7 @@ fn passes(text: &[u8]) -> bool {
 }
 
 /// Returns whether an operator, a reserved word or a known function stands before a parenthesis.
-fn may_stand_before_parenthesis(before: &[u8]) -> bool {
+fn may_stand_before_parenthesis(before: &[u8], words: &[&[&[u8]]], functions: &[&[u8]]) -> bool {
     let trimmed = before.trim_ascii_end();
     match trimmed {
         [] => true,
@@ -321,7 +566,8 @@ fn may_stand_before_parenthesis(before: &[u8]) -> bool {
             let (head, word) = trimmed.split_at(begin.map_or(0, |at| at + 1));
             let is_qualified = matches!(head.trim_ascii_end().last(), Some(b'.' | b'@'));
             let has_blanks = trimmed.len() < before.len();
-            !is_qualified && (is_one_of(word, WORDS) || !has_blanks && is_one_of(word, FUNCTIONS))
+            let is_reserved = words.iter().any(|words| is_one_of(word, words));
+            !is_qualified && (is_reserved || !has_blanks && is_one_of(word, functions))
         }
         _ => false,
     }
@@ -352,6 +598,41 @@ mod tests {
             "begin",
         ] {
             assert!(is_plain_read(text.as_bytes(), false), "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_reads_of_postgres_pass_and_everything_else_is_announced() {
+        for (text, expected) in [
+            ("SELECT \"a\"::numeric(10, 2) FROM t WHERE b ILIKE $1", true),
+            ("SELECT nextval('posts_id_seq')", true),
+            ("BEGIN; ", true),
+            ("BEGIN ISOLATION LEVEL READ COMMITTED", true),
+            ("DEALLOCATE pdo_stmt_00000001", true),
+            ("SELECT \"count\"(1)", false),
+            ("SELECT if(1)", false),
+            ("SELECT pg_advisory_lock(1)", false),
+            ("SELECT set_config('a', 'b', false)", false),
+            ("BEGIN; DELETE FROM t", false),
+            ("COMMIT", false),
+            ("/* /* */ SELECT 1 */ DELETE FROM t", false),
+            ("SELECT a INTO b FROM t", false),
+            (
+                "WITH a AS (DELETE FROM t RETURNING *) SELECT * FROM a",
+                false,
+            ),
+            (
+                "(WITH a AS (DELETE FROM t RETURNING *) SELECT * FROM a)",
+                false,
+            ),
+            ("COPY t TO STDOUT", false),
+            ("DO $$ BEGIN END $$", false),
+        ] {
+            assert_eq!(
+                is_plain_read_of_postgres(text.as_bytes()),
+                expected,
+                "{text}"
+            );
         }
     }
 

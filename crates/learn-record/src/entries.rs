@@ -39,7 +39,7 @@ pub struct Statement<'a> {
     /// Whether the text and the parameters are all of it.
     pub is_complete: bool,
     pub parameters: Vec<Value<'a>>,
-    /// Empty where the answer did not come before the end of the request.
+    /// Empty where the answer did not come before the end of the request, and for PostgreSQL.
     pub outcomes: Vec<Outcome>,
     /// The server's status flags before and after (`SERVER_STATUS_`...): 1 is "within a transaction",
     /// 2 "autocommit".

@@ -23,6 +23,7 @@ mod index;
 mod moment;
 mod not_learned;
 mod page;
+mod postgres;
 mod postings;
 mod read;
 mod row;
@@ -45,6 +46,7 @@ pub use index::{
 };
 pub use not_learned::NotLearned;
 pub use page::{MOST_RECORD_BYTES, MOST_STATEMENTS, PageRecord, SeenStatement};
+pub use postgres::{PostgresQuery, PostgresSchemaBuilder};
 pub use read::{QueryReading, may_alter};
 pub use row::{Effect, MOST_CHANGES, Row, RowChange, TableChange, Transaction};
 pub use run_again::{RunAgain, RunIn, RunText};

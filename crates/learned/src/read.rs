@@ -76,6 +76,22 @@ pub(crate) struct ReadShape {
     pub(crate) uses: Vec<TableUse>,
 }
 
+impl ReadShape {
+    /// Any rows of these tables.
+    pub(crate) fn of_tables(text: String, tables: &[TableNumber]) -> Self {
+        let uses = tables.iter().map(|table| TableUse {
+            table: *table,
+            conditions: Vec::new(),
+            seen_columns: None,
+            sees_changes_by_themselves: true,
+        });
+        Self {
+            text,
+            uses: uses.collect(),
+        }
+    }
+}
+
 /// The reading of one statement: its shape and its values.
 #[derive(Debug, Clone)]
 pub struct QueryReading {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::postgres::PostgresFacts;
+
 /// The most tables of all databases of a site.
 pub const MOST_TABLES: usize = 10_000;
 
@@ -195,6 +197,8 @@ pub(crate) enum Relation {
 pub struct Schema {
     pub(crate) tables: Vec<Table>,
     pub(crate) relations: HashMap<(String, String), Relation>,
+    /// Of a PostgreSQL alone; the databases of the names above are its schemas.
+    pub(crate) postgres: Option<PostgresFacts>,
 }
 
 impl Schema {

@@ -3,6 +3,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::not_learned::NotLearned;
+use crate::postgres;
+
+/// utf8mb4_general_ci
+const UTF8: u8 = 45;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Characters {
@@ -41,6 +45,7 @@ pub struct Session {
     characters: Characters,
     /// `"a"` is a name.
     has_ansi_quotes: bool,
+    is_of_postgres: bool,
     doubts: Vec<NotLearned>,
     settings: u64,
 }
@@ -60,9 +65,22 @@ impl Session {
             database,
             characters,
             has_ansi_quotes: false,
+            is_of_postgres: false,
             doubts: Vec::new(),
             settings: u64::from(collation),
         }
+    }
+
+    /// A new session of a PostgreSQL, whose texts and characters are read plainly.
+    pub fn of_postgres() -> Self {
+        Self {
+            is_of_postgres: true,
+            ..Self::new(None, UTF8)
+        }
+    }
+
+    pub(crate) const fn is_of_postgres(&self) -> bool {
+        self.is_of_postgres
     }
 
     /// Modes that the server has for each new session (`@@global.sql_mode`).
@@ -116,6 +134,13 @@ impl Session {
     /// Follows a statement that the server has executed, of any kind.
     pub fn follow(&mut self, statement: &[u8]) {
         let text = String::from_utf8_lossy(statement);
+        if self.is_of_postgres {
+            self.hash(&text);
+            if let Some(reason) = postgres::change_of_session(&text) {
+                self.doubt(reason, true);
+            }
+            return;
+        }
         let plain = PlainText::of(&text, self.has_ansi_quotes);
         let Some(PlainText { text, has_several }) = plain else {
             return self.follow_hidden(&text);

@@ -10,6 +10,7 @@ use sqlparser::parser::Parser;
 use crate::arguments::Arguments;
 use crate::functions;
 use crate::not_learned::NotLearned;
+use crate::postgres::PostgresShapes;
 use crate::read::{QueryReading, ReadShape, is_harmless, read_shape};
 use crate::row::Effect;
 use crate::schema::{Relation, Schema};
@@ -44,7 +45,7 @@ pub struct StatementMeaning {
 }
 
 impl StatementMeaning {
-    const fn neither() -> Self {
+    pub(crate) const fn neither() -> Self {
         Self {
             reading: Reading::Nothing,
             effect: Effect::Nothing,
@@ -52,14 +53,14 @@ impl StatementMeaning {
     }
 
     /// It may return anything, and do anything.
-    const fn everything(reason: NotLearned) -> Self {
+    pub(crate) const fn everything(reason: NotLearned) -> Self {
         Self {
             reading: Reading::NotLearned(reason),
             effect: Effect::Everything,
         }
     }
 
-    const fn harmless(reason: NotLearned) -> Self {
+    pub(crate) const fn harmless(reason: NotLearned) -> Self {
         Self {
             reading: Reading::NotLearned(reason),
             effect: Effect::Nothing,
@@ -86,6 +87,7 @@ pub struct Shapes {
     /// By the database, whether texts are compared as bytes, and the text.
     parsed: HashMap<(Option<String>, bool, String), KnownShape>,
     refusals: usize,
+    postgres: PostgresShapes,
 }
 
 impl Shapes {
@@ -94,6 +96,7 @@ impl Shapes {
             schema,
             parsed: HashMap::new(),
             refusals: 0,
+            postgres: PostgresShapes::default(),
         }
     }
 
@@ -117,7 +120,10 @@ impl Shapes {
         }
         // Bytes that are no characters stand in texts, of which the rules say nothing then.
         let text = String::from_utf8_lossy(text);
-        let meaning = self.understand_text(&text, parameters, session);
+        let meaning = match session.is_of_postgres() {
+            true => self.postgres.understand(&text, parameters, &self.schema),
+            false => self.understand_text(&text, parameters, session),
+        };
         match (session.doubts(), meaning.reading) {
             (Some(reason), Reading::Tables(_) | Reading::OfStatementBefore) => StatementMeaning {
                 reading: Reading::NotLearned(reason),
