@@ -20,7 +20,7 @@ packages_of() {
         lint)  echo python3 python3-pip ;;
         train) echo php-fpm python3 nghttp2-client openssl ;;
         run)   echo php-fpm php-sqlite3 curl ;;
-        test)  echo mariadb-server-core mariadb-client-core memcached redis-server php-fpm php-sqlite3 php-cli php-curl php-mysql php-apcu curl python3 python3-httpx python3-h2 golang-go openssl sslscan prometheus tmux phpunit php-codesniffer php-nyholm-psr7 ;;
+        test)  echo mariadb-server-core mariadb-client-core postgresql memcached redis-server php-fpm php-sqlite3 php-cli php-curl php-mysql php-pgsql php-apcu curl python3 python3-httpx python3-h2 golang-go openssl sslscan prometheus tmux phpunit php-codesniffer php-nyholm-psr7 ;;
         bench) echo mariadb-server-core mariadb-client-core php-fpm php-mysql php-cli python3 wrk nginx util-linux varnish varnish-modules haproxy apache2-bin golang-go nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
@@ -172,10 +172,12 @@ is_installed() {
         python3-httpx|python3-h2|python3-seccomp) /usr/bin/python3 -c "import ${1#python3-}" 2>/dev/null ;;
         php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_sqlite >/dev/null ;;
         php-mysql)   local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_mysql >/dev/null ;;
+        php-pgsql)   local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_pgsql >/dev/null ;;
         php-apcu)    local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x apcu >/dev/null ;;
         xz-utils)    command -v xz >/dev/null ;;
         util-linux)  command -v taskset >/dev/null ;;
         mariadb-server-core) [ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null ;;
+        postgresql)  command -v initdb >/dev/null || [ -n "$(find /usr/lib/postgresql -name initdb -print -quit 2>/dev/null)" ] ;;
         mariadb-client-core) command -v mariadb >/dev/null ;;
         *)           command -v "$1" >/dev/null ;;
     esac

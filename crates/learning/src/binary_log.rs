@@ -24,6 +24,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::client::{Client, DatabaseAccount, TextRow};
 use crate::log_state::LogState;
+use crate::postgres;
 use crate::record::{SentWrite, ServerName};
 use crate::{Digest, LearnedPool};
 
@@ -106,6 +107,11 @@ impl Followers {
             let Some(account) = pool.account_of(&server) else {
                 continue;
             };
+            if postgres::parts(&server).is_some() {
+                let why = "it is a PostgreSQL".into();
+                pool.change(|book| book.note_log(&server, LogState::NotFollowed(why)));
+                continue;
+            }
             let pause = match self.0.lock().get(&server) {
                 Some(Following::Now) => continue,
                 Some(Following::Ended { at, pause }) if at.elapsed() < *pause => continue,

@@ -10,6 +10,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
+use crate::postgres;
+
 /// Bytes of one packet of the server.
 const MOST_PACKET_BYTES: usize = 1 << 20;
 /// Rows and bytes of one answer.
@@ -32,7 +34,7 @@ const CACHING: &[u8] = b"caching_sha2_password";
 /// Whom to ask about tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseAccount {
-    /// The address by which PHP reaches it: `unix:PATH` or `IP:PORT`.
+    /// The address by which PHP reaches it: `unix:PATH` or `IP:PORT`. That of a PostgreSQL is `postgres:ADDRESS/DATABASE`.
     pub server: String,
     pub user: String,
     pub password: String,
@@ -42,9 +44,13 @@ impl DatabaseAccount {
     /// Is this the server that a worker names? It is connected to by its own address, not by the worker's. PHP may know
     /// a socket by another path, such as `/var/run` for `/run`.
     pub fn is_for(&self, server: &str) -> bool {
-        let resolved = |server: &str| std::fs::canonicalize(server.strip_prefix("unix:")?).ok();
+        let resolved = |server: &str| {
+            let (address, database) = postgres::parts(server).unwrap_or((server, ""));
+            let path = std::fs::canonicalize(address.strip_prefix("unix:")?).ok()?;
+            Some((path, database.to_owned()))
+        };
         self.server == server
-            || resolved(server).is_some_and(|path| Some(path) == resolved(&self.server))
+            || resolved(server).is_some_and(|it| Some(it) == resolved(&self.server))
     }
 }
 
@@ -77,6 +83,9 @@ pub struct Client {
 /// # Errors
 /// The system or the server reports an error, or a proxy stands between: it may ask one server after the other.
 pub async fn ask(account: &DatabaseAccount, questions: &[&str]) -> io::Result<Vec<Vec<TextRow>>> {
+    if postgres::parts(&account.server).is_some() {
+        return postgres::ask(account, questions).await;
+    }
     let conversation = async {
         let mut client = Client::open(account, COLLATION).await?;
         client.expect_no_proxy().await?;

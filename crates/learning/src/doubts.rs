@@ -29,6 +29,13 @@ pub const QUESTIONS: [&str; 3] = [
      AND grantee = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')",
 ];
 
+/// The same for a PostgreSQL, which shows the processes of all accounts.
+pub const POSTGRES_QUESTIONS: [&str; 3] = [
+    "SELECT pid FROM pg_stat_activity",
+    "SELECT session_user",
+    "SELECT 1",
+];
+
 /// The answer of a server to [`QUESTIONS`].
 pub struct AskedServer<'a> {
     pub server: &'a str,

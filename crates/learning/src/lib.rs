@@ -39,6 +39,7 @@ mod own_files;
 mod pages;
 mod poll;
 mod pool_thread;
+mod postgres;
 mod process;
 mod read_back;
 mod record;

@@ -11,6 +11,8 @@
 //! table may have the same times and sizes. The server counts both statements when they begin. So each table counts as
 //! written for a minute after the count has moved.
 
+mod postgres;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io;
@@ -19,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::{self, DatabaseAccount, TextRow};
 use crate::digest::Digest;
+use crate::postgres as postgres_client;
 
 /// How long a poll holds: what it did not see is shown no later.
 pub const HOLDS: Duration = Duration::from_secs(2);
@@ -39,7 +42,7 @@ const TABLES_AT_ONCE: usize = 64;
 
 /// Engines whose tables have the time of their last write. (Aria writes its pages later: its time is that of the
 /// file, up to half a minute old.)
-const POLLED_ENGINES: [&str; 2] = ["InnoDB", "MyISAM"];
+const POLLED_ENGINES: [&str; 3] = ["InnoDB", "MyISAM", postgres::ENGINE];
 
 /// In UTC, so that no time comes twice. MySQL keeps its statistics of tables for a day by default; MariaDB takes this
 /// setting for a comment.
@@ -80,6 +83,8 @@ pub struct PollAnswer {
     uptime: u64,
     /// How many statements may have replaced the rows of tables.
     alterations: u64,
+    /// What was committed may not be in the states of the tables yet.
+    holds_counts_back: bool,
     /// How the server identifies itself, the same to all who ask.
     identity: String,
     is_read_only: bool,
@@ -104,6 +109,7 @@ impl PollAnswer {
             gate: Some(gate),
             uptime: 1000,
             alterations: 0,
+            holds_counts_back: false,
             identity: "one".to_owned(),
             is_read_only: false,
             definitions: BTreeMap::new(),
@@ -283,6 +289,7 @@ impl LastPoll {
             let states = answer.tables.get(*table).zip(last.tables.get(*table));
             // Without an earlier one, it is not known what it was when the page was made.
             self.altered_at.is_some()
+                || answer.holds_counts_back && !stands_still
                 || states.is_none_or(|(state, before)| state.was_written(before, stands_still))
         });
         PollResult::Tables(written.cloned().collect())
@@ -312,6 +319,9 @@ pub async fn ask(
     tables: &[Arc<str>],
     window: Duration,
 ) -> io::Result<PollAnswer> {
+    if postgres_client::parts(&account.server).is_some() {
+        return postgres::ask(account, tables).await;
+    }
     let questions = questions(tables, window);
     let questions: Vec<&str> = questions.iter().map(String::as_str).collect();
     let answers = client::ask(account, &questions).await?;
@@ -401,6 +411,7 @@ fn read(answers: &[Vec<TextRow>]) -> Option<io::Result<PollAnswer>> {
         gate: number("Innodb_max_trx_id"),
         uptime: number("Uptime")?,
         alterations: ALTERATIONS.iter().filter_map(|name| number(name)).sum(),
+        holds_counts_back: false,
         identity: identity(variables),
         is_read_only: is_on("read_only"),
         definitions: definitions

@@ -19,6 +19,7 @@ fn answer(gate: u64, table: TableState) -> PollAnswer {
         gate: Some(gate),
         uptime: 1000 + gate,
         alterations: 7,
+        holds_counts_back: false,
         identity: "one".to_owned(),
         is_read_only: false,
         definitions: BTreeMap::from([("blog".to_owned(), 1)]),
@@ -252,6 +253,36 @@ fn each_table_counts_as_written_for_a_minute_after_a_table_was_altered() {
     assert_eq!(look(63, 8), nothing());
     // The count begins anew with the server, and in no other way.
     assert_eq!(look(64, 1), written());
+}
+
+/// A PostgreSQL says at once that something was committed, and later which tables were written.
+#[test]
+fn each_table_counts_as_written_if_counts_may_be_held_back_while_something_was_committed() {
+    for (holds_counts_back, gate, expected) in [
+        (true, 6, written()),
+        (true, 5, nothing()),
+        (false, 6, nothing()),
+    ] {
+        let first = answer(5, state_of_postgres("1 0 0"));
+        let second = PollAnswer {
+            holds_counts_back,
+            ..answer(gate, state_of_postgres("1 0 0"))
+        };
+        assert_eq!(
+            compared(first, second),
+            expected,
+            "{holds_counts_back} {gate}"
+        );
+    }
+    let (first, second) = (state_of_postgres("1 0 0"), state_of_postgres("1 1 0"));
+    assert_eq!(compared(answer(5, first), answer(5, second)), written());
+}
+
+fn state_of_postgres(counts: &str) -> TableState {
+    TableState {
+        engine: postgres::ENGINE.to_owned(),
+        ..state(Some(counts))
+    }
 }
 
 #[test]

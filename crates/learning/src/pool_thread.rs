@@ -18,12 +18,13 @@ use crate::LearnedPool;
 use crate::binary_log::Followers;
 use crate::channel::Worker;
 use crate::client::{self, DatabaseAccount};
-use crate::doubts::{AskedServer, QUESTIONS};
+use crate::doubts::{AskedServer, POSTGRES_QUESTIONS, QUESTIONS};
 use crate::files;
 use crate::heartbeat::{self, ProcessConnections};
 use crate::join::{End, Join};
 use crate::mark::Marks;
 use crate::poll;
+use crate::postgres;
 use crate::process;
 use crate::read_back::{self, PageToReadBack};
 use crate::record::ServerName;
@@ -291,7 +292,11 @@ struct Connections {
 }
 
 async fn connections(account: &DatabaseAccount) -> Option<Connections> {
-    let answers = client::ask(account, &QUESTIONS).await.ok()?;
+    let questions = match postgres::parts(&account.server) {
+        Some(_) => &POSTGRES_QUESTIONS,
+        None => &QUESTIONS,
+    };
+    let answers = client::ask(account, questions).await.ok()?;
     let [identifiers, own, process] = answers.try_into().ok()?;
     let identifiers = identifiers.into_iter().flatten();
     let identifiers = identifiers.map(|it| str::from_utf8(&it?).ok()?.parse().ok());

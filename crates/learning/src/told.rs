@@ -15,6 +15,7 @@ use learned::{Session, Value};
 use crate::address_databases::is_address_database;
 use crate::files::SeenPath;
 use crate::own_files::OwnFiles;
+use crate::postgres;
 use crate::record::{
     CacheKey, CacheWrite, FileState, OpenDatabase, Reason, RunRecord, SeenFile, SeenSession,
     SentStatement, ServerName, WhyNot,
@@ -321,6 +322,11 @@ pub fn server_of(told: &ToldSession<'_>) -> ServerName {
 
 /// The session as its statements have left it. `modes` are those that the server gives to each.
 pub fn session_of(told: &ToldSession<'_>, modes: &str) -> Session {
+    if let (Some(_), Some(settings)) = (postgres::parts(&server_of(told)), &told.settings) {
+        let mut session = Session::of_postgres();
+        settings.iter().for_each(|it| session.follow(it));
+        return session;
+    }
     let database = told
         .database
         .map(|name| str::from_utf8(name).map(str::to_owned));
@@ -438,11 +444,13 @@ fn begins_definition(statement: &[u8]) -> bool {
         .map(<[u8]>::to_ascii_lowercase);
     // A comment before it has no first word.
     let word = words.next().unwrap_or_default();
-    let mut next_is = |name: &[u8]| words.find(|word| !word.is_empty()).as_deref() == Some(name);
+    let next = words.find(|word| !word.is_empty()).unwrap_or_default();
     match &word[..] {
-        b"create" | b"drop" => return !next_is(b"temporary"),
+        b"create" | b"drop" => return !matches!(&next[..], b"temporary" | b"temp"),
         // SET STATEMENT a = 1 FOR ALTER TABLE ...
-        b"set" => return next_is(b"statement"),
+        b"set" => return next == b"statement",
+        // A block of PostgreSQL; MySQL's DO has no texts of that kind.
+        b"do" => return statement.contains(&b'$'),
         _ => {}
     }
     !matches!(
@@ -833,6 +841,9 @@ mod tests {
             (r"INSERT INTO t VALUES ('\'); DROP TABLE t; --'", true),
             (r"INSERT INTO t VALUES ('\', '; DROP TABLE t; --')", true),
             ("INSERT INTO t VALUES ('open; DROP TABLE t", true),
+            ("CREATE TEMP TABLE t (id INT)", false),
+            ("DO $$ BEGIN ALTER TABLE t ADD a INT; END $$", true),
+            ("DO SLEEP(1)", false),
         ] {
             assert_eq!(is_definition(text.as_bytes()), expected, "{text}");
         }

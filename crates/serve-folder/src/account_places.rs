@@ -12,10 +12,12 @@ pub(super) enum AccountNames {
         password: &'static str,
         /// The kind of the database.
         driver: &'static str,
+        /// Its name, which a PostgreSQL is known with.
+        database: &'static str,
     },
     /// All in one: `mysql://user:password@host/database`.
     Url(&'static str),
-    /// The first arguments of `mysqli_connect`, `new mysqli` or `new PDO`.
+    /// The first arguments of `mysqli_connect`, `new mysqli`, `pg_connect` or `new PDO`.
     Call,
 }
 
@@ -41,8 +43,34 @@ const fn place(
             user,
             password,
             driver,
+            database: "",
         },
     }
+}
+
+/// With the name of the database.
+const fn with_database(place: AccountPlace, name: &'static str) -> AccountPlace {
+    let names = match place.names {
+        AccountNames::Parts {
+            host,
+            port,
+            socket,
+            user,
+            password,
+            driver,
+            database: _,
+        } => AccountNames::Parts {
+            host,
+            port,
+            socket,
+            user,
+            password,
+            driver,
+            database: name,
+        },
+        names => names,
+    };
+    AccountPlace { names, ..place }
 }
 
 const fn url(application: &'static str, file: &'static str, name: &'static str) -> AccountPlace {
@@ -106,30 +134,55 @@ const CAKEPHP: [&str; 6] = [
     "",
 ];
 
-/// In this order. A file that has no host, user or URL by these names is another application's.
-pub(super) const PLACES: [AccountPlace; 57] = [
+pub(super) const MEDIAWIKI_ON_POSTGRES: AccountPlace = with_database(
     place(
-        "Drupal",
-        "sites/default/settings.php",
+        "MediaWiki",
+        "LocalSettings.php",
         [
-            "databases/default/default/host",
-            "databases/default/default/port",
-            "databases/default/default/unix_socket",
-            "databases/default/default/username",
-            "databases/default/default/password",
-            "databases/default/default/driver",
+            "wgDBserver",
+            "wgDBport",
+            "",
+            "wgDBuser",
+            "wgDBpassword",
+            "wgDBtype",
         ],
     ),
-    url("Backdrop", "settings.php", "database"),
-    place(
-        "Joomla",
-        "configuration.php",
-        ["host", "", "", "user", "password", "dbtype"],
+    "wgDBname",
+);
+
+/// In this order. A file that has no host, user or URL by these names is another application's.
+pub(super) const PLACES: [AccountPlace; 58] = [
+    with_database(
+        place(
+            "Drupal",
+            "sites/default/settings.php",
+            [
+                "databases/default/default/host",
+                "databases/default/default/port",
+                "databases/default/default/unix_socket",
+                "databases/default/default/username",
+                "databases/default/default/password",
+                "databases/default/default/driver",
+            ],
+        ),
+        "databases/default/default/database",
     ),
-    place(
-        "phpBB",
-        "config.php",
-        ["dbhost", "dbport", "", "dbuser", "dbpasswd", "dbms"],
+    url("Backdrop", "settings.php", "database"),
+    with_database(
+        place(
+            "Joomla",
+            "configuration.php",
+            ["host", "", "", "user", "password", "dbtype"],
+        ),
+        "db",
+    ),
+    with_database(
+        place(
+            "phpBB",
+            "config.php",
+            ["dbhost", "dbport", "", "dbuser", "dbpasswd", "dbms"],
+        ),
+        "dbname",
     ),
     place(
         "SMF",
@@ -181,33 +234,48 @@ pub(super) const PLACES: [AccountPlace; 57] = [
     ),
     place("Magento", "app/etc/env.php", MAGENTO),
     place("Magento", "../app/etc/env.php", MAGENTO),
-    place(
-        "Nextcloud",
-        "config/config.php",
-        [
-            "CONFIG/dbhost",
-            "CONFIG/dbport",
-            "",
-            "CONFIG/dbuser",
-            "CONFIG/dbpassword",
-            "CONFIG/dbtype",
-        ],
+    with_database(
+        place(
+            "Nextcloud",
+            "config/config.php",
+            [
+                "CONFIG/dbhost",
+                "CONFIG/dbport",
+                "",
+                "CONFIG/dbuser",
+                "CONFIG/dbpassword",
+                "CONFIG/dbtype",
+            ],
+        ),
+        "CONFIG/dbname",
     ),
-    place(
-        "Moodle",
-        "config.php",
-        [
-            "CFG/dbhost",
-            "",
-            "",
-            "CFG/dbuser",
-            "CFG/dbpass",
-            "CFG/dbtype",
-        ],
+    with_database(
+        place(
+            "Moodle",
+            "config.php",
+            [
+                "CFG/dbhost",
+                "",
+                "",
+                "CFG/dbuser",
+                "CFG/dbpass",
+                "CFG/dbtype",
+            ],
+        ),
+        "CFG/dbname",
     ),
-    place("TYPO3", "../config/system/settings.php", TYPO3),
-    place("TYPO3", "typo3conf/system/settings.php", TYPO3),
-    place("TYPO3", "typo3conf/LocalConfiguration.php", TYPO3),
+    with_database(
+        place("TYPO3", "../config/system/settings.php", TYPO3),
+        "DB/Connections/Default/dbname",
+    ),
+    with_database(
+        place("TYPO3", "typo3conf/system/settings.php", TYPO3),
+        "DB/Connections/Default/dbname",
+    ),
+    with_database(
+        place("TYPO3", "typo3conf/LocalConfiguration.php", TYPO3),
+        "DB/Connections/Default/dbname",
+    ),
     place(
         "Textpattern",
         "textpattern/config.php",
@@ -274,19 +342,30 @@ pub(super) const PLACES: [AccountPlace; 57] = [
     place("CakePHP", "config/app_local.php", CAKEPHP),
     url("Symfony", "../.env.local", "DATABASE_URL"),
     url("Symfony", "../.env", "DATABASE_URL"),
-    place("Laravel", "../.env", LARAVEL),
-    place("Laravel", ".env", LARAVEL),
-    place(
-        "Kanboard",
-        "config.php",
-        [
-            "DB_HOSTNAME",
-            "DB_PORT",
-            "",
-            "DB_USERNAME",
-            "DB_PASSWORD",
-            "DB_DRIVER",
-        ],
+    with_database(place("Laravel", "../.env", LARAVEL), "DB_DATABASE"),
+    with_database(place("Laravel", ".env", LARAVEL), "DB_DATABASE"),
+    with_database(
+        place(
+            "Kanboard",
+            "config.php",
+            [
+                "DB_HOSTNAME",
+                "DB_PORT",
+                "",
+                "DB_USERNAME",
+                "DB_PASSWORD",
+                "DB_DRIVER",
+            ],
+        ),
+        "DB_NAME",
+    ),
+    with_database(
+        place(
+            "Tiny Tiny RSS",
+            "config.php",
+            ["DB_HOST", "DB_PORT", "", "DB_USER", "DB_PASS", "DB_TYPE"],
+        ),
+        "DB_NAME",
     ),
     place(
         "Serendipity",

@@ -12,6 +12,22 @@ pub(super) struct NamedAccount {
     pub(super) socket: Option<String>,
     pub(super) user: String,
     pub(super) password: String,
+    /// The database of a PostgreSQL.
+    pub(super) postgres: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Driver {
+    MySql,
+    Postgres,
+}
+
+impl Driver {
+    /// The database by its name, or that of the user, where it is a PostgreSQL.
+    fn database(self, name: Option<String>, user: &str) -> Option<String> {
+        let name = name.filter(|name| !name.is_empty());
+        (self == Self::Postgres).then(|| name.unwrap_or_else(|| user.to_owned()))
+    }
 }
 
 pub(super) enum AccountSettingsFile {
@@ -38,11 +54,12 @@ impl AccountSettingsFile {
                 user,
                 password,
                 driver,
+                database,
             } => {
                 if !self.has(host) && !self.has(user) {
                     return None;
                 }
-                Some(self.parts([host, port, socket], [user, password], driver))
+                Some(self.parts([host, port, socket], [user, password], [driver, database]))
             }
             AccountNames::Url(name) => {
                 let url = self.has(name).then(|| self.literal(name))?;
@@ -62,7 +79,7 @@ impl AccountSettingsFile {
         &self,
         [host, port, socket]: [&str; 3],
         [user, password]: [&str; 2],
-        driver: &str,
+        [driver, database]: [&str; 2],
     ) -> Result<NamedAccount, String> {
         let given = |name: &str| match self.has(name) {
             true => self
@@ -71,20 +88,20 @@ impl AccountSettingsFile {
                 .ok_or_else(|| not_literal(name)),
             false => Ok(None),
         };
-        if let Some(driver) = given(driver)? {
-            is_mysql(&driver)?;
-        }
+        let driver = given(driver)?.map_or(Ok(Driver::MySql), |it| driver_of(&it))?;
         let needed = |name: &str| given(name)?.ok_or_else(|| not_literal(name));
         let unset = |value: &String| !matches!(&value[..], "" | "null" | "NULL" | "false" | "0");
         let port = given(port)?.filter(unset);
         let host = given(host)?.filter(unset).unwrap_or_default();
+        let user = needed(user)?;
         Ok(NamedAccount {
             host: match port {
                 Some(port) if !host.contains(':') => format!("{host}:{port}"),
                 _ => host,
             },
             socket: given(socket)?.filter(unset),
-            user: needed(user)?,
+            postgres: driver.database(given(database)?, &user),
+            user,
             password: given(password)?.unwrap_or_default(),
         })
     }
@@ -114,10 +131,11 @@ fn not_literal(name: &str) -> String {
     format!("{name} is not set once, to a literal")
 }
 
-fn is_mysql(driver: &str) -> Result<(), String> {
+fn driver_of(driver: &str) -> Result<Driver, String> {
     let driver = driver.to_ascii_lowercase();
     match () {
-        () if driver.contains("mysql") || driver.contains("mariadb") => Ok(()),
+        () if driver.contains("mysql") || driver.contains("mariadb") => Ok(Driver::MySql),
+        () if driver.contains("pgsql") || driver.contains("postgres") => Ok(Driver::Postgres),
         () if driver.contains("sqlite") => {
             Err("the database is SQLite, which needs no account".to_owned())
         }
@@ -160,18 +178,25 @@ fn plain(value: &str) -> Option<String> {
 fn by_url(url: &str) -> Result<NamedAccount, String> {
     let why = || "the URL has no user and host".to_owned();
     let (scheme, rest) = url.split_once("://").ok_or_else(why)?;
-    is_mysql(scheme)?;
+    let driver = driver_of(scheme)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (login, place) = rest.rsplit_once('@').ok_or_else(why)?;
     let (user, password) = login.split_once(':').unwrap_or((login, ""));
-    let (host, _) = place.split_once('/').unwrap_or((place, ""));
-    let mut arguments = query.split('&').filter_map(|it| it.split_once('='));
-    let socket = arguments.find(|(name, _)| *name == "unix_socket");
+    let (host, database) = place.split_once('/').unwrap_or((place, ""));
+    let argument = |name: &str| {
+        let mut arguments = query.split('&').filter_map(|it| it.split_once('='));
+        arguments
+            .find(|(it, _)| *it == name)
+            .map(|(_, value)| value)
+    };
     let decoded = |text: &str| decoded(text).ok_or_else(why);
+    let user = decoded(user)?;
+    let folder = argument("host").filter(|_| driver == Driver::Postgres);
     Ok(NamedAccount {
-        host: decoded(host)?,
-        socket: socket.map(|(_, path)| decoded(path)).transpose()?,
-        user: decoded(user)?,
+        host: decoded(folder.unwrap_or(host))?,
+        socket: argument("unix_socket").map(decoded).transpose()?,
+        postgres: driver.database(Some(decoded(database)?), &user),
+        user,
         password: decoded(password)?,
     })
 }
@@ -190,7 +215,14 @@ fn decoded(text: &str) -> Option<String> {
 
 /// The literals of the one call that connects.
 fn by_call(text: &str) -> Option<Result<NamedAccount, String>> {
-    let begins = ["mysqli_connect", "new mysqli", "new PDO", "new \\PDO"];
+    let begins = [
+        "mysqli_connect",
+        "new mysqli",
+        "pg_connect",
+        "pg_pconnect",
+        "new PDO",
+        "new \\PDO",
+    ];
     let mut calls = begins.iter().flat_map(|begin| text.match_indices(begin));
     let (at, begin) = calls.next()?;
     let why = || "its host, user and password are not literals of one call".to_owned();
@@ -198,6 +230,9 @@ fn by_call(text: &str) -> Option<Result<NamedAccount, String>> {
         return Some(Err(why()));
     }
     let rest = text.get(at + begin.len()..).unwrap_or_default();
+    if begin.starts_with("pg_") {
+        return Some(by_connection_string(rest).ok_or_else(why));
+    }
     let Some([first, user, password]) = arguments(rest) else {
         return Some(Err(why()));
     };
@@ -207,6 +242,7 @@ fn by_call(text: &str) -> Option<Result<NamedAccount, String>> {
             socket: None,
             user,
             password,
+            postgres: None,
         }));
     }
     Some(by_dsn(&first, user, password))
@@ -214,7 +250,7 @@ fn by_call(text: &str) -> Option<Result<NamedAccount, String>> {
 
 fn by_dsn(dsn: &str, user: String, password: String) -> Result<NamedAccount, String> {
     let (driver, rest) = dsn.split_once(':').unwrap_or((dsn, ""));
-    is_mysql(driver)?;
+    let driver = driver_of(driver)?;
     let part = |name: &str| {
         let mut parts = rest.split(';').filter_map(|it| it.split_once('='));
         let found = parts.find(|(it, _)| it.trim() == name);
@@ -227,8 +263,49 @@ fn by_dsn(dsn: &str, user: String, password: String) -> Result<NamedAccount, Str
             None => host,
         },
         socket: part("unix_socket"),
+        postgres: driver.database(part("dbname"), &user),
         user,
         password,
+    })
+}
+
+/// The one literal of `pg_connect('host=... dbname=... user=...')`.
+fn by_connection_string(text: &str) -> Option<NamedAccount> {
+    let rest = text.trim_start().strip_prefix('(')?.trim_start();
+    let (all, rest) = literal(rest)?;
+    // A backslash may stand before a quote.
+    if !rest.trim_start().starts_with([',', ')']) || all.contains('\\') {
+        return None;
+    }
+    let mut parts = Vec::new();
+    let mut rest = all.trim_start();
+    while !rest.is_empty() {
+        let (name, behind) = rest.split_once('=')?;
+        let behind = behind.trim_start();
+        let (value, behind) = match behind.strip_prefix('\'') {
+            Some(inner) => inner.split_once('\'')?,
+            None => behind
+                .split_once(char::is_whitespace)
+                .unwrap_or((behind, "")),
+        };
+        parts.push((name.trim(), value.to_owned()));
+        rest = behind.trim_start();
+    }
+    let part = |name: &str| {
+        let mut found = parts.iter().filter(|(it, _)| *it == name);
+        found.next().map(|(_, value)| value.clone())
+    };
+    let user = part("user")?;
+    let host = part("hostaddr").or(part("host")).unwrap_or_default();
+    Some(NamedAccount {
+        host: match part("port") {
+            Some(port) => format!("{host}:{port}"),
+            None => host,
+        },
+        socket: None,
+        postgres: Driver::Postgres.database(part("dbname"), &user),
+        user,
+        password: part("password").unwrap_or_default(),
     })
 }
 
@@ -412,8 +489,80 @@ mod tests {
                 socket: None,
                 user: "ada".to_owned(),
                 password: "word".to_owned(),
+                postgres: None,
             };
             assert_eq!(account(file, text), Some(Ok(expected)), "{file}: {text}");
+        }
+    }
+
+    #[test]
+    fn accounts_of_postgres_are_read_with_their_database() {
+        for (file, text, host) in [
+            (
+                "sites/default/settings.php",
+                "<?php $databases['default']['default'] = array ( 'database' => 'd', 'username' => 'ada', 'password' => 'word',
+                 'host' => 'localhost', 'port' => '5433', 'driver' => 'pgsql', );",
+                "localhost:5433",
+            ),
+            (
+                "config/config.php",
+                "<?php $CONFIG = array ( 'dbtype' => 'pgsql', 'dbname' => 'd', 'dbhost' => '/run/postgresql', 'dbuser' => 'ada',
+                 'dbpassword' => 'word', );",
+                "/run/postgresql",
+            ),
+            (
+                "config.php",
+                "<?php $CFG = new stdClass(); $CFG->dbtype = 'pgsql'; $CFG->dbhost = '127.0.0.1'; $CFG->dbname = 'd';
+                 $CFG->dbuser = 'ada'; $CFG->dbpass = 'word';",
+                "127.0.0.1",
+            ),
+            (
+                "config.php",
+                "<?php define('DB_TYPE', 'pgsql'); define('DB_HOST', '127.0.0.1'); define('DB_USER', 'ada');
+                 define('DB_NAME', 'd'); define('DB_PASS', 'word'); define('DB_PORT', '5432');",
+                "127.0.0.1:5432",
+            ),
+            (
+                "../.env",
+                "DB_CONNECTION=pgsql\nDB_HOST=127.0.0.1\nDB_PORT=5432\nDB_DATABASE=d\nDB_USERNAME=ada\nDB_PASSWORD=word\n",
+                "127.0.0.1:5432",
+            ),
+            (
+                "../.env",
+                "DATABASE_URL=\"postgresql://ada:w%6Frd@127.0.0.1:5432/d?serverVersion=16&charset=utf8\"",
+                "127.0.0.1:5432",
+            ),
+            (
+                "../.env",
+                "DATABASE_URL=postgres://ada:word@localhost/d?host=%2Frun%2Fpostgresql",
+                "/run/postgresql",
+            ),
+            (
+                "db.php",
+                "<?php $c = pg_connect(\"host=/run/postgresql dbname=d user=ada password='word'\");",
+                "/run/postgresql",
+            ),
+            ("db.php", "<?php new PDO('pgsql:host=::1;dbname=d', 'ada', 'word');", "::1"),
+        ] {
+            let expected = NamedAccount {
+                host: host.to_owned(),
+                socket: None,
+                user: "ada".to_owned(),
+                password: "word".to_owned(),
+                postgres: Some("d".to_owned()),
+            };
+            assert_eq!(account(file, text), Some(Ok(expected)), "{file}: {text}");
+        }
+        for text in [
+            "<?php pg_connect('host=a user=ada password=w0rd' . $more);",
+            "<?php pg_connect('host=a password=w0rd');",
+            "<?php pg_connect('user=ada password=\'w0\\\\\\\'rd\'');",
+        ] {
+            let why = account("db.php", text).unwrap().unwrap_err();
+            assert!(
+                why.contains("one call") && !why.contains("w0"),
+                "{text}: {why}"
+            );
         }
     }
 
@@ -427,8 +576,8 @@ mod tests {
             ),
             (
                 "../.env",
-                "DB_CONNECTION=pgsql\nDB_HOST=x\nDB_USERNAME=y",
-                "pgsql",
+                "DB_CONNECTION=sqlsrv\nDB_HOST=x\nDB_USERNAME=y",
+                "sqlsrv",
             ),
             (
                 "../.env",
@@ -440,11 +589,7 @@ mod tests {
                 "DB_HOST=x\nDB_USERNAME=a\nDB_PASSWORD=w0rd\nDB_PASSWORD=w0rd2",
                 "DB_PASSWORD",
             ),
-            (
-                "../.env",
-                "DATABASE_URL=postgresql://a:w0rd@h/d",
-                "postgresql",
-            ),
+            ("../.env", "DATABASE_URL=mongodb://a:w0rd@h/d", "mongodb"),
             ("../.env", "DATABASE_URL=mysql://h/d", "no user"),
             ("../.env", "DATABASE_URL=mysql://a%zz@h/d", "no user"),
             (

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use super::account_places::PLACES;
+use super::account_places::{AccountPlace, MEDIAWIKI_ON_POSTGRES, PLACES};
 use super::account_settings::AccountSettingsFile;
 use super::detect::DetectedSite;
 use super::kind::Kind;
@@ -21,6 +21,10 @@ const SOCKETS: [&str; 4] = [
 ];
 
 const PORT: u16 = 3306;
+
+/// The folder in which PHP finds a PostgreSQL on its own machine, and its port.
+const POSTGRES_FOLDER: &str = "/var/run/postgresql";
+const POSTGRES_PORT: u16 = 5432;
 
 /// Reads it. `is_socket` knows where sockets are.
 ///
@@ -53,6 +57,12 @@ pub fn database_login(
         }
         Kind::MediaWiki => {
             let file = in_root("LocalSettings.php");
+            let text = files.text(&file).unwrap_or_default();
+            if PhpSettings::of(&text).variable("wgDBtype").as_deref() == Some("postgres")
+                && let Some(login) = by_place(files, &MEDIAWIKI_ON_POSTGRES, &in_root, is_socket)
+            {
+                return login;
+            }
             login(files, &file, "LocalSettings.php", is_socket, |settings| {
                 let several = ["wgDBservers", "wgLBFactoryConf"];
                 if several.iter().any(|name| settings.mentions(name)) {
@@ -60,7 +70,7 @@ pub fn database_login(
                 }
                 let is_mysql = settings.variable("wgDBtype").as_deref() == Some("mysql");
                 if settings.mentions("wgDBtype") && !is_mysql {
-                    return Err("$wgDBtype is not 'mysql'".to_owned());
+                    return Err("$wgDBtype is not 'mysql' or 'postgres'".to_owned());
                 }
                 Ok([
                     ("$wgDBserver", settings.variable("wgDBserver")),
@@ -90,27 +100,41 @@ fn by_places(
         );
     let places = PLACES.iter();
     let mut places = places.filter(|place| has_project || !place.file.starts_with("../"));
-    places.find_map(|place| {
-        let text = files.text(&in_root(place.file))?;
-        let settings = AccountSettingsFile::of(place.file, &text);
-        let account = settings.account(&place.names)?;
-        let why = |why: String| format!("{} ({}): {why}", place.file, place.application);
-        let login = account.and_then(|account| {
-            let server = match account.socket {
-                Some(path) => format!("unix:{path}"),
-                None => server(&account.host, is_socket)
-                    .map_err(|reason| format!("its host {reason}"))?,
-            };
-            is_plain([&server, &account.user, &account.password])?;
-            Ok(DatabaseLogin {
-                server,
-                user: account.user,
-                password: Some(account.password),
-                settings: place.file.to_owned(),
-            })
-        });
-        Some(login.map_err(why))
-    })
+    places.find_map(|place| by_place(files, place, in_root, is_socket))
+}
+
+fn by_place(
+    files: &dyn Files,
+    place: &AccountPlace,
+    in_root: &dyn Fn(&str) -> String,
+    is_socket: &dyn Fn(&str) -> bool,
+) -> Option<Result<DatabaseLogin, String>> {
+    let text = files.text(&in_root(place.file))?;
+    let settings = AccountSettingsFile::of(place.file, &text);
+    let account = settings.account(&place.names)?;
+    let why = |why: String| format!("{} ({}): {why}", place.file, place.application);
+    let login = account.and_then(|account| {
+        let server = match (account.socket, &account.postgres) {
+            (_, Some(database)) => postgres_server(&account.host, database, is_socket)
+                .map_err(|reason| format!("its host {reason}"))?,
+            (Some(path), None) => format!("unix:{path}"),
+            (None, None) => {
+                server(&account.host, is_socket).map_err(|reason| format!("its host {reason}"))?
+            }
+        };
+        let database = account.postgres.unwrap_or_default();
+        if database.contains('/') {
+            return Err("its database has a slash in its name".to_owned());
+        }
+        is_plain([&server, &account.user, &account.password])?;
+        Ok(DatabaseLogin {
+            server,
+            user: account.user,
+            password: Some(account.password),
+            settings: place.file.to_owned(),
+        })
+    });
+    Some(login.map_err(why))
 }
 
 /// Reads an account that people have written: the server, the user and the password in one line.
@@ -120,7 +144,8 @@ fn by_places(
 pub fn account_of_file(text: &str) -> Result<DatabaseLogin, String> {
     let lines = text.lines().map(str::trim).zip(1..);
     let mut lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
-    let expected = "expected one line: unix:/run/mysqld/mysqld.sock USER PASSWORD, or IP:PORT in place of the socket";
+    let expected = "expected one line: unix:/run/mysqld/mysqld.sock USER PASSWORD, or IP:PORT in place of the socket, or \
+        postgres:unix:/run/postgresql/.s.PGSQL.5432/DATABASE";
     let (line, number) = lines.next().ok_or_else(|| format!("1: {expected}"))?;
     let why = |why: &str| format!("{number}: {why}");
     if let Some((_, other)) = lines.next() {
@@ -129,7 +154,11 @@ pub fn account_of_file(text: &str) -> Result<DatabaseLogin, String> {
     let (address, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim_start();
     let (user, password) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let is_server = address.starts_with("unix:/") || address.parse::<SocketAddr>().is_ok();
+    let of_postgres = address
+        .strip_prefix("postgres:")
+        .map(|rest| rest.rsplit_once('/'));
+    let place = of_postgres.map_or(address, |parts| parts.map_or("", |(place, _)| place));
+    let is_server = place.starts_with("unix:/") || place.parse::<SocketAddr>().is_ok();
     if !is_server || user.is_empty() {
         return Err(why(expected));
     }
@@ -236,6 +265,44 @@ fn server(host: &str, is_socket: &dyn Fn(&str) -> bool) -> Result<String, String
     }
 }
 
+/// The server that PHP's extensions for PostgreSQL reach under the name `host`, with the database.
+fn postgres_server(
+    host: &str,
+    database: &str,
+    is_socket: &dyn Fn(&str) -> bool,
+) -> Result<String, String> {
+    let is_port_alone = host.starts_with(':') && !host.starts_with("::");
+    let is_folder = host.is_empty() || host.starts_with('/') || is_port_alone;
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if is_folder || !name.contains(':') => (name, Some(port)),
+        _ => (host, None),
+    };
+    let port = port.map_or(Ok(POSTGRES_PORT), str::parse);
+    let port = port.map_err(|_| "has no port that can be read".to_owned())?;
+    if is_folder {
+        let folder = if name.is_empty() {
+            POSTGRES_FOLDER
+        } else {
+            name
+        };
+        let path = format!("{}/.s.PGSQL.{port}", folder.trim_end_matches('/'));
+        return match is_socket(&path) {
+            true => Ok(format!("postgres:unix:{path}/{database}")),
+            false => Err(format!("is this machine, and there is no socket at {path}")),
+        };
+    }
+    let ip: IpAddr = name.parse().map_err(|_| {
+        format!(
+            "is a name, which PHP looks up for each page; with {POSTGRES_FOLDER} or the IP address there instead, pages can \
+             be learned"
+        )
+    })?;
+    Ok(format!(
+        "postgres:{}/{database}",
+        SocketAddr::from((ip, port))
+    ))
+}
+
 /// Whether the name means this machine: PHP takes the socket then, whatever the port.
 fn is_this_machine(name: &str) -> bool {
     matches!(name, "" | "localhost")
@@ -320,6 +387,11 @@ mod tests {
             (login.user.as_str(), login.password.as_deref()),
             ("wiki", Some(""))
         );
+        let postgres = wiki(
+            "<?php $wgDBtype = 'postgres'; $wgDBserver = '127.0.0.1'; $wgDBport = '5433'; $wgDBname = 'wiki';
+             $wgDBuser = 'wiki'; $wgDBpassword = 'word';",
+        );
+        assert_eq!(postgres.unwrap().server, "postgres:127.0.0.1:5433/wiki");
         let sqlite = wiki(
             "<?php $wgDBtype = 'sqlite'; $wgDBserver = ''; $wgDBuser = ''; $wgDBpassword = '';",
         );
@@ -398,6 +470,42 @@ mod tests {
             why.contains("db.php") && why.contains("is a name") && !why.contains("secret"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn a_postgres_is_reached_by_its_folder_or_an_ip_address() {
+        let is_socket = |path: &str| {
+            ["/var/run/postgresql/.s.PGSQL.5432", "/srv/.s.PGSQL.5433"].contains(&path)
+        };
+        for (host, expected) in [
+            ("", "postgres:unix:/var/run/postgresql/.s.PGSQL.5432/blog"),
+            (
+                "/var/run/postgresql/",
+                "postgres:unix:/var/run/postgresql/.s.PGSQL.5432/blog",
+            ),
+            ("/srv:5433", "postgres:unix:/srv/.s.PGSQL.5433/blog"),
+            ("127.0.0.1", "postgres:127.0.0.1:5432/blog"),
+            ("10.0.0.7:5433", "postgres:10.0.0.7:5433/blog"),
+            ("::1", "postgres:[::1]:5432/blog"),
+        ] {
+            let server = postgres_server(host, "blog", &is_socket);
+            assert_eq!(server.as_deref(), Ok(expected), "{host}");
+        }
+        for (host, part) in [
+            ("localhost", "is a name"),
+            ("/srv", "no socket at /srv/.s.PGSQL.5432"),
+            ("10.0.0.7:x", "no port"),
+        ] {
+            let why = postgres_server(host, "blog", &is_socket).unwrap_err();
+            assert!(why.contains(part), "{host}: {why}");
+        }
+        let login =
+            account_of_file("postgres:unix:/run/postgresql/.s.PGSQL.5432/blog ada word").unwrap();
+        assert_eq!(
+            login.server,
+            "postgres:unix:/run/postgresql/.s.PGSQL.5432/blog"
+        );
+        assert!(account_of_file("postgres:/run ada word").is_err());
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod http3;
 pub mod mariadb;
 pub mod origin;
 pub mod pebble;
+pub mod postgres;
 pub mod process;
 pub mod redis;
 pub mod running;

@@ -19,7 +19,7 @@ use sqlparser::ast::{CopyTarget, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, Tokenizer, Whitespace};
+use sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::arguments::Arguments;
 use crate::not_learned::NotLearned;
@@ -261,21 +261,14 @@ fn tokens(text: &str) -> Result<Vec<Token>, NotLearned> {
     }
     let all = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize();
     let mut all = all.map_err(|_| NotLearned::Syntax)?;
-    all.retain(|token| {
-        !matches!(
-            token,
-            Token::Whitespace(
-                Whitespace::Space
-                    | Whitespace::Newline
-                    | Whitespace::Tab
-                    | Whitespace::MultiLineComment(_)
-            )
-        )
-    });
+    all.retain(|token| !matches!(token, Token::Whitespace(_)));
     let mut links = 0;
     for token in &all {
         links += match token {
-            Token::Word(word) if word.value.len() > 63 => return Err(NotLearned::UnknownTable),
+            // The server cuts a long name, and a quote within one would make two texts of tokens the same.
+            Token::Word(word) if word.value.len() > 63 || word.value.contains('"') => {
+                return Err(NotLearned::UnknownTable);
+            }
             Token::Word(word) if word.quote_style.is_some() => 0,
             Token::Word(word) => match word.keyword {
                 Keyword::JOIN => LINKS_OF_JOIN,
@@ -306,12 +299,11 @@ fn tokens(text: &str) -> Result<Vec<Token>, NotLearned> {
             | Token::RParen
             | Token::SemiColon
             | Token::Placeholder(_) => 0,
-            // Texts in further notations, data of COPY, comments up to the end of a line.
+            // Texts in further notations, and data of COPY.
             Token::DollarQuotedString(_)
             | Token::UnicodeStringLiteral(_)
             | Token::DoubleQuotedString(_)
-            | Token::CopyData { .. }
-            | Token::Whitespace(_) => return Err(NotLearned::Syntax),
+            | Token::CopyData { .. } => return Err(NotLearned::Syntax),
             _ => 1,
         };
         if links > MOST_LINKS {

@@ -120,7 +120,7 @@ fn queries_read_the_tables_that_they_name() {
         ),
         ("SELECT i FROM generate_series(1, 3) i, post", "post"),
         ("SELECT distance(a, b) FROM post", "post"),
-        ("SELECT E'a\\'b' FROM post -- x", "syntax"),
+        ("SELECT E'a\\'b' FROM post -- x, comment", "post"),
         ("SELECT E'a\\'b' /* a /* b */ c */ FROM post", "post"),
         ("SELECT 'a\\' FROM post", "post"),
         ("COPY post TO STDOUT", "post"),
@@ -133,12 +133,7 @@ fn queries_read_the_tables_that_they_name() {
         ("SHOW server_version", ""),
         ("", ""),
     ] {
-        let writes = if reads == "syntax" { "everything" } else { "" };
-        assert_eq!(
-            meaning(text),
-            (reads.to_owned(), writes.to_owned()),
-            "{text}"
-        );
+        assert_eq!(meaning(text), (reads.to_owned(), String::new()), "{text}");
     }
 }
 
@@ -183,6 +178,7 @@ fn what_is_not_understood_may_write_everything() {
         "SELECT $$a$$ FROM post",
         "SELECT U&'\\0061' FROM post",
         "TABLE post",
+        "SELECT 1 FROM \"a\"\" b\"",
         "WITH gone AS (DELETE FROM post RETURNING *) SELECT * FROM gone",
         "DO 'BEGIN END'",
         "CALL hook()",

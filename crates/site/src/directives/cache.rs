@@ -238,7 +238,7 @@ table! {
         learned while the tables are not known. With `cache_learn on` the same account asks each second when the \
         tables were last written.\n\n\
         The server is written as PHP reaches it: `unix:/run/mysqld/mysqld.sock`, or `ADDRESS:PORT` with an IP \
-        address. `mayfly explain` shows it as PHP does where the account is missing. Without a password, the server \
+        address. A PostgreSQL comes with its database: `postgres:unix:/run/postgresql/.s.PGSQL.5432/blog`. `mayfly explain` shows it as PHP does where the account is missing. Without a password, the server \
         must know the account by its socket.");
     CACHE_LEARN_MAX: Time = time("cache_learn_max", LEVELS).default("1d").text(
         "limits how long a learned page counts as known", "cache_learn_max 1h;", "\

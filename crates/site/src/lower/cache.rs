@@ -36,6 +36,8 @@ const DISK_TIMEOUT: Duration = Duration::from_millis(50);
 /// Free space kept on the file system of a zone without `min_free=`.
 const MIN_FREE_BYTES: u64 = 512 << 20;
 
+const DATABASE_SERVER: &str = "database server";
+
 const ZONE_PARAMETERS: &str =
     "keys_zone memory max_size inactive min_free disk disk_timeout levels use_temp_path";
 
@@ -466,7 +468,7 @@ impl Lowering<'_> {
             self.invalid(node.arg(0), "database", expected);
             return None;
         }
-        self.learned_server(node, "database server")
+        self.learned_server(node, DATABASE_SERVER)
     }
 
     /// A server with an account: SERVER [USER [PASSWORD]], or off.
@@ -475,9 +477,20 @@ impl Lowering<'_> {
         if server.text == "off" {
             return None;
         }
-        let is_path = server.strip_prefix("unix:/").is_some();
-        if !is_path && server.parse::<std::net::SocketAddr>().is_err() {
-            let expected = "expected unix:/PATH, or an IP address with a port";
+        let of_postgres = match kind {
+            DATABASE_SERVER => server.strip_prefix("postgres:"),
+            _ => None,
+        };
+        let address = match of_postgres {
+            Some(rest) => rest.rsplit_once('/').map_or("", |(address, _)| address),
+            None => &server.text,
+        };
+        let is_path = address.starts_with("unix:/");
+        if !is_path && address.parse::<std::net::SocketAddr>().is_err() {
+            let expected = match of_postgres {
+                Some(_) => "expected postgres:unix:/PATH/DATABASE, or postgres:ADDRESS:PORT/DATABASE with an IP address",
+                None => "expected unix:/PATH, or an IP address with a port",
+            };
             self.invalid(server, kind, expected);
             return None;
         }

@@ -11,6 +11,7 @@ mod memcached;
 mod nodes;
 mod object_cache;
 mod own_copies;
+mod postgres;
 mod replay;
 mod sqlite;
 mod sqlite_site;
