@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use learn_record::{InputKind, Session, Statement, StatementKind, Value, Write, WriteOutcome};
-use postgres_wire::{Answer, Command, Conversation, Event, Parameter};
+use postgres_wire::{Command, Conversation, CycleEnd, Event, Parameter};
 
 use crate::plain_read::{first_word, is_plain_read_of_postgres};
 use crate::reporter::Reporter;
@@ -19,7 +19,7 @@ const WITHIN_TRANSACTION: u16 = 1;
 /// What the conversation has shown, kept until it is free again.
 enum SeenEvent {
     Asked(Command),
-    Answered(Answer),
+    Answered(CycleEnd),
 }
 
 /// A command that waits for its answer.
@@ -197,7 +197,7 @@ impl PostgresConnection {
         });
     }
 
-    fn is_answered(&mut self, answer: Answer, reporter: &mut Reporter) {
+    fn is_answered(&mut self, answer: CycleEnd, reporter: &mut Reporter) {
         let status_after = if answer.is_in_transaction {
             WITHIN_TRANSACTION
         } else {

@@ -116,7 +116,7 @@ impl Command {
 
 /// The end of one cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct CycleEnd {
     /// So many commands have been answered, in their order.
     pub commands: usize,
     /// The server reported an error, so that the last of them may not have been run.
@@ -127,7 +127,7 @@ pub struct Answer {
 pub enum Event<'a> {
     /// A command was sent in full.
     Asked(&'a Command),
-    Answered(&'a Answer),
+    Answered(&'a CycleEnd),
 }
 
 enum Phase {
@@ -521,7 +521,7 @@ impl Conversation {
             (Phase::Ready, b'Z') => {
                 self.follow_status(fields)?;
                 let commands = self.cycles.pop_front().ok_or(Unreadable::Unasked)?;
-                let answer = Answer {
+                let answer = CycleEnd {
                     commands,
                     has_failed: std::mem::take(&mut self.has_failed),
                     is_in_transaction: self.session.is_in_transaction,

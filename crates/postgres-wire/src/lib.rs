@@ -13,7 +13,7 @@ mod conversation;
 mod message;
 
 pub use conversation::{
-    Answer, Command, Conversation, Event, MOST_CYCLES, MOST_PREPARED, MOST_PREPARED_BYTES,
+    Command, Conversation, CycleEnd, Event, MOST_CYCLES, MOST_PREPARED, MOST_PREPARED_BYTES,
     Parameter, Session, Unreadable,
 };
 pub use message::{Fields, MOST_STATEMENT_BYTES, Message, put_message, startup_message};

@@ -7,7 +7,7 @@ use postgres_wire::{
 use proptest::prelude::*;
 
 /// What was said, and by whom: `true` is the client.
-type Said = Vec<(bool, Vec<u8>)>;
+type Dialogue = Vec<(bool, Vec<u8>)>;
 
 fn message(letter: u8, fields: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -54,7 +54,7 @@ fn ready(status: u8) -> (bool, Vec<u8>) {
     server(b'Z', &[status])
 }
 
-fn opened() -> Said {
+fn opened() -> Dialogue {
     vec![
         (
             true,
@@ -119,7 +119,7 @@ fn events(said: &[(bool, Vec<u8>)]) -> Vec<String> {
     whole
 }
 
-fn after(more: Said) -> Vec<String> {
+fn after(more: Dialogue) -> Vec<String> {
     events(&[opened(), more].concat())
 }
 
