@@ -236,9 +236,9 @@ impl PostgresConnection {
     fn follow_session(&mut self, pending: &PendingCommand) {
         let text = pending.command.text();
         let first = first_word(text).to_ascii_uppercase();
-        let has_one = !text.trim_ascii_end().trim_ascii_start().contains(&b';')
-            || text.trim_ascii_end().iter().position(|byte| *byte == b';')
-                == Some(text.trim_ascii_end().len() - 1);
+        let trimmed = text.trim_ascii();
+        let end = trimmed.iter().position(|byte| *byte == b';');
+        let has_one = end.is_none_or(|end| end + 1 == trimmed.len());
         let keeps_it = match first.as_slice() {
             b"SELECT" | b"SHOW" | b"DEALLOCATE" | b"BEGIN" | b"START" => pending.write == 0,
             b"INSERT" | b"UPDATE" | b"DELETE" | b"MERGE" | b"WITH" | b"COPY" | b"TRUNCATE"

@@ -100,11 +100,11 @@ impl Postgres {
     pub fn try_run(&self, database: &str, script: &str) -> Option<String> {
         let mut client = self.client(database);
         let mut stdin = client.stdin.take().expect("a pipe");
-        stdin.write_all(script.as_bytes()).ok()?;
+        let written = stdin.write_all(script.as_bytes());
         drop(stdin);
         let output = client.wait_with_output().expect("an end");
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        output.status.success().then_some(printed)
+        (written.is_ok() && output.status.success()).then_some(printed)
     }
 
     /// A client that runs what is written to it.

@@ -31,9 +31,10 @@ const SHORT_WHILE: Duration = Duration::from_millis(250);
 const COMMITTED: &str = "SELECT pg_current_snapshot()::text";
 
 /// Processes that may hold counts back: an idle one passes them on after ten seconds, or after a minute if it could not.
+/// Another Mayfly, which only reads, may ask at the same time.
 const HOLDERS: &str = "SELECT pid FROM pg_stat_activity
     WHERE datname = current_database() AND usesysid IS NOT NULL AND pid <> pg_backend_pid()
-      AND COALESCE(backend_type, '') NOT IN ('walsender', 'parallel worker')
+      AND COALESCE(application_name, '') <> 'mayfly' AND COALESCE(backend_type, '') NOT IN ('walsender', 'parallel worker')
       AND NOT COALESCE(state = 'idle' AND state_change < clock_timestamp() - interval '61 seconds', false)";
 
 /// The version, for how long it has been running, whether it repeats what another one writes, whether it counts, when it
