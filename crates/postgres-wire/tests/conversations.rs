@@ -86,7 +86,7 @@ fn heard(said: &[(bool, Vec<u8>)], piece: usize) -> (Vec<String>, Conversation) 
                         });
                         let values: Vec<_> = values.collect();
                         let text = String::from_utf8_lossy(command.text());
-                        let doubt = if command.is_complete { "" } else { "?" };
+                        let doubt = ["?", ""][usize::from(command.is_complete)];
                         format!("{text}{doubt} {}", values.join(","))
                     }
                     Event::Answered(answer) => format!(

@@ -488,7 +488,9 @@ impl Lowering<'_> {
         let is_path = address.starts_with("unix:/");
         if !is_path && address.parse::<std::net::SocketAddr>().is_err() {
             let expected = match of_postgres {
-                Some(_) => "expected postgres:unix:/PATH/DATABASE, or postgres:ADDRESS:PORT/DATABASE with an IP address",
+                Some(_) => {
+                    "expected postgres:unix:/PATH/DATABASE, or postgres:ADDRESS:PORT/DATABASE with an IP address"
+                }
                 None => "expected unix:/PATH, or an IP address with a port",
             };
             self.invalid(server, kind, expected);

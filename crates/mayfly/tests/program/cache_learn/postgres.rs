@@ -178,6 +178,11 @@ async fn pages_of_postgres_show_each_write_of_php_at_once_and_those_of_others_so
             "two",
         ),
         (
+            "DO $$ BEGIN UPDATE shop.thing SET name = 'b'; END $$",
+            "/pdo.php",
+            "b 0",
+        ),
+        (
             "BEGIN; UPDATE post SET title = 'three'; COMMIT",
             "/page.php",
             "three",
@@ -186,11 +191,6 @@ async fn pages_of_postgres_show_each_write_of_php_at_once_and_those_of_others_so
             "WITH new AS (INSERT INTO comment (post, text) VALUES (1, 'next') RETURNING id) SELECT * FROM new",
             "/parameters.php",
             "first next three",
-        ),
-        (
-            "DO $$ BEGIN UPDATE shop.thing SET name = 'b'; END $$",
-            "/pdo.php",
-            "b 0",
         ),
         (
             "BEGIN; UPDATE post SET title = 'four'; ROLLBACK",
