@@ -246,13 +246,16 @@ async fn pages_of_postgres_show_each_write_of_php_at_once_and_those_of_others_so
         site.database.run("blog", statement);
         site.until_shown(page, expected).await;
     }
-    // One that stays, and may hold back what it has counted.
+    // One that stays, and holds back what it has counted: it has passed counts on a moment before, and begins a transaction.
     let mut client = site.database.client("blog");
     let mut stdin = client.stdin.take().expect("a pipe");
     for title in ["seven", "eight", "nine"].into_iter().take(most(1)) {
         site.until_kept("/page.php").await;
-        writeln!(stdin, "UPDATE post SET title = '{title}';").expect("a pipe");
+        let script =
+            format!("INSERT INTO other VALUES (1);\nUPDATE post SET title = '{title}';\nBEGIN;\n");
+        stdin.write_all(script.as_bytes()).expect("a pipe");
         site.until_shown("/page.php", title).await;
+        writeln!(stdin, "COMMIT;").expect("a pipe");
     }
     drop(stdin);
     client.wait().expect("an end");
