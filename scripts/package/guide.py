@@ -342,7 +342,7 @@ def main():
 def follow_all(inside, args):
     wordpress_is_there(inside)
     names_and_issuer(inside)
-    shutil.copy(roots.package_in(args.packages), inside.path + "/root/mayfly_0.1.0_amd64.deb")
+    shutil.copy(roots.package_in(args.packages), inside.path + "/root/mayfly_0.2.0_amd64.deb")
     reader = Reader(inside, args.next and roots.package_in(args.next))
     began = time.monotonic()
     reader.follow("guide/package.md", until="mayfly serve")

@@ -3,7 +3,7 @@
 /**
  * Plugin Name: Mayfly
  * Description: Lets the web server Mayfly keep pages for hours: says what each page shows, and has exactly those pages made anew that a change concerns. Without settings.
- * Version: 0.1.0
+ * Version: 0.2.0
  * Requires at least: 6.1
  * Requires PHP: 8.1
  * License: Apache-2.0
