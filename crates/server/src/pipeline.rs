@@ -103,7 +103,7 @@ pub fn serve<'a>(
         None => Ok(Stage::ServerRewrite),
         Some(status) => Err(StageEnd::Status(status).into()),
     };
-    guests::remove_own_cookies(request);
+    guests::remove_own_cookies(&mut request.received);
     let mut way = Way::new(configuration);
     match way.advance(request, client, first) {
         Outcome::Nothing => ReadyOrPending::Ready(ResponseOutcome::Nothing),

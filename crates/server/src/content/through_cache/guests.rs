@@ -13,6 +13,7 @@ use site::{Pass, SharedRules};
 
 use super::standing;
 use crate::exchange::guest_visit::{CleanTarget, GuestVisit};
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::{Method, Request};
 
 pub fn seen(request: &Request) -> &Arc<SeenPages> {
@@ -279,25 +280,25 @@ pub fn token_page(
 /// Removes the cookies that the server has set in the place of the application's, for scripts: their tokens are known to
 /// all. An application that compares a field with a cookie would take one for its own.
 #[inline]
-pub fn remove_own_cookies(request: &mut Request) {
-    if request.received.head().view().may_have(b"cookie") && has_own_cookie(request) {
-        without_own_cookies(request);
+pub fn remove_own_cookies(received: &mut ReceivedRequest) {
+    if received.head().view().may_have(b"cookie") && has_own_cookie(received) {
+        without_own_cookies(received);
     }
 }
 
-fn has_own_cookie(request: &Request) -> bool {
-    let mut pairs = cookies::pairs(request.received.head().view());
+fn has_own_cookie(received: &ReceivedRequest) -> bool {
+    let mut pairs = cookies::pairs(received.head().view());
     pairs.any(|(_, value)| is_own_cookie(value))
 }
 
 #[cold]
-fn without_own_cookies(request: &mut Request) {
-    let pairs = cookies::pairs(request.received.head().view());
+fn without_own_cookies(received: &mut ReceivedRequest) {
+    let pairs = cookies::pairs(received.head().view());
     let others = pairs.filter(|(_, value)| !is_own_cookie(value));
     let others: Vec<Vec<u8>> = others
         .map(|(name, value)| [name, b"=", value].concat())
         .collect();
-    request.received.set_cookies(&others.join(&b"; "[..]));
+    received.set_cookies(&others.join(&b"; "[..]));
 }
 
 /// Does the target of the request have a token of the server's?
