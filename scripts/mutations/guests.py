@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Do the tests of guests with sessions find errors in the rules by which pages are shared with them?
+
+Each error of the table below is planted into a copy of the tree, all of them at once, each behind a question
+to a file. The program tests that are named for its rule run once for each error, by processes of the server with it.
+
+    scripts/mutations/guests.py [--requests 20000] [NAME...]
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+import run
+
+# The server clears the environment of the process that serves, so the number of the error stands in a file.
+QUESTION = """
+/// Is this the error that this run is about?
+pub(crate) fn planted_fault(number: u32) -> bool {
+    static FAULT: std::sync::OnceLock<Option<u32>> = std::sync::OnceLock::new();
+    let fault = FAULT.get_or_init(|| std::fs::read_to_string("FILE").ok()?.trim().parse().ok());
+    *fault == Some(number)
+}
+"""
+PROPERTY = "guests::property"
+SERVER = "server/src/content"
+TRIALS = f"{SERVER}/through_cache/guest_trials.rs"
+GUESTS = f"{SERVER}/through_cache/guests.rs"
+WRITE = f"{SERVER}/pass/guest_write.rs"
+SESSION = "guest-pages/src/session.rs"
+
+# Rule; name; the tests that are to find it; file below crates; what is there; what stands there instead, where FAULT is true for
+# the planted error.
+FAULTS = (
+    ("PHP's default is nobody's word", "private of the application is PHP's", PROPERTY, SESSION,
+     "    if !PRIVATE.contains(&control) || has(b\"pragma\") || !has(b\"last-modified\") {",
+     "    if !FAULT && (!PRIVATE.contains(&control) || has(b\"pragma\") || !has(b\"last-modified\")) {"),
+    ("PHP's default is nobody's word", "no-store of the application is PHP's", PROPERTY, SESSION,
+     "    if NOCACHE.contains(&control) {\n",
+     "    if FAULT && control == b\"no-store\" { return Some(CacheLimiter::NoCache); }\n    if NOCACHE.contains(&control) {\n"),
+    ("a page is shared that does not depend on its session", "an answer that differs is taken for the same", PROPERTY, TRIALS,
+     "        let host = guests::named_host(self.request());\n        loop {",
+     "        if FAULT { return Ok(true); }\n        let host = guests::named_host(self.request());\n        loop {"),
+    ("a page is shared that does not depend on its session", "a page that writes into its session is shared", PROPERTY, TRIALS,
+     "            if traces.are_somewhere() {", "            if traces.are_somewhere() && !FAULT {"),
+    ("tokens", "the application's token is shown", PROPERTY, "guest-pages/src/pages.rs",
+     "        self.page.form.with_tokens(answer, &self.tokens)",
+     "        if FAULT { return self.page.form.find(answer).map(|_| answer.to_vec()); }\n        self.page.form.with_tokens(answer, &self.tokens)"),
+    ("tokens", "a write of another site is given a token", PROPERTY, WRITE,
+     "    if page.host != guests::named_host(request) || !is_of_same_origin(request) {",
+     "    if page.host != guests::named_host(request) || (!is_of_same_origin(request) && !FAULT) {"),
+    ("tokens", "a cookie with the server's token reaches the application", "guests::corners", GUESTS,
+     ".may_have(b\"cookie\") && has_own_cookie(received) {", ".may_have(b\"cookie\") && has_own_cookie(received) && !FAULT {"),
+    ("guests who have a session", "who has written is a guest still", PROPERTY, GUESTS,
+     "                pairs.map(|(name, value)| known.mark(name, value)).collect();\n            known.forget(&marks);",
+     "                pairs.map(|(name, value)| known.mark(name, value)).collect();\n            if !FAULT { known.forget(&marks); }"),
+    ("guests who have a session", "who has seen a page of their own is a guest still", PROPERTY, GUESTS,
+     "                if !pending.iter().all(is_settled) {", "                if !pending.iter().all(is_settled) && !FAULT {"),
+)  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="of the errors; without one, all")
+    parser.add_argument("--requests", type=int, default=20_000, help="of the random test")
+    args = parser.parse_args()
+    wanted = [fault for fault in FAULTS if not args.names or fault[1] in args.names]
+    assert wanted, "no error has such a name"
+    found = 0
+    # The server with the errors is not to take the place of the one that people try.
+    os.environ["CARGO_TARGET_DIR"] = os.path.join(run.ROOT, "target", "mutations")
+    with tempfile.TemporaryDirectory(prefix="mayfly-mutations-") as tree:
+        run.copy(tree)
+        # The processes that serve have another account.
+        os.chmod(tree, 0o755)
+        plant(os.path.join(tree, "crates"))
+        programs, refused = run.build(tree, "mayfly")
+        assert programs, f"the compiler refuses {refused}"
+        program = next(it for it in programs if os.path.basename(it).startswith("program-"))
+        for tests in sorted({fault[2] for fault in wanted}):
+            assert judge(tree, program, tests, 0, args.requests) == 0, f"{tests} fails without an error"
+        for number, fault in enumerate(FAULTS, 1):
+            if fault in wanted:
+                is_found = judge(tree, program, fault[2], number, args.requests) != 0
+                found += is_found
+                print(f"{'found' if is_found else 'NOT FOUND'}: {fault[0]}: {fault[1]}", flush=True)
+    print(f"{found} of {len(wanted)} planted errors were found")
+    sys.exit(found < len(wanted))
+
+
+def plant(crates):
+    """Plants all errors into the crates of a tree."""
+    texts = {}
+    for number, (_, name, _, path, old, new) in enumerate(FAULTS, 1):
+        text = texts.get(path) or "\n".join(run.read(crates, path))
+        assert text.count(old) == 1, f"{name}: {path} has the text {text.count(old)} times"
+        texts[path] = text.replace(old, new.replace("FAULT", f"crate::planted_fault({number})"))
+    for crate in {path.split("/")[0] for path in texts}:
+        texts[f"{crate}/src/lib.rs"] = "\n".join(run.read(crates, f"{crate}/src/lib.rs")) + QUESTION.replace("FILE", number_file(os.path.dirname(crates)))
+    for path, text in texts.items():
+        with open(os.path.join(crates, path), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def number_file(tree):
+    return os.path.join(tree, "planted-fault")
+
+
+def judge(tree, program, tests, number, requests):
+    with open(number_file(tree), "w", encoding="utf-8") as file:
+        file.write(str(number))
+    environment = {**os.environ, "MAYFLY_GUESTS": str(requests)}
+    folder = os.path.join(tree, "crates/mayfly")
+    return subprocess.run([program, "-q", tests], cwd=folder, env=environment, capture_output=True).returncode
+
+
+if __name__ == "__main__":
+    main()
