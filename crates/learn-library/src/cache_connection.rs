@@ -7,6 +7,7 @@ use cache_wire::{CacheConversation, Command, Effect, Event, ReplyEnd};
 use learn_record::{CacheKey, InputKind, Session, StatementKind, Value, Write, WriteOutcome};
 
 use crate::reporter::Reporter;
+use crate::sent_bytes::SentBytes;
 
 /// A command that waits for its answer.
 struct PendingCommand {
@@ -37,8 +38,7 @@ pub(crate) struct CacheConnection {
     conversation: CacheConversation,
     number: u32,
     address: Vec<u8>,
-    /// Bytes that were read before the kernel took them.
-    ahead: usize,
+    ahead: SentBytes,
     pending: VecDeque<PendingCommand>,
     is_missed: bool,
     /// Something was sent that was not read.
@@ -51,7 +51,7 @@ impl CacheConnection {
             conversation,
             number,
             address,
-            ahead: 0,
+            ahead: SentBytes::default(),
             pending: VecDeque::new(),
             is_missed: false,
             has_unread: false,
@@ -60,14 +60,13 @@ impl CacheConnection {
 
     /// Bytes that PHP is about to send.
     pub(crate) fn will_send(&mut self, bytes: &[u8], reporter: &mut Reporter) {
-        let new = bytes.get(self.ahead..).unwrap_or(&[]);
-        self.ahead = self.ahead.max(bytes.len());
+        let new = self.ahead.new_of(bytes);
         self.follow(new, true, reporter);
     }
 
     /// How many of them the kernel took.
     pub(crate) fn has_sent(&mut self, count: usize) {
-        self.ahead = self.ahead.saturating_sub(count);
+        self.ahead.are_taken(count);
     }
 
     /// Bytes that PHP has received.

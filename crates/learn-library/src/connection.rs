@@ -8,10 +8,8 @@ use mysql_wire::{Command, CommandAnswer, CommandKind, Conversation, Event, Param
 
 use crate::plain_read::{first_word, is_plain_read};
 use crate::reporter::Reporter;
-
-/// Statements that changed the session, and their bytes. With more, the settings are not known.
-const MOST_SETTINGS: usize = learn_record::MOST_SETTINGS;
-const MOST_SETTINGS_BYTES: usize = 4096;
+use crate::sent_bytes::SentBytes;
+use crate::session_settings::SessionSettings;
 
 /// The number of the command that a query is sent by.
 const QUERY: u8 = 3;
@@ -40,10 +38,9 @@ pub(crate) struct Connection {
     conversation: Conversation,
     number: u32,
     address: Vec<u8>,
-    /// Bytes that were read before the kernel took them.
-    ahead: usize,
+    ahead: SentBytes,
     database: Option<Vec<u8>>,
-    settings: Option<Vec<Vec<u8>>>,
+    settings: SessionSettings,
     was_ready: bool,
     /// The place of the session in this state: the record and the index there.
     place: Option<(u64, u16)>,
@@ -78,9 +75,9 @@ impl Connection {
             conversation: Conversation::new(seed),
             number,
             address,
-            ahead: 0,
+            ahead: SentBytes::default(),
             database: None,
-            settings: Some(Vec::new()),
+            settings: SessionSettings::default(),
             was_ready: false,
             place: None,
             asked: None,
@@ -92,7 +89,10 @@ impl Connection {
 
     /// Whether nothing was sent or received yet. A server of MySQL speaks first, and a client of Redis does.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.ahead == 0 && !self.is_missed && !self.has_unread && self.conversation.is_untouched()
+        self.ahead.is_empty()
+            && !self.is_missed
+            && !self.has_unread
+            && self.conversation.is_untouched()
     }
 
     /// The number of the connection, and its address.
@@ -102,14 +102,13 @@ impl Connection {
 
     /// Bytes that PHP is about to send.
     pub(crate) fn will_send(&mut self, bytes: &[u8], reporter: &mut Reporter) {
-        let new = bytes.get(self.ahead..).unwrap_or(&[]);
-        self.ahead = self.ahead.max(bytes.len());
+        let new = self.ahead.new_of(bytes);
         self.follow_sometime(new, true, reporter);
     }
 
     /// How many of them the kernel took.
     pub(crate) fn has_sent(&mut self, count: usize) {
-        self.ahead = self.ahead.saturating_sub(count);
+        self.ahead.are_taken(count);
     }
 
     /// Bytes that PHP has received.
@@ -287,9 +286,8 @@ impl Connection {
             CommandKind::Other => true,
             _ => false,
         };
-        let place = reporter
-            .wanted_record()
-            .map(|record| (record, self.session_index(record, reporter)));
+        let place = reporter.session_place(self.place, || self.session());
+        self.place = place.or(self.place);
         let mut write = 0;
         if may_write {
             write = reporter.announce(Write {
@@ -356,7 +354,7 @@ impl Connection {
         match command.kind {
             CommandKind::InitDatabase => self.database = Some(command.text().to_vec()),
             CommandKind::ChangeUser | CommandKind::ResetConnection => {
-                self.settings = Some(Vec::new());
+                self.settings = SessionSettings::default();
                 if command.kind == CommandKind::ChangeUser {
                     let session = self.conversation.session().ok();
                     self.database = session.and_then(|session| session.database.clone());
@@ -376,36 +374,13 @@ impl Connection {
                     b"USE" if is_one => self.database = used_database(command.text()),
                     _ => {}
                 }
-                self.add_setting(command.text(), is_one && command.is_complete());
+                self.settings
+                    .add(command.text(), is_one && command.is_complete());
             }
             _ => return,
         }
         self.conversation.note_changed_session();
         self.place = None;
-    }
-
-    fn add_setting(&mut self, text: &[u8], is_one: bool) {
-        let Some(settings) = &mut self.settings else {
-            return;
-        };
-        settings.retain(|setting| setting != text);
-        settings.push(text.to_vec());
-        let bytes: usize = settings.iter().map(Vec::len).sum();
-        if !is_one || settings.len() > MOST_SETTINGS || bytes > MOST_SETTINGS_BYTES {
-            self.settings = None;
-        }
-    }
-
-    /// Returns the index of this session in the record, and adds it there if it is new.
-    fn session_index(&mut self, record: u64, reporter: &mut Reporter) -> u16 {
-        if let Some((in_record, index)) = self.place
-            && in_record == record
-        {
-            return index;
-        }
-        let index = reporter.add_session(&self.session());
-        self.place = Some((record, index));
-        index
     }
 
     fn session(&self) -> Session<'_> {
@@ -418,10 +393,7 @@ impl Connection {
             account: session.map_or(&[][..], |it| it.account.as_slice()),
             collation: session.map_or(0, |it| it.collation),
             database: self.database.as_deref(),
-            settings: self
-                .settings
-                .as_ref()
-                .map(|all| all.iter().map(Vec::as_slice).collect()),
+            settings: self.settings.statements(),
         }
     }
 }

@@ -46,6 +46,8 @@ mod plain_files;
 mod plain_read;
 mod postgres_connection;
 mod reporter;
+mod sent_bytes;
+mod session_settings;
 mod start;
 mod system;
 #[cfg(test)]

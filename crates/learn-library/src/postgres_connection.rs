@@ -8,10 +8,8 @@ use postgres_wire::{Command, Conversation, CycleEnd, Event, Parameter};
 
 use crate::plain_read::{first_word, is_plain_read_of_postgres};
 use crate::reporter::Reporter;
-
-/// Statements that may have changed the session, and their bytes. With more, the settings are not known.
-const MOST_SETTINGS: usize = learn_record::MOST_SETTINGS;
-const MOST_SETTINGS_BYTES: usize = 4096;
+use crate::sent_bytes::SentBytes;
+use crate::session_settings::SessionSettings;
 
 /// The flag of a status: "within a transaction".
 const WITHIN_TRANSACTION: u16 = 1;
@@ -38,9 +36,8 @@ pub(crate) struct PostgresConnection {
     address: Vec<u8>,
     /// The address with the database: each has tables of its own.
     server: Vec<u8>,
-    /// Bytes that were read before the kernel took them.
-    ahead: usize,
-    settings: Option<Vec<Vec<u8>>>,
+    ahead: SentBytes,
+    settings: SessionSettings,
     was_ready: bool,
     /// The place of the session in this state: the record and the index there.
     place: Option<(u64, u16)>,
@@ -57,8 +54,8 @@ impl PostgresConnection {
             number,
             server: address.clone(),
             address,
-            ahead: 0,
-            settings: Some(Vec::new()),
+            ahead: SentBytes::default(),
+            settings: SessionSettings::default(),
             was_ready: false,
             place: None,
             pending: VecDeque::new(),
@@ -69,14 +66,13 @@ impl PostgresConnection {
 
     /// Bytes that PHP is about to send.
     pub(crate) fn will_send(&mut self, bytes: &[u8], reporter: &mut Reporter) {
-        let new = bytes.get(self.ahead..).unwrap_or(&[]);
-        self.ahead = self.ahead.max(bytes.len());
+        let new = self.ahead.new_of(bytes);
         self.follow(new, true, reporter);
     }
 
     /// How many of them the kernel took.
     pub(crate) fn has_sent(&mut self, count: usize) {
-        self.ahead = self.ahead.saturating_sub(count);
+        self.ahead.are_taken(count);
     }
 
     /// Bytes that PHP has received.
@@ -106,7 +102,7 @@ impl PostgresConnection {
 
     fn follow(&mut self, bytes: &[u8], is_sent: bool, reporter: &mut Reporter) {
         if self.is_over() {
-            // Whoever has said that the connection ends sends nothing that the server reads.
+            // A server reads nothing behind the client's end of the connection.
             self.has_unread |= is_sent && self.unread_reason().is_some();
             return self.note_as_input(reporter);
         }
@@ -173,9 +169,8 @@ impl PostgresConnection {
             .is_ok_and(|it| it.is_in_transaction);
         let is_within = is_within || !self.pending.is_empty();
         let status_before = if is_within { WITHIN_TRANSACTION } else { 0 };
-        let place = reporter
-            .wanted_record()
-            .map(|record| (record, self.session_index(record, reporter)));
+        let place = reporter.session_place(self.place, || self.session());
+        self.place = place.or(self.place);
         let mut write = 0;
         if !command.is_complete || !is_plain_read_of_postgres(command.text()) {
             write = reporter.announce(Write {
@@ -250,35 +245,13 @@ impl PostgresConnection {
             return;
         }
         self.place = None;
-        let Some(settings) = &mut self.settings else {
-            return;
-        };
-        settings.retain(|setting| setting != text);
-        settings.push(text.to_vec());
-        let bytes: usize = settings.iter().map(Vec::len).sum();
-        let is_known = pending.command.is_complete;
-        if !is_known || settings.len() > MOST_SETTINGS || bytes > MOST_SETTINGS_BYTES {
-            self.settings = None;
-        }
-    }
-
-    /// Returns the index of this session in the record, and adds it there if it is new.
-    fn session_index(&mut self, record: u64, reporter: &mut Reporter) -> u16 {
-        if let Some((in_record, index)) = self.place
-            && in_record == record
-        {
-            return index;
-        }
-        let index = reporter.add_session(&self.session());
-        self.place = Some((record, index));
-        index
+        self.settings.add(text, pending.command.is_complete);
     }
 
     fn session(&self) -> Session<'_> {
         let session = self.conversation.session().ok();
         // Without its settings nothing of a session is read.
-        let settings = self.settings.as_ref();
-        let settings = settings.filter(|_| session.is_some_and(|it| it.reads_plainly));
+        let reads_plainly = session.is_some_and(|it| it.reads_plainly);
         Session {
             connection: self.number,
             server: &self.server,
@@ -287,7 +260,7 @@ impl PostgresConnection {
             account: session.map_or(&[][..], |it| it.account.as_slice()),
             collation: 0,
             database: session.map(|it| it.database.as_slice()),
-            settings: settings.map(|all| all.iter().map(Vec::as_slice).collect()),
+            settings: self.settings.statements().filter(|_| reads_plainly),
         }
     }
 }

@@ -134,8 +134,16 @@ impl Reporter {
         self.record.mark_incomplete(Incomplete::Missed);
     }
 
-    pub(crate) fn add_session(&mut self, session: &Session<'_>) -> u16 {
-        self.record.session(session)
+    /// Returns the record that is being made and the index of a session there, where statements are wanted. `known` is the
+    /// place that the session had last; in another record it is added.
+    pub(crate) fn session_place<'s>(
+        &mut self,
+        known: Option<(u64, u16)>,
+        session: impl FnOnce() -> Session<'s>,
+    ) -> Option<(u64, u16)> {
+        let record = self.wanted_record()?;
+        let known = known.filter(|(in_record, _)| *in_record == record);
+        Some(known.unwrap_or_else(|| (record, self.record.session(&session()))))
     }
 
     pub(crate) fn add_statement(&mut self, statement: &Statement<'_>) {
