@@ -69,8 +69,6 @@ def main():
     wanted = [fault for fault in FAULTS if not args.names or fault[1] in args.names]
     assert wanted, "no error has such a name"
     found = 0
-    # The server with the errors is not to take the place of the one that people try.
-    os.environ["CARGO_TARGET_DIR"] = os.path.join(run.ROOT, "target", "mutations")
     with tempfile.TemporaryDirectory(prefix="mayfly-mutations-") as tree:
         run.copy(tree)
         # The processes that serve have another account.

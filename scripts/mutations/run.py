@@ -160,7 +160,9 @@ def write(source, texts, faults):
 def build(tree, crate):
     """The crate's test programs, or what the compiler refuses: files and lines."""
     command = ["cargo", "test", "-p", crate, "--no-run", "--locked", "--message-format=json"]
-    environment = {"CARGO_TARGET_DIR": os.path.join(ROOT, "target"), **os.environ}
+    # A folder of its own: cargo would take what was built of an error for fresh, and the server with it for the one that
+    # people try.
+    environment = {"CARGO_TARGET_DIR": os.path.join(ROOT, "target", "mutations"), **os.environ}
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, env=environment)
     messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode == 0:
