@@ -53,7 +53,8 @@ impl MessageReader {
         self.is_within || !self.head.is_empty()
     }
 
-    /// Takes bytes up to the end of the next message. `None`: there is none yet. `Err`: its length cannot be.
+    /// Takes bytes up to the end of the next message. Returns `None` while the message is not whole, and an
+    /// error for a length that no message has.
     pub(crate) fn next(&mut self, bytes: &mut &[u8]) -> Option<Result<Message<'_>, ()>> {
         if !self.is_within {
             let width = if self.is_first { 4 } else { 5 };

@@ -1,4 +1,4 @@
-//! Pages of a PostgreSQL: kept while the tables that they read are what they were, whoever writes them.
+//! Tests of pages made of a PostgreSQL: a page is kept until a program writes a table that the page read.
 
 use std::io::Write as _;
 
@@ -274,7 +274,7 @@ async fn pages_of_postgres_show_each_write_of_php_at_once_and_those_of_others_so
     client.wait().expect("an end");
 }
 
-/// With `LEARNED_POSTGRES=all`, all cases are tried, and otherwise so many.
+/// Returns the number of cases to try: all with `LEARNED_POSTGRES=all`, else the usual number.
 fn most(usual: usize) -> usize {
     match std::env::var_os("LEARNED_POSTGRES") {
         Some(_) => usize::MAX,

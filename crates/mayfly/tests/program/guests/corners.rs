@@ -237,7 +237,8 @@ async fn from_memory_of(site: &Site, path: &str) -> usize {
     found
 }
 
-/// An application as Laravel's are: scripts read a token in a cookie, which is set where there is none, and send it in a field.
+/// An application like those of Laravel. It sets a cookie with a token where there is none; its scripts read the token and
+/// send it in a field.
 /// It must be that of the session, and that of the cookie.
 #[derive(Default)]
 struct ScriptTokens {

@@ -74,8 +74,8 @@ impl Crowd {
         }
     }
 
-    /// Guests come for a page. `ahead`: so many requests are made before one is answered; `at_once`: of the trial once those
-    /// are; `of_trial`: of it in all that are made later.
+    /// Guests come for a page. The application gets `ahead` requests before it answers one. Then the trial sends `at_once` at the
+    /// same time, and `of_trial` in all.
     async fn comes(&mut self, target: &str, (ahead, at_once, of_trial): (u64, u64, usize)) {
         let shop = self.shop.clone();
         let before = shop.begun.load(SeqCst);
