@@ -13,8 +13,10 @@ pub(crate) struct DecayingSum {
 impl DecayingSum {
     /// Returns the decayed sum at `now`, with a time constant of `constant` milliseconds.
     pub fn value(&self, constant: f64, now: Millis) -> f64 {
-        let age = now.saturating_sub(self.at) as f64;
-        self.value * (-age / constant).exp()
+        match now.saturating_sub(self.at) {
+            age if age == 0 || self.value == 0.0 => self.value,
+            age => self.value * (-(age as f64) / constant).exp(),
+        }
     }
 
     /// Adds to the decayed sum, which never becomes negative.

@@ -145,6 +145,12 @@ impl<T> FairQueue<T> {
         }
     }
 
+    /// Does no request wait?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tickets.is_empty()
+    }
+
     /// How many wait in the line of `class`.
     #[must_use]
     pub fn len_of(&self, class: Class) -> usize {
@@ -305,9 +311,34 @@ impl<T> FairQueue<T> {
     /// A request begins that did not wait.
     pub fn begin(&mut self, class: Class, turn: &Turn, now: Millis) -> StartedRequest {
         let at = class.line();
-        let id = self.known(at, turn, now);
+        let mut started = StartedRequest {
+            line: at,
+            turn: turn.id,
+            tag: 0,
+            expected: turn.request.least_cost.clamp(1, MAX_COST),
+            is_heavy: false,
+            request: turn.request.clone(),
+        };
+        if self.is_fair {
+            started.turn = self.known(at, turn, now);
+            self.begin_turn(&mut started, now);
+        } else {
+            // No turn waits for another.
+            started.expected = started.expected.max(self.mean_cost as u64).min(MAX_COST);
+            self.lines[at].in_flight += 1;
+        }
+        self.count_time(now);
+        self.in_flight += 1;
+        self.heavy += usize::from(started.is_heavy);
+        self.pass_over(at);
+        started
+    }
+
+    /// The turn of a request that did not wait begins.
+    fn begin_turn(&mut self, started: &mut StartedRequest, now: Millis) {
+        let (at, id) = (started.line, started.turn);
         let (expected, is_heavy) = self.before_start(at, id, now);
-        let expected = expected.max(turn.request.least_cost.min(MAX_COST));
+        let expected = expected.max(started.expected);
         let line = &mut self.lines[at];
         let finish = line.turns.get(&id).map_or(0, |flow| flow.finish);
         let tag = line.virtual_time.max(finish);
@@ -318,18 +349,7 @@ impl<T> FairQueue<T> {
             _ => line.virtual_time,
         };
         line.begin(id, (tag, reached), expected, now);
-        self.count_time(now);
-        self.in_flight += 1;
-        self.heavy += usize::from(is_heavy);
-        self.pass_over(at);
-        StartedRequest {
-            line: at,
-            turn: id,
-            tag,
-            expected,
-            is_heavy,
-            request: turn.request.clone(),
-        }
+        (started.tag, started.expected, started.is_heavy) = (tag, expected, is_heavy);
     }
 
     /// Returns the expected cost of a turn's next request, and whether the turn has used much.

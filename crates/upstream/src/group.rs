@@ -371,6 +371,9 @@ impl Group {
     /// Gives leases to those in line, from the front, as far as there is room.
     pub(crate) fn serve_line(self: &Arc<Self>, state: &mut State, now: Millis) -> Vec<Handover> {
         let mut handovers = Vec::new();
+        if state.turns.queue.is_empty() {
+            return handovers;
+        }
         let mut search = Search::default();
         let mut found_some = false;
         while let Some((number, waiter)) = state.turns.next(&state.peers, &mut search, now) {

@@ -87,16 +87,9 @@ impl Turns {
         Some(masters)
     }
 
-    fn has_waiting(&self) -> bool {
-        self.queue
-            .by_line()
-            .iter()
-            .any(|(waiting, ..)| *waiting > 0)
-    }
-
     /// Time has passed while requests wait.
     pub fn note_time(&mut self, now: Millis) {
-        let has_waiting = self.has_waiting();
+        let has_waiting = !self.queue.is_empty();
         if let Some(limit) = self.limit.as_mut().filter(|_| has_waiting) {
             limit.note_waiting(self.queue.in_flight(), now);
         }
@@ -109,7 +102,7 @@ impl Turns {
             // Its client has left before, and the server may be at work for it all the same.
             took = took.max(turn.started.expected());
         }
-        let is_awaited = self.has_waiting();
+        let is_awaited = !self.queue.is_empty();
         self.queue.end(turn.started, took, now);
         if let (Some(limit), Some(head_ms)) = (&mut self.limit, turn.head_ms) {
             limit.note(head_ms, is_awaited, now);
