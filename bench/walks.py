@@ -19,7 +19,7 @@ import re
 import subprocess
 import time
 
-from instructions import Counted, Mayfly, ask, report, scenarios
+from instructions import COOKIES, Counted, Serve, ask, report, scenarios
 from lib import load, peers, process, subject
 
 ROOT = os.path.dirname(report.FOLDER)
@@ -29,26 +29,24 @@ WARM_UP, TRACED = 40, 3
 WALKS = {
     "A hit": Counted("hit", "", scenarios.PAGE.format(0) % 40),
     "A miss": Counted("miss", "", "/page/{}?bytes=2048&age=3600"),
+    "A hit of `serve`": Counted("serve", "", "/?bytes=21504&age=3600", Serve, (*scenarios.BROWSER, COOKIES)),
 }
 STOP = re.compile(r"^\d+\. `(crates/\S+\.rs)`", re.MULTILINE)
 # A line of the table: the walk, the files that it passes, and those that lead on.
 BOUND = re.compile(r"^\| (.*?) \| (\d+) \| (\d+) \|$", re.MULTILINE)
 
 
-class Traced(Mayfly):
-    kind = "mayfly"
-
-    def passed(self):
-        """The files in which something was executed since this was last asked, and those that lead on."""
-        passed, leading = set(), set()
-        for pid in process.tree(self.pid):
-            dumps = os.path.join(self.folder, f"callgrind.{pid}.*")
-            subprocess.run(["vgdb", f"--pid={pid}", "dump"], check=True, capture_output=True, timeout=60)
-            process.wait_until(lambda dumps=dumps: is_whole(dumps), "callgrind's dump", 60)
-            for path in glob.glob(dumps):
-                read(path, passed, leading)
-                os.unlink(path)
-        return passed, leading
+def passed_by(server):
+    """The files in which something was executed since this was last asked, and those that lead on."""
+    passed, leading = set(), set()
+    for pid in process.tree(server.pid):
+        dumps = os.path.join(server.folder, f"callgrind.{pid}.*")
+        subprocess.run(["vgdb", f"--pid={pid}", "dump"], check=True, capture_output=True, timeout=60)
+        process.wait_until(lambda dumps=dumps: is_whole(dumps), "callgrind's dump", 60)
+        for path in glob.glob(dumps):
+            read(path, passed, leading)
+            os.unlink(path)
+    return passed, leading
 
 
 def is_whole(dumps):
@@ -88,20 +86,20 @@ def of_project(path):
 
 def trace(walk):
     """The files that each of some requests passes, and those that lead on."""
-    with subject.Folder() as folder, Traced(peers.Site(folder, None), folder, "none", False) as server:
+    with subject.Folder() as folder, walk.server(peers.Site(folder, None), folder, "none", False) as server:
         server.wait()
         ask(server, [load.request_bytes("GET", walk.target.format(0), ())])
         traced = []
         with walk.asking(server) as ask_for:
             for number in range(WARM_UP):
                 ask_for(number)
-            server.passed()
+            passed_by(server)
             for number in range(WARM_UP, WARM_UP + TRACED):
                 ask_for(number)
                 server.wait_until_asleep()
-                traced.append(server.passed())
+                traced.append(passed_by(server))
             time.sleep(1)
-            idle = server.passed()
+            idle = passed_by(server)
         return [set.intersection(*each) - without for each, without in zip(zip(*traced), idle)]
 
 
