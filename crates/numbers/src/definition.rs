@@ -1,6 +1,6 @@
 //! The definition of one number: an entry of the table.
 
-use crate::number::Number;
+use crate::table::Number;
 
 /// One number of the server.
 #[derive(Debug, Clone, Copy)]

@@ -156,9 +156,9 @@ fn unit(unit: Unit) -> Option<registry::Unit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::number::Number;
     use crate::snapshot::Distribution;
     use crate::table::HIT_BOUNDS;
+    use crate::table::Number;
 
     fn snapshot() -> Snapshot {
         let mut snapshot = Snapshot::default();

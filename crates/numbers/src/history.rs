@@ -147,7 +147,7 @@ fn single(value: &Value) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::number::Number;
+    use crate::table::Number;
 
     fn snapshot(at: u64, hits: f64) -> Snapshot {
         let mut snapshot = Snapshot {

@@ -13,7 +13,6 @@
 mod definition;
 mod exposition;
 mod history;
-mod number;
 mod reference;
 mod snapshot;
 pub mod table;
@@ -23,8 +22,8 @@ mod top;
 pub use definition::{Definition, Kind, Label, Unit, Values};
 pub use exposition::{open_metrics, prometheus_text};
 pub use history::{EVERY_MS, History, HistoryReport, KEPT_POINTS};
-pub use number::Number;
 pub use reference::reference;
 pub use snapshot::{Distribution, Labels, Series, Snapshot, Value};
+pub use table::Number;
 pub use tally::{WaitTally, bucket};
 pub use top::{Pages, Top, TopEntry, first_of};

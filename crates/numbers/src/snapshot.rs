@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::definition::Kind;
-use crate::number::Number;
+use crate::table::Number;
 
 /// Label values, by the label's name.
 pub type Labels = BTreeMap<Cow<'static, str>, String>;
