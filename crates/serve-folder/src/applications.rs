@@ -63,78 +63,26 @@ pub(super) enum Scripts {
 
 /// Cookies that browsers carry for analytics, advertisements and protection against robots, and those that only an administrator's own pages read; no page depends on them.
 /// For `cache_ignore_cookies`.
+#[rustfmt::skip]
 pub(super) const HARMLESS_COOKIES: [&str; 49] = [
     // Google, Meta, Matomo, Hotjar, Microsoft, Yandex and other analytics.
-    "_ga",
-    "_ga_*",
-    "_gid",
-    "_gat*",
-    "_gac_*",
-    "_gcl_*",
-    "_dc_gtm_*",
-    "__utm*",
-    "__gads",
-    "__gpi",
-    "__eoi",
-    "_fbp",
-    "_fbc",
-    "_pk_*",
-    "mtm_*",
-    "_hj*",
-    "_uet*",
-    "_clck",
-    "_clsk",
-    "_ym_*",
-    "ajs_*",
-    "amp_*",
-    "ph_*_posthog",
-    "__hs*",
-    "hubspotutk",
-    "_mkto_trk",
-    "_pin_unauth",
-    "_scid*",
-    "_tt_*",
-    "_ttp",
-    "li_gc",
-    "li_sugr",
-    "li_fat_id",
-    "_lfa",
-    "_vwo*",
-    "__qca",
-    "sbjs_*",
-    "tk_ai",
-    "tk_qs",
+    "_ga", "_ga_*", "_gid", "_gat*", "_gac_*", "_gcl_*", "_dc_gtm_*", "__utm*", "__gads", "__gpi", "__eoi",
+    "_fbp", "_fbc", "_pk_*", "mtm_*", "_hj*", "_uet*", "_clck", "_clsk", "_ym_*", "ajs_*", "amp_*",
+    "ph_*_posthog", "__hs*", "hubspotutk", "_mkto_trk", "_pin_unauth", "_scid*", "_tt_*", "_ttp", "li_gc",
+    "li_sugr", "li_fat_id", "_lfa", "_vwo*", "__qca", "sbjs_*", "tk_ai", "tk_qs",
     // Protection against robots.
-    "__cf_bm",
-    "__cflb",
-    "__cfruid",
-    "__cfduid",
-    "cf_clearance",
-    "_cfuvid",
-    "incap_ses_*",
-    "visid_incap_*",
+    "__cf_bm", "__cflb", "__cfruid", "__cfduid", "cf_clearance", "_cfuvid", "incap_ses_*", "visid_incap_*",
     // WordPress's choices for its administration.
-    "wp-settings-*",
-    "wordpress_test_cookie",
+    "wp-settings-*", "wordpress_test_cookie",
 ];
 
 /// Cookies that hold a choice of the visitor's, which a page may show: a banner is gone, a theme is
 /// another. For `cache_trial_cookies`.
+#[rustfmt::skip]
 pub(super) const CHOICE_COOKIES: [&str; 15] = [
-    "borlabs-cookie",
-    "catAccCookies",
-    "cmplz_*",
-    "cookie_consent*",
-    "cookie_notice_accepted",
-    "cookieconsent_*",
-    "CookieConsent",
-    "cookielawinfo-*",
-    "cookieyes-consent",
-    "euconsent*",
-    "moove_gdpr_*",
-    "Optanon*",
-    "real_cookie_banner*",
-    "viewed_cookie_policy",
+    "borlabs-cookie", "catAccCookies", "cmplz_*", "cookie_consent*", "cookie_notice_accepted",
+    "cookieconsent_*", "CookieConsent", "cookielawinfo-*", "cookieyes-consent", "euconsent*", "moove_gdpr_*",
+    "Optanon*", "real_cookie_banner*", "viewed_cookie_policy",
     // Mixpanel has `mp_TOKEN_mixpanel`; others have `mp_` for a prefix of their own.
     "mp_*",
 ];
@@ -155,23 +103,10 @@ pub fn ignored_arguments() -> NameSet {
 /// Paths that run as PHP on a careless server, also with a path behind them.
 pub(super) const PHP: &str = "\\.(?:php\\d*|phtml?|pht|phar|phps)(?:/|$)";
 
+#[rustfmt::skip]
 const GENERIC_PATHS: &[&str] = &[
-    "admin",
-    "administrator",
-    "login",
-    "logout",
-    "signin",
-    "signup",
-    "register",
-    "password",
-    "account",
-    "user",
-    "profile",
-    "settings",
-    "dashboard",
-    "cart",
-    "basket",
-    "checkout",
+    "admin", "administrator", "login", "logout", "signin", "signup", "register", "password", "account", "user",
+    "profile", "settings", "dashboard", "cart", "basket", "checkout",
 ];
 
 /// The names that `mayfly advise` takes for personal, and those that it leaves out of keys, in logs that do not show
@@ -252,64 +187,30 @@ const GENERIC: Rules = Rules {
 };
 
 /// Its logged-in pages have neither `private` nor `Vary`: they differ only by the request's cookies.
+#[rustfmt::skip]
 const WORDPRESS: Rules = Rules {
     cookies: Cookies {
         personal: &[
-            "wordpress_logged_in_*",
-            "wordpress_sec_*",
-            "wordpress_no_cache",
-            "wp-postpass_*",
-            "comment_author_*",
-            "woocommerce_items_in_cart",
-            "woocommerce_cart_hash",
-            "wp_woocommerce_session_*",
-            "edd_*",
-            "_wp_session*",
-            "swpm_*",
-            "PHPSESSID",
+            "wordpress_logged_in_*", "wordpress_sec_*", "wordpress_no_cache", "wp-postpass_*",
+            "comment_author_*", "woocommerce_items_in_cart", "woocommerce_cart_hash",
+            "wp_woocommerce_session_*", "edd_*", "_wp_session*", "swpm_*", "PHPSESSID",
         ],
         // Polylang, WPML, TranslatePress, qTranslate, GTranslate; currencies of WooCommerce
         // Multilingual, Multi Currency, Aelia, YayCurrency.
         key: &[
-            "pll_language",
-            "wp-wpml_current_language",
-            "_icl_current_language",
-            "trp_language",
-            "qtrans_front_language",
-            "googtrans",
-            "wcml_client_currency",
-            "wcml_client_country",
-            "wmc_current_currency",
-            "wmc_current_currency_old",
-            "aelia_cs_selected_currency",
-            "aelia_customer_country",
-            "yay_currency_widget",
+            "pll_language", "wp-wpml_current_language", "_icl_current_language", "trp_language",
+            "qtrans_front_language", "googtrans", "wcml_client_currency", "wcml_client_country",
+            "wmc_current_currency", "wmc_current_currency_old", "aelia_cs_selected_currency",
+            "aelia_customer_country", "yay_currency_widget",
         ],
         are_all_known: true,
     },
     paths: &[
-        "wp-admin",
-        "wp-login\\.php",
-        "wp-signup\\.php",
-        "wp-activate\\.php",
-        "wp-cron\\.php",
-        "wp-comments-post\\.php",
-        "wp-trackback\\.php",
-        "xmlrpc\\.php",
-        "wc-api",
-        "cart",
-        "checkout",
-        "my-account",
-        "wp-json/wc",
+        "wp-admin", "wp-login\\.php", "wp-signup\\.php", "wp-activate\\.php", "wp-cron\\.php",
+        "wp-comments-post\\.php", "wp-trackback\\.php", "xmlrpc\\.php", "wc-api", "cart", "checkout",
+        "my-account", "wp-json/wc",
     ],
-    arguments: &[
-        "preview",
-        "add-to-cart",
-        "remove_item",
-        "wc-ajax",
-        "wc-api",
-        "doing_wp_cron",
-    ],
+    arguments: &["preview", "add-to-cart", "remove_item", "wc-ajax", "wc-api", "doing_wp_cron"],
     refused: &[
         (
             "Nobody runs what visitors upload.",
@@ -321,40 +222,27 @@ const WORDPRESS: Rules = Rules {
         ),
         LIBRARIES,
     ],
-    scripts: Scripts::All,
-    is_known: true,
-    says_no_cache_alike: false,
+    scripts: Scripts::All, is_known: true, says_no_cache_alike: false,
 };
 
 /// Declares itself which pages may be kept (`s-maxage`, `Vary: Cookie`).
+#[rustfmt::skip]
 const MEDIAWIKI: Rules = Rules {
     cookies: Cookies {
         personal: &[
-            "*UserID",
-            "*UserName",
-            "*Token",
-            "*_session",
+            "*UserID", "*UserName", "*Token", "*_session",
             // After an edit: past the cache for a while.
-            "UseCDNCache",
-            "UseDC",
+            "UseCDNCache", "UseDC",
             // By http: led to https.
             "forceHTTPS",
         ],
         // The mobile view.
-        key: &["mf_useformat", "stopMobileRedirect"],
-        are_all_known: true,
+        key: &["mf_useformat", "stopMobileRedirect"], are_all_known: true,
     },
-    paths: &[
-        "mw-config",
-        "Special:User[Ll]ogin",
-        "Special:User[Ll]ogout",
-        "Special:CreateAccount",
-    ],
+    paths: &["mw-config", "Special:User[Ll]ogin", "Special:User[Ll]ogout", "Special:CreateAccount"],
     arguments: &[
         "~^action=(?!(?:view|raw|history|render|info)$)",
-        "~*^title=Special:(?:User_?Log|CreateAccount|Preferences|Watchlist)",
-        "veaction",
-        "returnto",
+        "~*^title=Special:(?:User_?Log|CreateAccount|Preferences|Watchlist)", "veaction", "returnto",
         "wpLogin*",
     ],
     refused: &[
@@ -362,63 +250,41 @@ const MEDIAWIKI: Rules = Rules {
             "Nobody runs or renders what visitors upload.",
             "^/images/.*\\.(?:php\\d*|phtml?|pht|phar|phps|s?html?|xhtml|cgi|pl|py)(?:/|$)",
         ),
-        (
-            "Deleted and unfinished uploads.",
-            "^/images/(?:deleted|lockdir|temp)(?:/|$)",
-        ),
+        ("Deleted and unfinished uploads.", "^/images/(?:deleted|lockdir|temp)(?:/|$)"),
         (
             "Parts that MediaWiki includes and nobody visits.",
             "^/(?:cache|docs|includes|languages|maintenance|serialized|tests|vendor)(?:/|$)|^/(?:LocalSettings|autoload)\\.php",
         ),
     ],
-    scripts: Scripts::Only("^/(?:[^/]+|mw-config/[^/]+)\\.php(?:/|$)"),
-    is_known: true,
+    scripts: Scripts::Only("^/(?:[^/]+|mw-config/[^/]+)\\.php(?:/|$)"), is_known: true,
     says_no_cache_alike: false,
 };
 
 /// Gives every visitor a session and sends `no-store` on every page, because PHP's sessions do: `write_config`
 /// describes the remedy. Only an ordinary look at a page is shared, and only without a cookie that may be a session.
+#[rustfmt::skip]
 const DOKUWIKI: Rules = Rules {
-    cookies: UNKNOWN_COOKIES,
-    paths: &["lib", "install\\.php", "_media", "_detail", "_export"],
+    cookies: UNKNOWN_COOKIES, paths: &["lib", "install\\.php", "_media", "_detail", "_export"],
     arguments: &[
         "~^do=(?!(?:show|recent|backlink|index|revisions|diff|search)?$)",
         // An action may be the index of an array: `do[edit]=`.
-        "~^do_[^=]*\\]=",
-        "u",
-        "p",
-        "sectok",
-        "purge",
+        "~^do_[^=]*\\]=", "u", "p", "sectok", "purge",
     ],
     refused: &[
-        (
-            "Pages, settings with passwords, programs and sources.",
-            "^/(?:data|conf|bin|inc|vendor)(?:/|$)",
-        ),
+        ("Pages, settings with passwords, programs and sources.", "^/(?:data|conf|bin|inc|vendor)(?:/|$)"),
         LIBRARIES,
     ],
-    scripts: Scripts::All,
-    is_known: true,
-    says_no_cache_alike: false,
+    scripts: Scripts::All, is_known: true, says_no_cache_alike: false,
 };
 
 /// Declares itself which pages may be kept.
+#[rustfmt::skip]
 const DRUPAL: Rules = Rules {
     cookies: Cookies {
-        personal: &["SESS*", "SSESS*", "NO_CACHE", "Drupal.visitor.*"],
-        key: &[],
-        are_all_known: true,
+        personal: &["SESS*", "SSESS*", "NO_CACHE", "Drupal.visitor.*"], key: &[], are_all_known: true,
     },
     paths: &[
-        "admin",
-        "user",
-        "batch",
-        "cart",
-        "checkout",
-        "node/add",
-        "update\\.php",
-        "cron\\.php",
-        "install\\.php",
+        "admin", "user", "batch", "cart", "checkout", "node/add", "update\\.php", "cron\\.php", "install\\.php",
     ],
     arguments: &["destination"],
     refused: &[
@@ -426,10 +292,7 @@ const DRUPAL: Rules = Rules {
             "Nobody runs what visitors upload.",
             "^/(?:sites/[^/]+/files|files)/.*\\.(?:php\\d*|phtml?|pht|phar|phps)(?:/|$)",
         ),
-        (
-            "Private files are handed out by Drupal.",
-            "^/sites/.*/private/",
-        ),
+        ("Private files are handed out by Drupal.", "^/sites/.*/private/"),
         (
             "Sources of modules and themes.",
             "\\.(?:engine|install|make|module|profile|po|theme|tpl\\.php|xtmpl|info)$|^/(?:scripts|core/scripts)/",
@@ -439,6 +302,5 @@ const DRUPAL: Rules = Rules {
     scripts: Scripts::Only(
         "^/(?:index|update|cron|install|authorize|xmlrpc|core/(?:install|authorize|rebuild)|core/modules/statistics/statistics)\\.php(?:/|$)",
     ),
-    is_known: true,
-    says_no_cache_alike: true,
+    is_known: true, says_no_cache_alike: true,
 };

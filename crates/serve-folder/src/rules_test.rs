@@ -152,26 +152,17 @@ fn debians_wp_content_is_as_strict_as_any() {
     };
     let options = ServeOptions::default();
     let config = write_config(&found, Path::new("/srv/site"), &options).unwrap();
+    #[rustfmt::skip]
     let cases: [(&str, &[&str]); 4] = [
-        (
-            "refused",
-            &[
-                "/wp-content/plugins/akismet/akismet.php/a.css",
-                "/wp-content/plugins/a/b.php",
-                "/wp-content/plugins/a/b.php/c.css",
-                "/wp-content/uploads/dump.sql",
-                "/wp-content/debug.log",
-                "/wp-content/.git/HEAD",
-            ],
-        ),
-        (
-            "file",
-            &[
-                "/wp-content/plugins/akismet/_inc/akismet.css",
-                "/wp-content/themes/a/style.css",
-                "/wp-content/uploads/2026/11/a.docx",
-            ],
-        ),
+        ("refused", &[
+            "/wp-content/plugins/akismet/akismet.php/a.css", "/wp-content/plugins/a/b.php",
+            "/wp-content/plugins/a/b.php/c.css", "/wp-content/uploads/dump.sql", "/wp-content/debug.log",
+            "/wp-content/.git/HEAD",
+        ]),
+        ("file", &[
+            "/wp-content/plugins/akismet/_inc/akismet.css", "/wp-content/themes/a/style.css",
+            "/wp-content/uploads/2026/11/a.docx",
+        ]),
         ("no file", &["/wp-content/notes.txt"]),
         ("nothing", &["/wp-content/dump", "/wp-content/uploads/"]),
     ];
@@ -185,248 +176,77 @@ fn debians_wp_content_is_as_strict_as_any() {
 #[test]
 fn each_path_is_refused_run_or_handed_out() {
     use Kind::*;
+    #[rustfmt::skip]
     let cases: &[(Kind, &str, &[&str])] = &[
-        (
-            PlainPhp,
-            "run",
-            &["/index.php", "/a/b.php", "/a.php/info", "/A/x.php"],
-        ),
-        (
-            PlainPhp,
-            "refused",
-            &[
-                "/.git/config",
-                "/.env",
-                "/a/.htaccess",
-                "/uploads/x.php",
-                "/a/Upload/b/x.PHP",
-                "/uploads/x.php/y.png",
-                "/uploads/x.phtml",
-                "/dump.sql",
-                "/dump.sql.gz",
-                "/data.sqlite",
-                "/index.php.bak",
-                "/index.php~",
-                "/config.inc",
-                "/composer.json",
-                "/vendor/a/b.php",
-                "/vendor/a/b.php/c.css/d.php",
-                "/x.phar",
-                "/x.PHTML",
-                "/error.log",
-                "/settings.yml",
-            ],
-        ),
-        (
-            PlainPhp,
-            "file",
-            &[
-                "/a.css",
-                "/a/b.JPG",
-                "/vendor/bootstrap/bootstrap.min.css",
-                "/uploads/a.png",
-                "/.well-known/acme-challenge/x",
-                "/robots.txt",
-                "/feed.xml",
-            ],
-        ),
-        (
-            PlainPhp,
-            "no file",
-            &[
-                "/node_modules/a/index.html",
-                "/vendor/a/b.txt",
-                "/backups/site.txt",
-                "/a/logs/today.txt",
-                "/config/app.json",
-            ],
-        ),
+        (PlainPhp, "run", &["/index.php", "/a/b.php", "/a.php/info", "/A/x.php"]),
+        (PlainPhp, "refused", &[
+            "/.git/config", "/.env", "/a/.htaccess", "/uploads/x.php", "/a/Upload/b/x.PHP", "/uploads/x.php/y.png",
+            "/uploads/x.phtml", "/dump.sql", "/dump.sql.gz", "/data.sqlite", "/index.php.bak", "/index.php~",
+            "/config.inc", "/composer.json", "/vendor/a/b.php", "/vendor/a/b.php/c.css/d.php", "/x.phar",
+            "/x.PHTML", "/error.log", "/settings.yml",
+        ]),
+        (PlainPhp, "file", &[
+            "/a.css", "/a/b.JPG", "/vendor/bootstrap/bootstrap.min.css", "/uploads/a.png",
+            "/.well-known/acme-challenge/x", "/robots.txt", "/feed.xml",
+        ]),
+        (PlainPhp, "no file", &[
+            "/node_modules/a/index.html", "/vendor/a/b.txt", "/backups/site.txt", "/a/logs/today.txt",
+            "/config/app.json",
+        ]),
         (PlainPhp, "page", &["/", "/about", "/vendor/a/b"]),
-        (
-            WordPress,
-            "run",
-            &[
-                "/index.php",
-                "/wp-login.php",
-                "/wp-admin/index.php",
-                "/wp-admin/admin-ajax.php",
-                "/xmlrpc.php",
-                "/wp-includes/js/tinymce/wp-tinymce.php",
-                "/wp-content/plugins/a/b.php",
-                "/blog/wp-login.php",
-            ],
-        ),
-        (
-            WordPress,
-            "refused",
-            &[
-                "/wp-content/uploads/2026/x.php",
-                "/wp-content/uploads/x.php/a.jpg",
-                "/wp-config.php",
-                "/wp-config.php.bak",
-                "/wp-config-sample.php",
-                "/wp-includes/version.php",
-                "/wp-admin/includes/file.php",
-                "/app/uploads/x.phar",
-                "/wp-content/debug.log",
-                "/wp-content/cache/x.php",
-            ],
-        ),
-        (
-            WordPress,
-            "file",
-            &[
-                "/wp-content/uploads/a.jpg",
-                "/wp-includes/js/a.js",
-                "/wp-content/plugins/a/vendor/b.css",
-                "/wp-content/uploads/2026/11/prices.xlsx",
-                "/wp-content/uploads/2026/11/pictures.zip",
-                "/sitemap.xml",
-                "/robots.txt",
-            ],
-        ),
-        (
-            WordPress,
-            "no file",
-            &[
-                "/notes.txt",
-                "/release-1.2",
-                "/wp-content/updraft/site.uc",
-                "/readme.md",
-            ],
-        ),
-        (
-            WordPress,
-            "page",
-            &["/", "/2026/11/hello/", "/wp-json/wp/v2/posts"],
-        ),
-        (
-            MediaWiki,
-            "run",
-            &[
-                "/index.php",
-                "/index.php/Main_Page",
-                "/load.php",
-                "/api.php",
-                "/rest.php/v1/page/A",
-                "/mw-config/index.php",
-            ],
-        ),
-        (
-            MediaWiki,
-            "refused",
-            &[
-                "/LocalSettings.php",
-                "/maintenance/eval.php",
-                "/vendor/autoload.php",
-                "/includes/WebStart.php",
-                "/images/a/ab/x.php",
-                "/images/a/x.html",
-                "/images/deleted/x.png",
-                "/cache/l10n.cdb",
-                "/extensions/A/x.php",
-                "/skins/a.php",
-                "/languages/x",
-                "/composer.json",
-            ],
-        ),
-        (
-            MediaWiki,
-            "file",
-            &[
-                "/images/a/ab/Logo.png",
-                "/resources/assets/a.svg",
-                "/skins/Vector/a.css",
-            ],
-        ),
-        (
-            DokuWiki,
-            "run",
-            &[
-                "/doku.php",
-                "/doku.php/wiki:syntax",
-                "/lib/exe/css.php",
-                "/lib/exe/fetch.php/wiki:logo.png",
-                "/lib/exe/ajax.php",
-                "/lib/plugins/a/b.php",
-                "/feed.php",
-            ],
-        ),
-        (
-            DokuWiki,
-            "refused",
-            &[
-                "/data/pages/start.txt",
-                "/data",
-                "/conf/local.php",
-                "/conf/users.auth.php",
-                "/bin/dwpage.php",
-                "/inc/init.php",
-                "/vendor/autoload.php",
-                "/DATA/pages/start.txt",
-            ],
-        ),
-        (
-            DokuWiki,
-            "file",
-            &["/lib/tpl/dokuwiki/images/a.png", "/lib/scripts/a.js"],
-        ),
-        (
-            DokuWiki,
-            "page",
-            &["/start", "/wiki:syntax", "/wiki/syntax"],
-        ),
-        (
-            Drupal,
-            "run",
-            &[
-                "/index.php",
-                "/index.php/node/1",
-                "/update.php/selection",
-                "/core/install.php",
-                "/cron.php",
-            ],
-        ),
-        (
-            Drupal,
-            "refused",
-            &[
-                "/sites/default/files/x.php",
-                "/sites/default/private/a.txt",
-                "/sites/default/settings.php",
-                "/core/lib/Drupal.php",
-                "/modules/a/a.module",
-                "/modules/a/a.info.yml",
-                "/a.inc",
-                "/themes/a/page.tpl.php",
-                "/themes/a/page.html.twig",
-                "/vendor/autoload.php",
-                "/sites/default/files/.htaccess",
-                "/other.php",
-            ],
-        ),
-        (
-            Drupal,
-            "file",
-            &[
-                "/sites/default/files/styles/large/a.jpg",
-                "/core/misc/drupal.js",
-            ],
-        ),
+        (WordPress, "run", &[
+            "/index.php", "/wp-login.php", "/wp-admin/index.php", "/wp-admin/admin-ajax.php", "/xmlrpc.php",
+            "/wp-includes/js/tinymce/wp-tinymce.php", "/wp-content/plugins/a/b.php", "/blog/wp-login.php",
+        ]),
+        (WordPress, "refused", &[
+            "/wp-content/uploads/2026/x.php", "/wp-content/uploads/x.php/a.jpg", "/wp-config.php",
+            "/wp-config.php.bak", "/wp-config-sample.php", "/wp-includes/version.php",
+            "/wp-admin/includes/file.php", "/app/uploads/x.phar", "/wp-content/debug.log",
+            "/wp-content/cache/x.php",
+        ]),
+        (WordPress, "file", &[
+            "/wp-content/uploads/a.jpg", "/wp-includes/js/a.js", "/wp-content/plugins/a/vendor/b.css",
+            "/wp-content/uploads/2026/11/prices.xlsx", "/wp-content/uploads/2026/11/pictures.zip", "/sitemap.xml",
+            "/robots.txt",
+        ]),
+        (WordPress, "no file", &["/notes.txt", "/release-1.2", "/wp-content/updraft/site.uc", "/readme.md"]),
+        (WordPress, "page", &["/", "/2026/11/hello/", "/wp-json/wp/v2/posts"]),
+        (MediaWiki, "run", &[
+            "/index.php", "/index.php/Main_Page", "/load.php", "/api.php", "/rest.php/v1/page/A",
+            "/mw-config/index.php",
+        ]),
+        (MediaWiki, "refused", &[
+            "/LocalSettings.php", "/maintenance/eval.php", "/vendor/autoload.php", "/includes/WebStart.php",
+            "/images/a/ab/x.php", "/images/a/x.html", "/images/deleted/x.png", "/cache/l10n.cdb",
+            "/extensions/A/x.php", "/skins/a.php", "/languages/x", "/composer.json",
+        ]),
+        (MediaWiki, "file", &["/images/a/ab/Logo.png", "/resources/assets/a.svg", "/skins/Vector/a.css"]),
+        (DokuWiki, "run", &[
+            "/doku.php", "/doku.php/wiki:syntax", "/lib/exe/css.php", "/lib/exe/fetch.php/wiki:logo.png",
+            "/lib/exe/ajax.php", "/lib/plugins/a/b.php", "/feed.php",
+        ]),
+        (DokuWiki, "refused", &[
+            "/data/pages/start.txt", "/data", "/conf/local.php", "/conf/users.auth.php", "/bin/dwpage.php",
+            "/inc/init.php", "/vendor/autoload.php", "/DATA/pages/start.txt",
+        ]),
+        (DokuWiki, "file", &["/lib/tpl/dokuwiki/images/a.png", "/lib/scripts/a.js"]),
+        (DokuWiki, "page", &["/start", "/wiki:syntax", "/wiki/syntax"]),
+        (Drupal, "run", &[
+            "/index.php", "/index.php/node/1", "/update.php/selection", "/core/install.php", "/cron.php",
+        ]),
+        (Drupal, "refused", &[
+            "/sites/default/files/x.php", "/sites/default/private/a.txt", "/sites/default/settings.php",
+            "/core/lib/Drupal.php", "/modules/a/a.module", "/modules/a/a.info.yml", "/a.inc",
+            "/themes/a/page.tpl.php", "/themes/a/page.html.twig", "/vendor/autoload.php",
+            "/sites/default/files/.htaccess", "/other.php",
+        ]),
+        (Drupal, "file", &["/sites/default/files/styles/large/a.jpg", "/core/misc/drupal.js"]),
         (Laravel, "run", &["/index.php", "/index.php/a"]),
-        (
-            Laravel,
-            "refused",
-            &["/other.php", "/storage/x.php", "/.env", "/server.php"],
-        ),
+        (Laravel, "refused", &["/other.php", "/storage/x.php", "/.env", "/server.php"]),
         (Laravel, "page", &["/", "/login", "/api/users"]),
         (Static, "refused", &["/a.php", "/.git/HEAD", "/a.html~"]),
         (Static, "page", &["/", "/about"]),
-        (
-            Static,
-            "file",
-            &["/install.sh", "/openapi.yaml", "/app-1.2.tar.gz"],
-        ),
+        (Static, "file", &["/install.sh", "/openapi.yaml", "/app-1.2.tar.gz"]),
     ];
     for (kind, expected, paths) in cases {
         let config = config(*kind);
@@ -477,100 +297,28 @@ fn bypass(rules: &Rules, target: &str, cookie: &str) -> Option<Bypass> {
 #[test]
 fn cookies_that_may_make_a_page_personal_bypass_and_analytics_do_not() {
     use Kind::*;
+    #[rustfmt::skip]
     let cases: &[(Kind, &str, &[&str])] = &[
-        (
-            WordPress,
-            "1",
-            &[
-                "wordpress_logged_in_ab12=x",
-                "_ga=1; wordpress_logged_in_ab12=x",
-                "_ga=1;wordpress_sec_x=1",
-                "wp-postpass_x=1",
-                "comment_author_x=me",
-                "woocommerce_items_in_cart=1",
-                "woocommerce_cart_hash=a",
-                "wp_woocommerce_session_a=b",
-                "PHPSESSID=1",
-            ],
-        ),
-        (
-            WordPress,
-            "0",
-            &[
-                "",
-                "_ga=1",
-                "theme=dark",
-                "note=wordpress_logged_in_",
-                "wordpress_test_cookie=1",
-            ],
-        ),
-        (
-            PlainPhp,
-            "1",
-            &[
-                "PHPSESSID=1",
-                "theme=dark",
-                "_ga=1; sid=2",
-                "sid=2; _ga=1",
-                "x_ga=1",
-                "sid",
-                "li_at=1",
-            ],
-        ),
-        (
-            PlainPhp,
-            "0",
-            &[
-                "",
-                "_ga=GA1.2.3",
-                "_ga=1; _gid=2; _ga_ABC=3",
-                "_ga=1;_fbp=fb.1",
-                "__utma=1; _pk_id.1.ab=2",
-                "_ga",
-                "_ga=1; ;",
-            ],
-        ),
-        (
-            DokuWiki,
-            "1",
-            &[
-                "DokuWiki=a",
-                "DW5d41402a=b",
-                "_ga=1; DW5d41402a=b",
-                "DOKU_PREFS=a",
-            ],
-        ),
+        (WordPress, "1", &[
+            "wordpress_logged_in_ab12=x", "_ga=1; wordpress_logged_in_ab12=x", "_ga=1;wordpress_sec_x=1",
+            "wp-postpass_x=1", "comment_author_x=me", "woocommerce_items_in_cart=1", "woocommerce_cart_hash=a",
+            "wp_woocommerce_session_a=b", "PHPSESSID=1",
+        ]),
+        (WordPress, "0", &["", "_ga=1", "theme=dark", "note=wordpress_logged_in_", "wordpress_test_cookie=1"]),
+        (PlainPhp, "1", &["PHPSESSID=1", "theme=dark", "_ga=1; sid=2", "sid=2; _ga=1", "x_ga=1", "sid", "li_at=1"]),
+        (PlainPhp, "0", &[
+            "", "_ga=GA1.2.3", "_ga=1; _gid=2; _ga_ABC=3", "_ga=1;_fbp=fb.1", "__utma=1; _pk_id.1.ab=2", "_ga",
+            "_ga=1; ;",
+        ]),
+        (DokuWiki, "1", &["DokuWiki=a", "DW5d41402a=b", "_ga=1; DW5d41402a=b", "DOKU_PREFS=a"]),
         (DokuWiki, "0", &["", "_ga=1"]),
-        (
-            MediaWiki,
-            "1",
-            &[
-                "my_wikiUserID=1",
-                "my_wiki_session=a",
-                "my_wikiToken=a",
-                "_ga=1; my_wikiUserName=a",
-            ],
-        ),
+        (MediaWiki, "1", &["my_wikiUserID=1", "my_wiki_session=a", "my_wikiToken=a", "_ga=1; my_wikiUserName=a"]),
         (MediaWiki, "0", &["", "mwuser-sessionId=a", "_ga=1"]),
-        (
-            Drupal,
-            "1",
-            &[
-                "SESS0123456789abcdef0123456789abcdef=a",
-                "SSESS0123456789abcdef0123456789abcdef=a",
-                "NO_CACHE=Y",
-            ],
-        ),
+        (Drupal, "1", &[
+            "SESS0123456789abcdef0123456789abcdef=a", "SSESS0123456789abcdef0123456789abcdef=a", "NO_CACHE=Y",
+        ]),
         (Drupal, "0", &["", "_ga=1", "has_js=1"]),
-        (
-            Laravel,
-            "1",
-            &[
-                "laravel_session=a; XSRF-TOKEN=b",
-                "shop_session=a",
-                "XSRF-TOKEN=b",
-            ],
-        ),
+        (Laravel, "1", &["laravel_session=a; XSRF-TOKEN=b", "shop_session=a", "XSRF-TOKEN=b"]),
         (Symfony, "1", &["PHPSESSID=a", "REMEMBERME=a"]),
     ];
     for (kind, expected, cookies) in cases {
@@ -585,100 +333,30 @@ fn cookies_that_may_make_a_page_personal_bypass_and_analytics_do_not() {
 #[test]
 fn addresses_that_do_something_are_exempt_and_pages_are_not() {
     use Kind::*;
+    #[rustfmt::skip]
     let cases: &[(Kind, &str, &[&str])] = &[
-        (
-            WordPress,
-            "1",
-            &[
-                "/wp-admin/",
-                "/wp-admin",
-                "/wp-login.php?redirect_to=x",
-                "/blog/wp-login.php",
-                "/cart/",
-                "/shop/checkout",
-                "/?add-to-cart=7",
-                "/a/?b=c&preview=true",
-                "/?wc-ajax=get_refreshed_fragments",
-                "/WP-ADMIN/",
-            ],
-        ),
-        (
-            WordPress,
-            "0",
-            &[
-                "/",
-                "/wp-administration-guide/",
-                "/?s=wp-admin",
-                "/a/?p=1",
-                "/carts",
-                "/?s=x?preview",
-            ],
-        ),
-        (
-            DokuWiki,
-            "1",
-            &[
-                "/doku.php?id=a&do=edit",
-                "/doku.php?do=login",
-                "/doku.php?do[save]=1",
-                "/doku.php?do%5Bsave%5D=1",
-                "/doku.php?d%6f=login",
-                "/doku.php?u=a&p=b",
-                "/lib/exe/taskrunner.php?id=a",
-                "/install.php",
-                "/_media/a.png",
-                "/doku.php?do=export_xhtml",
-                "/doku.php?do=showx",
-                "/a?sectok=1",
-            ],
-        ),
-        (
-            DokuWiki,
-            "0",
-            &[
-                "/",
-                "/doku.php?id=a",
-                "/doku.php?id=a&do=show",
-                "/doku.php?do=recent&id=a",
-                "/doku.php?id=a%3Ab",
-                "/doku.php/a:b",
-                "/doku.php?do=&id=a",
-                "/feed.php",
-                "/library",
-                "/doku.php?id=a&do=search&q=login",
-            ],
-        ),
-        (
-            MediaWiki,
-            "1",
-            &[
-                "/index.php?title=A&action=edit",
-                "/index.php?action=submit",
-                "/wiki/Special:UserLogin",
-                "/mw-config/",
-            ],
-        ),
-        (
-            MediaWiki,
-            "0",
-            &[
-                "/wiki/A",
-                "/index.php?title=A",
-                "/index.php?title=A&action=history",
-                "/index.php/A?action=view",
-            ],
-        ),
-        (
-            Drupal,
-            "1",
-            &[
-                "/user",
-                "/user/login?destination=a",
-                "/admin/content",
-                "/de/user/1",
-                "/node/add/page",
-            ],
-        ),
+        (WordPress, "1", &[
+            "/wp-admin/", "/wp-admin", "/wp-login.php?redirect_to=x", "/blog/wp-login.php", "/cart/",
+            "/shop/checkout", "/?add-to-cart=7", "/a/?b=c&preview=true", "/?wc-ajax=get_refreshed_fragments",
+            "/WP-ADMIN/",
+        ]),
+        (WordPress, "0", &["/", "/wp-administration-guide/", "/?s=wp-admin", "/a/?p=1", "/carts", "/?s=x?preview"]),
+        (DokuWiki, "1", &[
+            "/doku.php?id=a&do=edit", "/doku.php?do=login", "/doku.php?do[save]=1", "/doku.php?do%5Bsave%5D=1",
+            "/doku.php?d%6f=login", "/doku.php?u=a&p=b", "/lib/exe/taskrunner.php?id=a", "/install.php",
+            "/_media/a.png", "/doku.php?do=export_xhtml", "/doku.php?do=showx", "/a?sectok=1",
+        ]),
+        (DokuWiki, "0", &[
+            "/", "/doku.php?id=a", "/doku.php?id=a&do=show", "/doku.php?do=recent&id=a", "/doku.php?id=a%3Ab",
+            "/doku.php/a:b", "/doku.php?do=&id=a", "/feed.php", "/library", "/doku.php?id=a&do=search&q=login",
+        ]),
+        (MediaWiki, "1", &[
+            "/index.php?title=A&action=edit", "/index.php?action=submit", "/wiki/Special:UserLogin", "/mw-config/",
+        ]),
+        (MediaWiki, "0", &[
+            "/wiki/A", "/index.php?title=A", "/index.php?title=A&action=history", "/index.php/A?action=view",
+        ]),
+        (Drupal, "1", &["/user", "/user/login?destination=a", "/admin/content", "/de/user/1", "/node/add/page"]),
         (Drupal, "0", &["/", "/node/1", "/users-guide", "/?page=2"]),
         (PlainPhp, "1", &["/login", "/admin/", "/shop/cart?x=1"]),
         (PlainPhp, "0", &["/", "/index.php?page=login", "/logins"]),
