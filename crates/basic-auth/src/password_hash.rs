@@ -124,14 +124,11 @@ mod tests {
     }
 
     /// Made by `htpasswd`, `openssl passwd` and `mkpasswd`.
+    #[rustfmt::skip]
     const HASHES: &[(&str, &str, &str)] = &[
         ("apr1", "$apr1$abcdefgh$FBwExRW4dCc8aL.OvjpIE1", "password"),
         ("md5", "$1$abcdefgh$G//4keteveJp0qb8z2DxG/", "password"),
-        (
-            "sha256",
-            "$5$abcdefgh$ZLdkj8mkc2XVSrPVjskDAgZPGjtj1VGVaa1aUkrMTU/",
-            "password",
-        ),
+        ("sha256", "$5$abcdefgh$ZLdkj8mkc2XVSrPVjskDAgZPGjtj1VGVaa1aUkrMTU/", "password"),
         (
             "sha512",
             "$6$abcdefgh$yVfUwsw5T.JApa8POvClA1pQ5peiq97DUNyXCZN5IrF.BMSkiaLQ5kvpuEm/VQ1Tvh/KV2TcaWh8qinoW5dhA1",
@@ -141,21 +138,9 @@ mod tests {
         ("SSHA", "{SSHA}yI6cZwQadOA1e+/f+T+H3eCQQhRzYWx0", "password"),
         ("PLAIN", "{PLAIN}password", "password"),
         ("DES", "abJnggxhB/yWI", "password"),
-        (
-            "bcrypt",
-            "$2y$05$abcdefghijklmnopqrstuuWG29KuyeAicPCJODk1zjyGvyQUU2awu",
-            "password",
-        ),
-        (
-            "apr1, long",
-            "$apr1$a$1sXgrhzjoaZizmyXkSG45.",
-            "a longer password than sixteen bytes",
-        ),
-        (
-            "sha256, long",
-            "$5$abcdefgh$6XtBnRhOvl6dNgKvIe64IMyfrFAetZr6uMvgjSeL5Q5",
-            LONG,
-        ),
+        ("bcrypt", "$2y$05$abcdefghijklmnopqrstuuWG29KuyeAicPCJODk1zjyGvyQUU2awu", "password"),
+        ("apr1, long", "$apr1$a$1sXgrhzjoaZizmyXkSG45.", "a longer password than sixteen bytes"),
+        ("sha256, long", "$5$abcdefgh$6XtBnRhOvl6dNgKvIe64IMyfrFAetZr6uMvgjSeL5Q5", LONG),
         (
             "sha512 with rounds",
             "$6$rounds=1000$abcdefgh$wuAp2XWwaaguzVxZjeM2bd1yLSqbC/I9sr9DFeOfIPoAZiIj3ecL6rf9ibuAg8RDmh1vqbaeL0NSLJtGPF7b60",
@@ -166,16 +151,8 @@ mod tests {
             "$6$abcdefghijklmnop$zbyQGCR4HfG92f2Uc.4bEK.Sr5628NXqsjz5JW5scfqNA3IM24Pv70k5HUg2NNatLaZYd331Dc/TQoZEa3FEn0",
             LONG,
         ),
-        (
-            "bcrypt, 2b, long",
-            "$2b$04$abcdefghijklmnopqrstuuo3ZaOr.gRyc2wNYQ7qmqcWoRzceRj2C",
-            LONG,
-        ),
-        (
-            "bcrypt, 2a",
-            "$2a$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm",
-            "password",
-        ),
+        ("bcrypt, 2b, long", "$2b$04$abcdefghijklmnopqrstuuo3ZaOr.gRyc2wNYQ7qmqcWoRzceRj2C", LONG),
+        ("bcrypt, 2a", "$2a$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm", "password"),
         ("md5, long", "$1$abcdefgh$Hbg5UHVkSHVBj7d7v5AHc.", LONG),
         ("DES, long", "abkcfEndDLESY", LONG),
     ];

@@ -272,30 +272,10 @@ impl Reader<'_> {
         if self.eat("-in ") || self.eat("in ") {
             return self.list().map(|list| Expression::IsIn(left, list));
         }
+        #[rustfmt::skip]
         let operators = [
-            "==",
-            "!=",
-            "<=",
-            ">=",
-            "=",
-            "<",
-            ">",
-            "-eq",
-            "-ne",
-            "-lt",
-            "-le",
-            "-gt",
-            "-ge",
-            "-ipmatch",
-            "-strmatch",
-            "-strcmatch",
-            "-fnmatch",
-            "eq",
-            "ne",
-            "lt",
-            "le",
-            "gt",
-            "ge",
+            "==", "!=", "<=", ">=", "=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-ipmatch",
+            "-strmatch", "-strcmatch", "-fnmatch", "eq", "ne", "lt", "le", "gt", "ge",
         ];
         let operator = operators.into_iter().find(|it| self.eat(it))?;
         let right = self.word()?;

@@ -248,67 +248,33 @@ mod tests {
             ttl_secs: Some(-3),
             ..Outcome::default()
         };
+        #[rustfmt::skip]
         let cases = [
-            (
-                Outcome::hit(Duration::from_millis(1900)),
-                "m; hit; ttl=1",
-                Some("HIT"),
-            ),
+            (Outcome::hit(Duration::from_millis(1900)), "m; hit; ttl=1", Some("HIT")),
             (forwarded(Forward::Bypass), "m; fwd=bypass", Some("BYPASS")),
             (
-                Outcome {
-                    stored: true,
-                    ttl_secs: Some(60),
-                    ..forwarded(Forward::UriMiss)
-                },
-                "m; fwd=uri-miss; ttl=60; stored",
-                Some("MISS"),
+                Outcome { stored: true, ttl_secs: Some(60), ..forwarded(Forward::UriMiss) },
+                "m; fwd=uri-miss; ttl=60; stored", Some("MISS"),
             ),
             (
-                Outcome {
-                    collapsed: true,
-                    ..forwarded(Forward::VaryMiss)
-                },
-                "m; fwd=vary-miss; collapsed",
+                Outcome { collapsed: true, ..forwarded(Forward::VaryMiss) }, "m; fwd=vary-miss; collapsed",
                 Some("MISS"),
             ),
             (forwarded(Forward::Stale), "m; fwd=stale", Some("EXPIRED")),
             (
-                Outcome {
-                    served: ServedFrom::Revalidated,
-                    fwd_status: Some(304),
-                    ..forwarded(Forward::Stale)
-                },
-                "m; fwd=stale; fwd-status=304",
-                Some("REVALIDATED"),
+                Outcome { served: ServedFrom::Revalidated, fwd_status: Some(304), ..forwarded(Forward::Stale) },
+                "m; fwd=stale; fwd-status=304", Some("REVALIDATED"),
             ),
+            (stale(ServedFrom::StaleUpdating), "m; hit; ttl=-3", Some("UPDATING")),
+            (stale(ServedFrom::StaleRefreshing), "m; hit; ttl=-3", Some("STALE")),
             (
-                stale(ServedFrom::StaleUpdating),
-                "m; hit; ttl=-3",
-                Some("UPDATING"),
-            ),
-            (
-                stale(ServedFrom::StaleRefreshing),
-                "m; hit; ttl=-3",
-                Some("STALE"),
-            ),
-            (
-                Outcome {
-                    served: ServedFrom::StaleError,
-                    fwd_status: Some(503),
-                    ..forwarded(Forward::Stale)
-                },
-                "m; fwd=stale; fwd-status=503",
-                Some("STALE"),
+                Outcome { served: ServedFrom::StaleError, fwd_status: Some(503), ..forwarded(Forward::Stale) },
+                "m; fwd=stale; fwd-status=503", Some("STALE"),
             ),
             (forwarded(Forward::Method), "m; fwd=method", None),
             (
-                Outcome {
-                    key: Some("a\"b\\\n".into()),
-                    ..forwarded(Forward::Miss)
-                },
-                "m; fwd=miss; key=\"a\\\"b\\\\?\"",
-                Some("MISS"),
+                Outcome { key: Some("a\"b\\\n".into()), ..forwarded(Forward::Miss) },
+                "m; fwd=miss; key=\"a\\\"b\\\\?\"", Some("MISS"),
             ),
         ];
         for (outcome, field, word) in cases {

@@ -225,120 +225,37 @@ mod tests {
         };
         let of = |rule| StaleInfo { rule, ..INFO };
         use StaleReason::*;
+        #[rustfmt::skip]
         let cases = [
             ("nobody allows", &off, INFO, Updating, false),
             ("operator allows updating", &some, INFO, Updating, true),
-            (
-                "operator allows errors, so also a full queue",
-                &some,
-                INFO,
-                QueueFull,
-                true,
-            ),
+            ("operator allows errors, so also a full queue", &some, INFO, QueueFull, true),
             ("operator did not name timeout", &some, INFO, Timeout, false),
             ("operator named the status", &some, INFO, Status(404), true),
-            (
-                "operator did not name the status",
-                &some,
-                INFO,
-                Status(500),
-                false,
-            ),
-            (
-                "response allows while revalidating",
-                &off,
-                swr,
-                Updating,
-                true,
-            ),
+            ("operator did not name the status", &some, INFO, Status(500), false),
+            ("response allows while revalidating", &off, swr, Updating, true),
             ("that is no word about errors", &off, swr, Error, false),
             ("response allows on error", &off, sie, Status(503), true),
             ("a 404 is no error", &off, sie, Status(404), false),
             ("window over", &off, over_sie, Error, false),
-            (
-                "must-revalidate silences both",
-                &some,
-                must,
-                Updating,
-                false,
-            ),
+            ("must-revalidate silences both", &some, must, Updating, false),
             ("unless overridden", &over, must, Updating, true),
+            ("§4.2.4: the origin is gone", &disconnected, INFO, Error, true),
             (
-                "§4.2.4: the origin is gone",
-                &disconnected,
-                INFO,
-                Error,
-                true,
+                "§4.2.4: for a bounded time", &disconnected,
+                StaleInfo { past_expiry: Duration::from_secs(10), ..INFO }, Error, false,
             ),
+            ("§4.2.4: a slow origin is not gone", &disconnected, INFO, Timeout, false),
+            ("§4.2.4: nor is one that fails", &disconnected, INFO, Status(503), false),
+            ("§5.2.2.10: s-maxage", &disconnected, of(StaleRule::Shared), Error, false),
+            ("§5.2.2.2: must-revalidate", &disconnected, of(StaleRule::MustRevalidate), Error, false),
+            ("§5.2.2.4: no-cache", &disconnected, of(StaleRule::NoCache), Error, false),
+            ("no-cache, whatever is named", &over, of(StaleRule::NoCache), Error, false),
             (
-                "§4.2.4: for a bounded time",
-                &disconnected,
-                StaleInfo {
-                    past_expiry: Duration::from_secs(10),
-                    ..INFO
-                },
-                Error,
-                false,
+                "no-cache, while it is refreshed after a purge", &over,
+                StaleInfo { is_purged: true, ..of(StaleRule::NoCache) }, Updating, false,
             ),
-            (
-                "§4.2.4: a slow origin is not gone",
-                &disconnected,
-                INFO,
-                Timeout,
-                false,
-            ),
-            (
-                "§4.2.4: nor is one that fails",
-                &disconnected,
-                INFO,
-                Status(503),
-                false,
-            ),
-            (
-                "§5.2.2.10: s-maxage",
-                &disconnected,
-                of(StaleRule::Shared),
-                Error,
-                false,
-            ),
-            (
-                "§5.2.2.2: must-revalidate",
-                &disconnected,
-                of(StaleRule::MustRevalidate),
-                Error,
-                false,
-            ),
-            (
-                "§5.2.2.4: no-cache",
-                &disconnected,
-                of(StaleRule::NoCache),
-                Error,
-                false,
-            ),
-            (
-                "no-cache, whatever is named",
-                &over,
-                of(StaleRule::NoCache),
-                Error,
-                false,
-            ),
-            (
-                "no-cache, while it is refreshed after a purge",
-                &over,
-                StaleInfo {
-                    is_purged: true,
-                    ..of(StaleRule::NoCache)
-                },
-                Updating,
-                false,
-            ),
-            (
-                "s-maxage, where errors are named",
-                &some,
-                of(StaleRule::Shared),
-                Error,
-                true,
-            ),
+            ("s-maxage, where errors are named", &some, of(StaleRule::Shared), Error, true),
         ];
         for (name, allowed, info, reason, expected) in cases {
             assert_eq!(may_serve_stale(reason, allowed, &info), expected, "{name}");

@@ -291,68 +291,30 @@ mod tests {
             ..PLAIN
         };
         let refused = Err(Reason::NoCache);
+        #[rustfmt::skip]
         let cases: [(&str, Case, Result<(), Reason>); 8] = [
             ("§5.2.2.4: an entity tag", no_cache, Ok(())),
             (
                 "§5.2.2.4: a date",
                 Case {
-                    response: &[
-                        "Cache-Control: no-cache",
-                        "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
-                    ],
-                    ..PLAIN
+                    response: &["Cache-Control: no-cache", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"], ..PLAIN
                 },
                 Ok(()),
             ),
-            (
-                "nothing to validate",
-                Case {
-                    response: &["Cache-Control: no-cache"],
-                    ..PLAIN
-                },
-                refused,
-            ),
-            (
-                "made for a cookie",
-                Case {
-                    request: &["Cookie: a=b"],
-                    response: WITH_ETAG,
-                    ..PLAIN
-                },
-                refused,
-            ),
+            ("nothing to validate", Case { response: &["Cache-Control: no-cache"], ..PLAIN }, refused),
+            ("made for a cookie", Case { request: &["Cookie: a=b"], response: WITH_ETAG, ..PLAIN }, refused),
             (
                 "made for credentials",
-                Case {
-                    request: &["Authorization: Basic eDp5"],
-                    response: WITH_ETAG,
-                    ..PLAIN
-                },
-                refused,
+                Case { request: &["Authorization: Basic eDp5"], response: WITH_ETAG, ..PLAIN }, refused,
             ),
+            ("an error", Case { status: 404, response: WITH_ETAG, ..PLAIN }, refused),
             (
-                "an error",
-                Case {
-                    status: 404,
-                    response: WITH_ETAG,
-                    ..PLAIN
-                },
-                refused,
-            ),
-            (
-                "private as well",
-                Case {
-                    response: &["Cache-Control: private, no-cache", "ETag: \"a\""],
-                    ..PLAIN
-                },
+                "private as well", Case { response: &["Cache-Control: private, no-cache", "ETag: \"a\""], ..PLAIN },
                 Err(Reason::Private),
             ),
             (
                 "sets a cookie",
-                Case {
-                    response: &["Cache-Control: no-cache", "ETag: \"a\"", "Set-Cookie: a=b"],
-                    ..PLAIN
-                },
+                Case { response: &["Cache-Control: no-cache", "ETag: \"a\"", "Set-Cookie: a=b"], ..PLAIN },
                 Err(Reason::SetCookie),
             ),
         ];
@@ -372,156 +334,46 @@ mod tests {
             ..Policy::default()
         };
         let with_credentials: &[&str] = &["Authorization: Basic eDp5"];
+        #[rustfmt::skip]
         let cases = [
             ("plain", PLAIN, Ok(())),
+            ("head", Case { method: b"HEAD", ..PLAIN }, Ok(())),
+            ("post", Case { method: b"POST", ..PLAIN }, Err(Reason::Method)),
+            ("lower case is another method", Case { method: b"get", ..PLAIN }, Err(Reason::Method)),
+            ("unknown method", Case { method: b"BREW", ..PLAIN }, Err(Reason::Method)),
+            ("error with a lifetime of its own", Case { status: 500, ..PLAIN }, Ok(())),
+            ("error without", Case { status: 500, response: &[], ..PLAIN }, Err(Reason::NoLifetime)),
+            ("interim", Case { status: 103, ..PLAIN }, Err(Reason::Status)),
+            ("not modified", Case { status: 304, ..PLAIN }, Err(Reason::Status)),
+            ("part", Case { status: 206, ..PLAIN }, Err(Reason::Partial)),
             (
-                "head",
-                Case {
-                    method: b"HEAD",
-                    ..PLAIN
-                },
-                Ok(()),
-            ),
-            (
-                "post",
-                Case {
-                    method: b"POST",
-                    ..PLAIN
-                },
-                Err(Reason::Method),
-            ),
-            (
-                "lower case is another method",
-                Case {
-                    method: b"get",
-                    ..PLAIN
-                },
-                Err(Reason::Method),
-            ),
-            (
-                "unknown method",
-                Case {
-                    method: b"BREW",
-                    ..PLAIN
-                },
-                Err(Reason::Method),
-            ),
-            (
-                "error with a lifetime of its own",
-                Case {
-                    status: 500,
-                    ..PLAIN
-                },
-                Ok(()),
-            ),
-            (
-                "error without",
-                Case {
-                    status: 500,
-                    response: &[],
-                    ..PLAIN
-                },
-                Err(Reason::NoLifetime),
-            ),
-            (
-                "interim",
-                Case {
-                    status: 103,
-                    ..PLAIN
-                },
-                Err(Reason::Status),
-            ),
-            (
-                "not modified",
-                Case {
-                    status: 304,
-                    ..PLAIN
-                },
-                Err(Reason::Status),
-            ),
-            (
-                "part",
-                Case {
-                    status: 206,
-                    ..PLAIN
-                },
-                Err(Reason::Partial),
-            ),
-            (
-                "cookie",
-                Case {
-                    response: &["Cache-Control: max-age=60", "Set-Cookie: a=b"],
-                    ..PLAIN
-                },
+                "cookie", Case { response: &["Cache-Control: max-age=60", "Set-Cookie: a=b"], ..PLAIN },
                 Err(Reason::SetCookie),
             ),
-            (
-                "credentials",
-                Case {
-                    request: with_credentials,
-                    ..PLAIN
-                },
-                Err(Reason::Authorization),
-            ),
+            ("credentials", Case { request: with_credentials, ..PLAIN }, Err(Reason::Authorization)),
             (
                 "credentials, public",
-                Case {
-                    request: with_credentials,
-                    response: &["Cache-Control: public, max-age=60"],
-                    ..PLAIN
-                },
+                Case { request: with_credentials, response: &["Cache-Control: public, max-age=60"], ..PLAIN },
                 Ok(()),
             ),
             (
                 "credentials, s-maxage",
-                Case {
-                    request: with_credentials,
-                    response: &["Cache-Control: s-maxage=60"],
-                    ..PLAIN
-                },
-                Ok(()),
+                Case { request: with_credentials, response: &["Cache-Control: s-maxage=60"], ..PLAIN }, Ok(()),
             ),
             (
                 "credentials, must-revalidate",
                 Case {
-                    request: with_credentials,
-                    response: &["Cache-Control: max-age=60, must-revalidate"],
-                    ..PLAIN
+                    request: with_credentials, response: &["Cache-Control: max-age=60, must-revalidate"], ..PLAIN
                 },
                 Ok(()),
             ),
+            ("condition", Case { condition: true, ..PLAIN }, Err(Reason::Condition)),
             (
-                "condition",
-                Case {
-                    condition: true,
-                    ..PLAIN
-                },
-                Err(Reason::Condition),
-            ),
-            (
-                "varies on everything",
-                Case {
-                    response: &["Cache-Control: max-age=60", "Vary: *"],
-                    ..PLAIN
-                },
+                "varies on everything", Case { response: &["Cache-Control: max-age=60", "Vary: *"], ..PLAIN },
                 Err(Reason::VaryStar),
             ),
-            (
-                "as large as allowed",
-                Case {
-                    declared: Some(1000),
-                    ..PLAIN
-                },
-                Ok(()),
-            ),
-            (
-                "too large",
-                Case {
-                    declared: Some(1001),
-                    ..PLAIN
-                },
-                Err(Reason::TooLarge),
-            ),
+            ("as large as allowed", Case { declared: Some(1000), ..PLAIN }, Ok(())),
+            ("too large", Case { declared: Some(1001), ..PLAIN }, Err(Reason::TooLarge)),
         ];
         for (name, case, expected) in cases {
             assert_eq!(check(&policy, &case), expected, "{name}");

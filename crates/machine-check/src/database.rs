@@ -268,78 +268,35 @@ mod tests {
         use System::{MySql, PostgreSql};
         type Reader = fn(&str) -> Option<Database>;
         type ExpectedDatabase = Option<(System, &'static str)>;
+        #[rustfmt::skip]
         let cases: [(Reader, &str, ExpectedDatabase); 19] = [
-            (
-                of_wordpress,
-                "define( 'DB_HOST', 'localhost' );",
-                Some((MySql, "localhost")),
-            ),
-            (
-                of_wordpress,
-                "define(\"DB_HOST\", \"127.0.0.1:3306\");",
-                Some((MySql, "127.0.0.1")),
-            ),
-            (
-                of_wordpress,
-                "define('DB_HOST', 'localhost:/run/x.sock');",
-                Some((MySql, "/run/x.sock")),
-            ),
-            (
-                of_wordpress,
-                "define('DB_HOST', getenv('X'));",
-                Some((MySql, "X")),
-            ),
+            (of_wordpress, "define( 'DB_HOST', 'localhost' );", Some((MySql, "localhost"))),
+            (of_wordpress, "define(\"DB_HOST\", \"127.0.0.1:3306\");", Some((MySql, "127.0.0.1"))),
+            (of_wordpress, "define('DB_HOST', 'localhost:/run/x.sock');", Some((MySql, "/run/x.sock"))),
+            (of_wordpress, "define('DB_HOST', getenv('X'));", Some((MySql, "X"))),
             (of_wordpress, "define('DB_HOST', $host);", None),
             (of_wordpress, "// define('DB_HOST', 'a');", None),
+            (of_environment, "DB_HOST=127.0.0.1\n", Some((MySql, "127.0.0.1"))),
+            (of_environment, "DB_CONNECTION=pgsql\nDB_HOST=\"127.0.0.1\"", Some((PostgreSql, "127.0.0.1"))),
+            (of_environment, "DB_CONNECTION=sqlite\nDB_HOST=127.0.0.1", None),
+            (of_environment, "DB_CONNECTION=mysql\nDB_SOCKET=/run/x.sock\nDB_HOST=a", Some((MySql, "/run/x.sock"))),
             (
-                of_environment,
-                "DB_HOST=127.0.0.1\n",
-                Some((MySql, "127.0.0.1")),
-            ),
-            (
-                of_environment,
-                "DB_CONNECTION=pgsql\nDB_HOST=\"127.0.0.1\"",
-                Some((PostgreSql, "127.0.0.1")),
-            ),
-            (
-                of_environment,
-                "DB_CONNECTION=sqlite\nDB_HOST=127.0.0.1",
-                None,
-            ),
-            (
-                of_environment,
-                "DB_CONNECTION=mysql\nDB_SOCKET=/run/x.sock\nDB_HOST=a",
-                Some((MySql, "/run/x.sock")),
-            ),
-            (
-                of_environment,
-                "#DATABASE_URL=mysql://a/b\nexport DATABASE_URL='pgsql://u:p@w@[::1]:5432/d'",
+                of_environment, "#DATABASE_URL=mysql://a/b\nexport DATABASE_URL='pgsql://u:p@w@[::1]:5432/d'",
                 Some((PostgreSql, "[::1]")),
             ),
             (
-                of_url,
-                "postgresql://app:!ChangeMe!@127.0.0.1:5432/app?serverVersion=16",
+                of_url, "postgresql://app:!ChangeMe!@127.0.0.1:5432/app?serverVersion=16",
                 Some((PostgreSql, "127.0.0.1")),
             ),
-            (
-                of_url,
-                "postgresql://app@%2Frun%2Fpostgresql/app",
-                Some((PostgreSql, "/run/postgresql")),
-            ),
-            (
-                of_url,
-                "mysql://app@localhost/app?unix_socket=/run/x.sock",
-                Some((MySql, "/run/x.sock")),
-            ),
+            (of_url, "postgresql://app@%2Frun%2Fpostgresql/app", Some((PostgreSql, "/run/postgresql"))),
+            (of_url, "mysql://app@localhost/app?unix_socket=/run/x.sock", Some((MySql, "/run/x.sock"))),
             (of_url, "sqlite:///%kernel.project_dir%/var/data.db", None),
             (
-                of_mediawiki,
-                "$wgDBtype = \"postgres\";\n$wgDBserver = \"localhost\";",
+                of_mediawiki, "$wgDBtype = \"postgres\";\n$wgDBserver = \"localhost\";",
                 Some((PostgreSql, "localhost")),
             ),
             (
-                of_mediawiki,
-                "$wgDBtype = 'mysql';\n$wgDBserver = 'localhost:/run/x.sock';",
+                of_mediawiki, "$wgDBtype = 'mysql';\n$wgDBserver = 'localhost:/run/x.sock';",
                 Some((MySql, "/run/x.sock")),
             ),
             (of_mediawiki, "$wgDBtype = \"sqlite\";", None),

@@ -55,35 +55,12 @@ pub const STANDINGS: &[&str] = &["ready", "busy", "failed", "checking", "unhealt
 pub const TRIAL_RESULTS: &[&str] = &["found", "other"];
 
 /// The values of `reason` of pages that are not learned.
+#[rustfmt::skip]
 pub const NOT_LEARNED: &[&str] = &[
-    "no-record",
-    "not-modified",
-    "incomplete",
-    "too-long",
-    "unreadable",
-    "elsewhere",
-    "program",
-    "extension",
-    "shared-memory",
-    "file-outside",
-    "own-file",
-    "own-session",
-    "file-changed",
-    "code-changed",
-    "no-schema",
-    "several-servers",
-    "statement",
-    "own-write",
-    "transaction",
-    "written-meanwhile",
-    "too-many-pages",
-    "unpolled",
-    "differs",
-    "database-file",
-    "address-database",
-    "cache-state",
-    "unproven",
-    "unanswered",
+    "no-record", "not-modified", "incomplete", "too-long", "unreadable", "elsewhere", "program", "extension",
+    "shared-memory", "file-outside", "own-file", "own-session", "file-changed", "code-changed", "no-schema",
+    "several-servers", "statement", "own-write", "transaction", "written-meanwhile", "too-many-pages", "unpolled",
+    "differs", "database-file", "address-database", "cache-state", "unproven", "unanswered",
 ];
 /// The values of `state` of shapes of addresses (`cache_learn auto`).
 pub const SHAPE_STATES: &[&str] = &["compared", "kept", "refuted"];

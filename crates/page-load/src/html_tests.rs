@@ -26,96 +26,35 @@ fn found(html: &str) -> Vec<String> {
 
 #[test]
 fn a_page_names_its_resources_as_browsers_find_them() {
+    #[rustfmt::skip]
     let cases: &[(&str, &str, &[&str])] = &[
+        ("style", "<link rel=stylesheet href=a.css>", &["!style Highest /blog/a.css"]),
+        ("style for print", "<link rel=stylesheet media=print href=a.css>", &["style Lowest /blog/a.css"]),
+        ("alternate style", "<link rel='alternate stylesheet' href=a.css>", &["style Lowest /blog/a.css"]),
+        ("disabled style", "<link rel=stylesheet disabled href=a.css>", &[]),
+        ("another type", "<link rel=stylesheet type=text/less href=a>", &[]),
+        ("entities", "<img src='/a?x=1&amp;y=2'>", &["image Low /a?x=1&y=2"]),
+        ("script in head", "<head><script src=/a.js></script>", &["!script High /a.js"]),
         (
-            "style",
-            "<link rel=stylesheet href=a.css>",
-            &["!style Highest /blog/a.css"],
-        ),
-        (
-            "style for print",
-            "<link rel=stylesheet media=print href=a.css>",
-            &["style Lowest /blog/a.css"],
-        ),
-        (
-            "alternate style",
-            "<link rel='alternate stylesheet' href=a.css>",
-            &["style Lowest /blog/a.css"],
-        ),
-        (
-            "disabled style",
-            "<link rel=stylesheet disabled href=a.css>",
-            &[],
-        ),
-        (
-            "another type",
-            "<link rel=stylesheet type=text/less href=a>",
-            &[],
-        ),
-        (
-            "entities",
-            "<img src='/a?x=1&amp;y=2'>",
-            &["image Low /a?x=1&y=2"],
-        ),
-        (
-            "script in head",
-            "<head><script src=/a.js></script>",
-            &["!script High /a.js"],
-        ),
-        (
-            "async and defer",
-            "<script async src=/a.js></script><script defer src=/b.js></script>",
+            "async and defer", "<script async src=/a.js></script><script defer src=/b.js></script>",
             &["script Low /a.js", "script Low /b.js"],
         ),
         (
-            "module",
-            "<script type=module src=/a.js></script><script nomodule src=/b.js></script>",
+            "module", "<script type=module src=/a.js></script><script nomodule src=/b.js></script>",
             &["script Low /a.js"],
         ),
-        (
-            "data block",
-            "<script type=application/ld+json src=/a.js></script>",
-            &[],
-        ),
-        (
-            "script in body",
-            "<body><script src=/a.js></script>",
-            &["script Medium /a.js"],
-        ),
-        (
-            "script after head",
-            "<head></head><script src=/a.js></script>",
-            &["script Medium /a.js"],
-        ),
-        (
-            "markup in a script",
-            "<script>x = '<img src=/a.png>'</script>",
-            &[],
-        ),
+        ("data block", "<script type=application/ld+json src=/a.js></script>", &[]),
+        ("script in body", "<body><script src=/a.js></script>", &["script Medium /a.js"]),
+        ("script after head", "<head></head><script src=/a.js></script>", &["script Medium /a.js"]),
+        ("markup in a script", "<script>x = '<img src=/a.png>'</script>", &[]),
         ("markup in a comment", "<!-- <img src=/a.png> -->", &[]),
         ("markup in a title", "<title><img src=/a.png></title>", &[]),
         ("noscript", "<noscript><img src=/a.png></noscript>", &[]),
-        (
-            "template",
-            "<template><img src=/a.png></template><img src=/b.png>",
-            &["image Low /b.png"],
-        ),
+        ("template", "<template><img src=/a.png></template><img src=/b.png>", &["image Low /b.png"]),
         ("image", "<img src=a.png>", &["image Low /blog/a.png"]),
-        (
-            "wanted image",
-            "<img fetchpriority=high src=a.png>",
-            &["image High /blog/a.png"],
-        ),
-        (
-            "lazy image",
-            "<img loading=lazy src=a.png>",
-            &["lazy /blog/a.png"],
-        ),
-        (
-            "srcset",
-            "<img src=/s.png srcset='/s.png 300w, /l.png 1400w'>",
-            &["image Low /l.png"],
-        ),
+        ("wanted image", "<img fetchpriority=high src=a.png>", &["image High /blog/a.png"]),
+        ("lazy image", "<img loading=lazy src=a.png>", &["lazy /blog/a.png"]),
+        ("srcset", "<img src=/s.png srcset='/s.png 300w, /l.png 1400w'>", &["image Low /l.png"]),
         (
             "picture",
             "<picture><source type=image/jxl srcset=/a.jxl><source type=image/webp srcset=/a.webp><img src=/a.png></picture>",
@@ -127,86 +66,35 @@ fn a_page_names_its_resources_as_browsers_find_them() {
             &["image Low /a.png"],
         ),
         (
-            "image after a picture",
-            "<picture><source srcset=/a.webp><img src=/a.png></picture><img src=/b.png>",
+            "image after a picture", "<picture><source srcset=/a.webp><img src=/a.png></picture><img src=/b.png>",
             &["image Low /a.webp", "image Low /b.png"],
         ),
+        ("base", "<base href=/other/><base href=/no/><img src=a.png>", &["image Low /other/a.png"]),
+        ("preload", "<link rel=preload as=font crossorigin href=/a.woff2>", &["font High /a.woff2"]),
         (
-            "base",
-            "<base href=/other/><base href=/no/><img src=a.png>",
-            &["image Low /other/a.png"],
-        ),
-        (
-            "preload",
-            "<link rel=preload as=font crossorigin href=/a.woff2>",
-            &["font High /a.woff2"],
-        ),
-        (
-            "preload of an image",
-            "<link rel=preload as=image imagesrcset='/s.png 300w, /l.png 1400w'>",
+            "preload of an image", "<link rel=preload as=image imagesrcset='/s.png 300w, /l.png 1400w'>",
             &["image Low /l.png"],
         ),
-        (
-            "preload for others",
-            "<link rel=preload as=image media='(max-width: 9px)' href=/a.png>",
-            &[],
-        ),
-        (
-            "modulepreload",
-            "<link rel=modulepreload href=/a.js>",
-            &["script High /a.js"],
-        ),
-        (
-            "prefetch",
-            "<link rel=prefetch href=/a.js><link rel=dns-prefetch href=//cdn.test>",
-            &[],
-        ),
-        (
-            "icon",
-            "<link rel='shortcut icon' href=/a.ico>",
-            &["icon Lowest /a.ico"],
-        ),
-        (
-            "poster",
-            "<video poster=/a.jpg src=/a.mp4></video>",
-            &["image Low /a.jpg"],
-        ),
-        (
-            "frame",
-            "<iframe src=/a></iframe><iframe loading=lazy src=/b></iframe>",
-            &["frame Low /a", "lazy /b"],
-        ),
-        (
-            "svg",
-            "<svg><image href=/a.png /><use href=/a.svg#x /><use href='#y' /></svg>",
-            &["image Low /a.png", "image Low /a.svg"],
-        ),
-        (
-            "button",
-            "<input type=image src=/a.png><input type=text src=/b.png>",
-            &["image Low /a.png"],
-        ),
+        ("preload for others", "<link rel=preload as=image media='(max-width: 9px)' href=/a.png>", &[]),
+        ("modulepreload", "<link rel=modulepreload href=/a.js>", &["script High /a.js"]),
+        ("prefetch", "<link rel=prefetch href=/a.js><link rel=dns-prefetch href=//cdn.test>", &[]),
+        ("icon", "<link rel='shortcut icon' href=/a.ico>", &["icon Lowest /a.ico"]),
+        ("poster", "<video poster=/a.jpg src=/a.mp4></video>", &["image Low /a.jpg"]),
+        ("frame", "<iframe src=/a></iframe><iframe loading=lazy src=/b></iframe>", &["frame Low /a", "lazy /b"]),
+        ("svg", "<svg><image href=/a.png /><use href=/a.svg#x /><use href='#y' /></svg>", &[
+            "image Low /a.png", "image Low /a.svg",
+        ]),
+        ("button", "<input type=image src=/a.png><input type=text src=/b.png>", &["image Low /a.png"]),
         ("data", "<img src='data:image/png;base64,AA'>", &[]),
+        ("inline style", "<style>a{}</style><style media=print>b{}</style>", &["style a{}"]),
         (
-            "inline style",
-            "<style>a{}</style><style media=print>b{}</style>",
-            &["style a{}"],
-        ),
-        (
-            "style attribute",
-            "<p style='background:url(a.png)'><p style='color:red'>",
+            "style attribute", "<p style='background:url(a.png)'><p style='color:red'>",
             &["attribute background:url(a.png)"],
         ),
-        (
-            "in capitals",
-            "<IMG SRC=/a.png><LINK REL=StyleSheet HREF=/a.css>",
-            &["image Low /a.png", "!style Highest /a.css"],
-        ),
-        (
-            "blocking",
-            "<script async blocking=render src=/a.js></script>",
-            &["!script Low /a.js"],
-        ),
+        ("in capitals", "<IMG SRC=/a.png><LINK REL=StyleSheet HREF=/a.css>", &[
+            "image Low /a.png", "!style Highest /a.css",
+        ]),
+        ("blocking", "<script async blocking=render src=/a.js></script>", &["!script Low /a.js"]),
     ];
     for (name, html, expected) in cases {
         assert_eq!(found(html), *expected, "{name}");

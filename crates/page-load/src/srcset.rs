@@ -167,88 +167,23 @@ mod tests {
     #[test]
     fn the_source_that_fits_the_stated_screen_is_chosen() {
         let widths = "s.jpg 300w, m.jpg 1024w, l.jpg 2048w";
+        #[rustfmt::skip]
         let cases: &[Case<'_>] = &[
             ("src alone", None, None, Some("a.png"), Some("a.png")),
             ("nothing", None, None, None, None),
             ("empty", Some(""), None, Some(" "), None),
-            (
-                "densities",
-                Some("b.png 2x"),
-                None,
-                Some("a.png"),
-                Some("a.png"),
-            ),
-            (
-                "only a denser one",
-                Some("b.png 2x"),
-                None,
-                None,
-                Some("b.png"),
-            ),
-            (
-                "widths, whole screen",
-                Some(widths),
-                None,
-                Some("a.jpg"),
-                Some("l.jpg"),
-            ),
-            (
-                "widths, small slot",
-                Some(widths),
-                Some("300px"),
-                None,
-                Some("s.jpg"),
-            ),
-            (
-                "the condition holds",
-                Some(widths),
-                Some("(min-width: 600px) 250px, 100vw"),
-                None,
-                Some("s.jpg"),
-            ),
-            (
-                "the condition fails",
-                Some(widths),
-                Some("(max-width: 600px) 250px, 2000px"),
-                None,
-                Some("l.jpg"),
-            ),
-            (
-                "WordPress",
-                Some(widths),
-                Some("(max-width: 1024px) 100vw, 1024px"),
-                Some("m.jpg"),
-                Some("m.jpg"),
-            ),
-            (
-                "auto before it",
-                Some(widths),
-                Some("auto, (max-width: 1024px) 100vw, 1024px"),
-                None,
-                Some("m.jpg"),
-            ),
-            (
-                "calc",
-                Some(widths),
-                Some("calc(100vw - (300px + 2em))"),
-                None,
-                Some("l.jpg"),
-            ),
-            (
-                "commas within",
-                Some("a,b.png, c.png 2x"),
-                None,
-                None,
-                Some("a,b.png"),
-            ),
+            ("densities", Some("b.png 2x"), None, Some("a.png"), Some("a.png")),
+            ("only a denser one", Some("b.png 2x"), None, None, Some("b.png")),
+            ("widths, whole screen", Some(widths), None, Some("a.jpg"), Some("l.jpg")),
+            ("widths, small slot", Some(widths), Some("300px"), None, Some("s.jpg")),
+            ("the condition holds", Some(widths), Some("(min-width: 600px) 250px, 100vw"), None, Some("s.jpg")),
+            ("the condition fails", Some(widths), Some("(max-width: 600px) 250px, 2000px"), None, Some("l.jpg")),
+            ("WordPress", Some(widths), Some("(max-width: 1024px) 100vw, 1024px"), Some("m.jpg"), Some("m.jpg")),
+            ("auto before it", Some(widths), Some("auto, (max-width: 1024px) 100vw, 1024px"), None, Some("m.jpg")),
+            ("calc", Some(widths), Some("calc(100vw - (300px + 2em))"), None, Some("l.jpg")),
+            ("commas within", Some("a,b.png, c.png 2x"), None, None, Some("a,b.png")),
             ("no blank", Some("a.png,"), None, None, Some("a.png")),
-            (
-                "wrong descriptors",
-                Some("a.png -1x, b.png 0w, c.png q"),
-                None,
-                Some("d.png"),
-                Some("d.png"),
-            ),
+            ("wrong descriptors", Some("a.png -1x, b.png 0w, c.png q"), None, Some("d.png"), Some("d.png")),
         ];
         for (name, srcset, sizes, src, expected) in cases {
             let found = chosen(Viewport::default(), *srcset, *sizes, *src);

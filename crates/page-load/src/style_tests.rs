@@ -22,94 +22,26 @@ fn paths(urls: &BTreeSet<Url>) -> Vec<&str> {
 
 #[test]
 fn pictures_of_rules_with_elements_are_needed() {
-    for (name, html, css, expected) in [
-        (
-            "an element",
-            "<p class=a>",
-            ".a { background: url(x) }",
-            vec!["/css/x"],
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("an element", "<p class=a>", ".a { background: url(x) }", vec!["/css/x"]),
         ("no element", "<p>", ".a { background: url(x) }", vec![]),
-        (
-            "one of a list",
-            "<p>",
-            ".a, p { background: url(x) }",
-            vec!["/css/x"],
-        ),
-        (
-            "a part",
-            "<p>",
-            "p::before { content: url(x) }",
-            vec!["/css/x"],
-        ),
-        (
-            "an old part",
-            "<p>",
-            "p:after { content: url(x) }",
-            vec!["/css/x"],
-        ),
-        (
-            "a part of no element",
-            "<p>",
-            "b::before { content: url(x) }",
-            vec![],
-        ),
-        (
-            "a pointer over it",
-            "<a href=#>",
-            "a:hover { background: url(x) }",
-            vec![],
-        ),
-        (
-            "beside one that cannot be tried",
-            "<p>",
-            "a:hover, p { background: url(x) }",
-            vec!["/css/x"],
-        ),
-        (
-            "a link",
-            "<a href=#>",
-            "a:link { background: url(x) }",
-            vec!["/css/x"],
-        ),
-        (
-            "not",
-            "<p>",
-            "p:not(.a) { background: url(x) }",
-            vec!["/css/x"],
-        ),
-        (
-            "a template",
-            "<template><p></template>",
-            "p { background: url(x) }",
-            vec![],
-        ),
-        (
-            "a variable",
-            "<p>",
-            ":root { --x: url(x) } p { background: var(--x) }",
-            vec!["/css/x"],
-        ),
-        (
-            "a variable nobody uses",
-            "<p>",
-            ":root { --x: url(x) }",
-            vec![],
-        ),
-        (
-            "a circle",
-            "<p>",
-            "p { --x: var(--y) url(x); --y: var(--x); background: var(--y) }",
-            vec!["/css/x"],
-        ),
-        (
-            "children",
-            "<ul><li>",
-            "ul > li { list-style: url(x) }",
-            vec!["/css/x"],
-        ),
+        ("one of a list", "<p>", ".a, p { background: url(x) }", vec!["/css/x"]),
+        ("a part", "<p>", "p::before { content: url(x) }", vec!["/css/x"]),
+        ("an old part", "<p>", "p:after { content: url(x) }", vec!["/css/x"]),
+        ("a part of no element", "<p>", "b::before { content: url(x) }", vec![]),
+        ("a pointer over it", "<a href=#>", "a:hover { background: url(x) }", vec![]),
+        ("beside one that cannot be tried", "<p>", "a:hover, p { background: url(x) }", vec!["/css/x"]),
+        ("a link", "<a href=#>", "a:link { background: url(x) }", vec!["/css/x"]),
+        ("not", "<p>", "p:not(.a) { background: url(x) }", vec!["/css/x"]),
+        ("a template", "<template><p></template>", "p { background: url(x) }", vec![]),
+        ("a variable", "<p>", ":root { --x: url(x) } p { background: var(--x) }", vec!["/css/x"]),
+        ("a variable nobody uses", "<p>", ":root { --x: url(x) }", vec![]),
+        ("a circle", "<p>", "p { --x: var(--y) url(x); --y: var(--x); background: var(--y) }", vec!["/css/x"]),
+        ("children", "<ul><li>", "ul > li { list-style: url(x) }", vec!["/css/x"]),
         ("data", "<p>", "p { background: url(data:,x) }", vec![]),
-    ] {
+    ];
+    for (name, html, css, expected) in cases {
         let needed = needed_of(html, css);
         assert_eq!(paths(&needed.pictures), expected, "{name}");
         assert!(!needed.is_cut, "{name}");

@@ -137,38 +137,14 @@ mod tests {
 
     #[test]
     fn best_binary_is_the_plain_one_then_the_newest() {
+        #[rustfmt::skip]
         let cases: [(&str, &[&str], Option<&str>); 6] = [
             ("nothing", &[], None),
-            (
-                "newest",
-                &["/s/php-fpm7.4", "/s/php-fpm8.10", "/s/php-fpm8.2"],
-                Some("/s/php-fpm8.10"),
-            ),
-            (
-                "plain",
-                &["/s/php-fpm8.2", "/s/php-fpm"],
-                Some("/s/php-fpm"),
-            ),
-            (
-                "alpine",
-                &["/s/php-fpm81", "/s/php-fpm83"],
-                Some("/s/php-fpm83"),
-            ),
-            (
-                "first of equals",
-                &["/a/php-fpm8.2", "/b/php-fpm8.2"],
-                Some("/a/php-fpm8.2"),
-            ),
-            (
-                "others",
-                &[
-                    "/s/php-fpm-status",
-                    "/s/php-fpm8",
-                    "/s/php",
-                    "/s/php-fpm8.2.bak",
-                ],
-                None,
-            ),
+            ("newest", &["/s/php-fpm7.4", "/s/php-fpm8.10", "/s/php-fpm8.2"], Some("/s/php-fpm8.10")),
+            ("plain", &["/s/php-fpm8.2", "/s/php-fpm"], Some("/s/php-fpm")),
+            ("alpine", &["/s/php-fpm81", "/s/php-fpm83"], Some("/s/php-fpm83")),
+            ("first of equals", &["/a/php-fpm8.2", "/b/php-fpm8.2"], Some("/a/php-fpm8.2")),
+            ("others", &["/s/php-fpm-status", "/s/php-fpm8", "/s/php", "/s/php-fpm8.2.bak"], None),
         ];
         for (name, found, best) in cases {
             let chosen = choose(found.iter().map(PathBuf::from));

@@ -91,115 +91,30 @@ mod tests {
     #[test]
     fn proxies_are_believed_as_far_as_they_are_trusted() {
         let trusted = [network([127, 0, 0, 0], 8), network([10, 0, 0, 0], 8)];
-        for (name, peer, chain, recursive, wanted) in [
+        #[rustfmt::skip]
+        let cases = [
+            ("untrusted peer", "192.0.2.9", &["192.0.2.1"][..], true, None),
+            ("one address", "127.0.0.1", &["192.0.2.1"], false, Some("192.0.2.1:0")),
+            ("with a port", "127.0.0.1", &["192.0.2.1:8080"], false, Some("192.0.2.1:8080")),
+            ("IPv6", "127.0.0.1", &["2001:db8::1"], false, Some("[2001:db8::1]:0")),
+            ("IPv6 with a port", "127.0.0.1", &["[2001:db8::1]:8080"], false, Some("[2001:db8::1]:8080")),
+            ("port 0 is no port", "127.0.0.1", &["192.0.2.1:0"], false, None),
+            ("the last one", "127.0.0.1", &["192.0.2.1, 192.0.2.2"], false, Some("192.0.2.2:0")),
+            ("the last field", "127.0.0.1", &["192.0.2.1", "192.0.2.2"], false, Some("192.0.2.2:0")),
+            ("blanks and commas", "127.0.0.1", &["192.0.2.1 ,, "], false, Some("192.0.2.1:0")),
             (
-                "untrusted peer",
-                "192.0.2.9",
-                &["192.0.2.1"][..],
-                true,
-                None,
-            ),
-            (
-                "one address",
-                "127.0.0.1",
-                &["192.0.2.1"],
-                false,
-                Some("192.0.2.1:0"),
-            ),
-            (
-                "with a port",
-                "127.0.0.1",
-                &["192.0.2.1:8080"],
-                false,
-                Some("192.0.2.1:8080"),
-            ),
-            (
-                "IPv6",
-                "127.0.0.1",
-                &["2001:db8::1"],
-                false,
-                Some("[2001:db8::1]:0"),
-            ),
-            (
-                "IPv6 with a port",
-                "127.0.0.1",
-                &["[2001:db8::1]:8080"],
-                false,
-                Some("[2001:db8::1]:8080"),
-            ),
-            (
-                "port 0 is no port",
-                "127.0.0.1",
-                &["192.0.2.1:0"],
-                false,
-                None,
-            ),
-            (
-                "the last one",
-                "127.0.0.1",
-                &["192.0.2.1, 192.0.2.2"],
-                false,
+                "back to the first untrusted", "127.0.0.1", &["192.0.2.1, 192.0.2.2, 10.0.0.3"], true,
                 Some("192.0.2.2:0"),
             ),
-            (
-                "the last field",
-                "127.0.0.1",
-                &["192.0.2.1", "192.0.2.2"],
-                false,
-                Some("192.0.2.2:0"),
-            ),
-            (
-                "blanks and commas",
-                "127.0.0.1",
-                &["192.0.2.1 ,, "],
-                false,
-                Some("192.0.2.1:0"),
-            ),
-            (
-                "back to the first untrusted",
-                "127.0.0.1",
-                &["192.0.2.1, 192.0.2.2, 10.0.0.3"],
-                true,
-                Some("192.0.2.2:0"),
-            ),
-            (
-                "across fields",
-                "127.0.0.1",
-                &["192.0.2.1", "10.0.0.2", "10.0.0.3"],
-                true,
-                Some("192.0.2.1:0"),
-            ),
-            (
-                "all trusted",
-                "127.0.0.1",
-                &["10.0.0.2, 10.0.0.3"],
-                true,
-                Some("10.0.0.2:0"),
-            ),
-            (
-                "stops at rubbish",
-                "127.0.0.1",
-                &["192.0.2.1, rubbish, 10.0.0.3"],
-                true,
-                Some("10.0.0.3:0"),
-            ),
-            (
-                "an empty field",
-                "127.0.0.1",
-                &["192.0.2.1", " , "],
-                false,
-                None,
-            ),
+            ("across fields", "127.0.0.1", &["192.0.2.1", "10.0.0.2", "10.0.0.3"], true, Some("192.0.2.1:0")),
+            ("all trusted", "127.0.0.1", &["10.0.0.2, 10.0.0.3"], true, Some("10.0.0.2:0")),
+            ("stops at rubbish", "127.0.0.1", &["192.0.2.1, rubbish, 10.0.0.3"], true, Some("10.0.0.3:0")),
+            ("an empty field", "127.0.0.1", &["192.0.2.1", " , "], false, None),
             ("only rubbish", "127.0.0.1", &["rubbish"], true, None),
             ("nothing", "127.0.0.1", &[], true, None),
-            (
-                "mapped peer",
-                "::ffff:127.0.0.1",
-                &["192.0.2.1"],
-                false,
-                Some("192.0.2.1:0"),
-            ),
-        ] {
+            ("mapped peer", "::ffff:127.0.0.1", &["192.0.2.1"], false, Some("192.0.2.1:0")),
+        ];
+        for (name, peer, chain, recursive, wanted) in cases {
             let peer: SocketAddr = SocketAddr::new(peer.parse().unwrap(), 1);
             let chain: Vec<&[u8]> = chain.iter().map(|text| text.as_bytes()).collect();
             let wanted = wanted.map(|text| text.parse().unwrap());

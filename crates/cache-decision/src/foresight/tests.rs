@@ -84,74 +84,22 @@ fn a_refusal_is_foreseen_by_the_request_by_the_moment_or_by_the_last_response() 
     let by_request = |why| Some(ForeseenReason::ByRequest(why));
     let by_moment = |why| Some(ForeseenReason::ByMoment(why));
     let by_last = |why| Some(ForeseenReason::ByLast(refusal(why)));
-    for (past, decision, request, last, expected) in [
+    #[rustfmt::skip]
+    let cases = [
         (None, &miss, plain(), None, None),
-        (
-            Some(past()),
-            &past(),
-            plain(),
-            None,
-            by_request(Reason::Bypass),
-        ),
-        (
-            Some(past()),
-            &past(),
-            plain(),
-            Some(Reason::Private),
-            by_request(Reason::Bypass),
-        ),
-        (
-            None,
-            &Decision::HIT,
-            alone.clone(),
-            Some(Reason::Private),
-            None,
-        ),
-        (
-            None,
-            &few,
-            alone.clone(),
-            Some(Reason::Private),
-            by_moment(Reason::MinUses),
-        ),
-        (
-            None,
-            &miss,
-            alone,
-            Some(Reason::Private),
-            by_request(Reason::Condition),
-        ),
-        (
-            None,
-            &miss,
-            plain(),
-            Some(Reason::Private),
-            by_last(Reason::Private),
-        ),
+        (Some(past()), &past(), plain(), None, by_request(Reason::Bypass)),
+        (Some(past()), &past(), plain(), Some(Reason::Private), by_request(Reason::Bypass)),
+        (None, &Decision::HIT, alone.clone(), Some(Reason::Private), None),
+        (None, &few, alone.clone(), Some(Reason::Private), by_moment(Reason::MinUses)),
+        (None, &miss, alone, Some(Reason::Private), by_request(Reason::Condition)),
+        (None, &miss, plain(), Some(Reason::Private), by_last(Reason::Private)),
         // Another visitor's request had credentials, or cookies.
         (None, &miss, plain(), Some(Reason::Authorization), None),
-        (
-            None,
-            &miss,
-            authorized,
-            Some(Reason::Authorization),
-            by_last(Reason::Authorization),
-        ),
-        (
-            None,
-            &full,
-            plain(),
-            Some(Reason::CookieOutsideKey),
-            by_moment(Reason::TooManyVariants),
-        ),
-        (
-            None,
-            &full,
-            with_cookie,
-            Some(Reason::CookieOutsideKey),
-            by_last(Reason::CookieOutsideKey),
-        ),
-    ] {
+        (None, &miss, authorized, Some(Reason::Authorization), by_last(Reason::Authorization)),
+        (None, &full, plain(), Some(Reason::CookieOutsideKey), by_moment(Reason::TooManyVariants)),
+        (None, &full, with_cookie, Some(Reason::CookieOutsideKey), by_last(Reason::CookieOutsideKey)),
+    ];
+    for (past, decision, request, last, expected) in cases {
         let test = TestZone::new(&[]);
         if let Some(why) = last {
             test.zone.note_refusal(&test.key.as_ref(), refusal(why));

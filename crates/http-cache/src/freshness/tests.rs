@@ -246,52 +246,16 @@ fn age_gathered_upstream_shortens_the_lifetime() {
         decide_200(&[], &fields(lines), &Policy::default())
             .map(|s| (s.lifetime - s.age_at_receipt).as_secs())
     };
+    #[rustfmt::skip]
     let table: [(&str, &[&str], Result<u64, Reason>); 8] = [
         ("age", &["Cache-Control: max-age=10", "Age: 4"], Ok(6)),
-        (
-            "age as old as allowed",
-            &["Cache-Control: max-age=10", "Age: 10"],
-            Err(Reason::ZeroLifetime),
-        ),
-        (
-            "first age counts",
-            &["Cache-Control: max-age=10", "Age: 4, 9"],
-            Ok(6),
-        ),
-        (
-            "age that is no number",
-            &["Cache-Control: max-age=10", "Age: -4"],
-            Ok(10),
-        ),
-        (
-            "old date",
-            &[
-                "Cache-Control: max-age=10",
-                "Date: Sun, 06 Nov 1994 08:49:32 GMT",
-            ],
-            Ok(5),
-        ),
-        (
-            "date of this second",
-            &[
-                "Cache-Control: max-age=1",
-                "Date: Sun, 06 Nov 1994 08:49:36 GMT",
-            ],
-            Ok(1),
-        ),
-        (
-            "date ahead",
-            &[
-                "Cache-Control: max-age=1",
-                "Date: Sun, 06 Nov 1994 09:49:36 GMT",
-            ],
-            Ok(1),
-        ),
-        (
-            "accel does not care",
-            &["X-Accel-Expires: 10", "Age: 20"],
-            Ok(10),
-        ),
+        ("age as old as allowed", &["Cache-Control: max-age=10", "Age: 10"], Err(Reason::ZeroLifetime)),
+        ("first age counts", &["Cache-Control: max-age=10", "Age: 4, 9"], Ok(6)),
+        ("age that is no number", &["Cache-Control: max-age=10", "Age: -4"], Ok(10)),
+        ("old date", &["Cache-Control: max-age=10", "Date: Sun, 06 Nov 1994 08:49:32 GMT"], Ok(5)),
+        ("date of this second", &["Cache-Control: max-age=1", "Date: Sun, 06 Nov 1994 08:49:36 GMT"], Ok(1)),
+        ("date ahead", &["Cache-Control: max-age=1", "Date: Sun, 06 Nov 1994 09:49:36 GMT"], Ok(1)),
+        ("accel does not care", &["X-Accel-Expires: 10", "Age: 20"], Ok(10)),
     ];
     for (name, lines, expected) in table {
         assert_eq!(left(lines), expected, "{name}");

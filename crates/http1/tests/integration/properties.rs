@@ -5,38 +5,12 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+#[rustfmt::skip]
 const REQUEST_PIECES: &[&str] = &[
-    "GET ",
-    "POST ",
-    "OPTIONS * ",
-    "CONNECT a:1 ",
-    "/",
-    "/a/../b?c#d",
-    "http://Ho.st:80/x",
-    "%2e%2e/",
-    "%",
-    "//",
-    "/./",
-    "..",
-    " HTTP/1.1\r\n",
-    " HTTP/1.0\n",
-    "\r\n",
-    "\n",
-    "\r",
-    " ",
-    "\t",
-    "\0",
-    "Host: x\r\n",
-    "Host: [::1]:80\r\n",
-    "Content-Length: 5\r\n",
-    "Transfer-Encoding: chunked\r\n",
-    "a_b: c\n",
-    ":",
-    "x",
-    "Cookie: a=b; c=d\r\n",
-    "\u{e9}",
-    "Connection: close\r\n",
-    "HTTP/2.0",
+    "GET ", "POST ", "OPTIONS * ", "CONNECT a:1 ", "/", "/a/../b?c#d", "http://Ho.st:80/x", "%2e%2e/", "%", "//",
+    "/./", "..", " HTTP/1.1\r\n", " HTTP/1.0\n", "\r\n", "\n", "\r", " ", "\t", "\0", "Host: x\r\n",
+    "Host: [::1]:80\r\n", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "a_b: c\n", ":", "x",
+    "Cookie: a=b; c=d\r\n", "\u{e9}", "Connection: close\r\n", "HTTP/2.0",
 ];
 const RESPONSE_PIECES: &[&str] = &[
     "HTTP/1.1 ",

@@ -43,45 +43,18 @@ fn chunked_verdict(mut body: &[u8]) -> u16 {
 }
 
 /// Name, fields and body of a POST, status.
+#[rustfmt::skip]
 const CORPUS: &[(&str, &str, u16)] = &[
     ("plain length", "Content-Length: 3\r\n\r\nabc", 200),
-    (
-        "plain chunked",
-        "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
-        200,
-    ),
-    (
-        "chunked in capitals",
-        "Transfer-Encoding: CHUNKED\r\n\r\n0\r\n\r\n",
-        200,
-    ),
-    (
-        "trailing space after value",
-        "Content-Length: 3 \r\n\r\nabc",
-        200,
-    ),
-    (
-        "chunk extension",
-        "Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\n\r\n",
-        200,
-    ),
+    ("plain chunked", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 200),
+    ("chunked in capitals", "Transfer-Encoding: CHUNKED\r\n\r\n0\r\n\r\n", 200),
+    ("trailing space after value", "Content-Length: 3 \r\n\r\nabc", 200),
+    ("chunk extension", "Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\n\r\n", 200),
     // Lengths.
-    (
-        "two lengths that differ",
-        "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
-        400,
-    ),
-    (
-        "two lengths that agree",
-        "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc",
-        400,
-    ),
+    ("two lengths that differ", "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc", 400),
+    ("two lengths that agree", "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 400),
     ("length list", "Content-Length: 3, 3\r\n\r\nabc", 400),
-    (
-        "length list that differs",
-        "Content-Length: 3, 4\r\n\r\nabc",
-        400,
-    ),
+    ("length list that differs", "Content-Length: 3, 4\r\n\r\nabc", 400),
     ("plus sign", "Content-Length: +3\r\n\r\nabc", 400),
     ("minus sign", "Content-Length: -3\r\n\r\nabc", 400),
     ("hexadecimal", "Content-Length: 0x3\r\n\r\nabc", 400),
@@ -91,137 +64,37 @@ const CORPUS: &[(&str, &str, u16)] = &[
     ("exponent", "Content-Length: 3e0\r\n\r\nabc", 400),
     ("underscore", "Content-Length: 1_0\r\n\r\nabc", 400),
     ("other digits", "Content-Length: \u{0663}\r\n\r\nabc", 400),
-    (
-        "overflow of 64 bits",
-        "Content-Length: 18446744073709551619\r\n\r\nabc",
-        400,
-    ),
-    (
-        "overflow of 63 bits",
-        "Content-Length: 9223372036854775808\r\n\r\nabc",
-        400,
-    ),
+    ("overflow of 64 bits", "Content-Length: 18446744073709551619\r\n\r\nabc", 400),
+    ("overflow of 63 bits", "Content-Length: 9223372036854775808\r\n\r\nabc", 400),
     ("quoted", "Content-Length: \"3\"\r\n\r\nabc", 400),
-    (
-        "vertical tab before",
-        "Content-Length: \x0b3\r\n\r\nabc",
-        400,
-    ),
+    ("vertical tab before", "Content-Length: \x0b3\r\n\r\nabc", 400),
     // Length beside coding.
-    (
-        "CL.TE",
-        "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nG",
-        400,
-    ),
-    (
-        "TE.CL",
-        "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "CL.TE, length zero",
-        "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        400,
-    ),
+    ("CL.TE", "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nG", 400),
+    ("TE.CL", "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n", 400),
+    ("CL.TE, length zero", "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
     // Codings.
-    (
-        "two codings",
-        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "TE.TE",
-        "Transfer-Encoding: chunked\r\nTransfer-encoding: cow\r\n\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "identity",
-        "Transfer-Encoding: identity\r\n\r\n0\r\n\r\n",
-        501,
-    ),
-    (
-        "chunked, identity",
-        "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
-        501,
-    ),
-    (
-        "gzip, chunked",
-        "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-        501,
-    ),
-    (
-        "chunked twice in a list",
-        "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
-        501,
-    ),
-    (
-        "xchunked",
-        "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-        501,
-    ),
-    (
-        "quoted coding",
-        "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n",
-        501,
-    ),
-    (
-        "coding with parameter",
-        "Transfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n",
-        501,
-    ),
-    (
-        "coding with comma",
-        "Transfer-Encoding: ,chunked\r\n\r\n0\r\n\r\n",
-        501,
-    ),
+    ("two codings", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    ("TE.TE", "Transfer-Encoding: chunked\r\nTransfer-encoding: cow\r\n\r\n0\r\n\r\n", 400),
+    ("identity", "Transfer-Encoding: identity\r\n\r\n0\r\n\r\n", 501),
+    ("chunked, identity", "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 501),
+    ("gzip, chunked", "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+    ("chunked twice in a list", "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", 501),
+    ("xchunked", "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
+    ("quoted coding", "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n", 501),
+    ("coding with parameter", "Transfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n", 501),
+    ("coding with comma", "Transfer-Encoding: ,chunked\r\n\r\n0\r\n\r\n", 501),
     ("empty coding", "Transfer-Encoding:\r\n\r\n0\r\n\r\n", 501),
-    (
-        "vertical tab before coding",
-        "Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
-        501,
-    ),
-    (
-        "NUL after coding",
-        "Transfer-Encoding: chunked\0\r\n\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "CR after coding",
-        "Transfer-Encoding: chunked\r\r\n\r\n0\r\n\r\n",
-        400,
-    ),
+    ("vertical tab before coding", "Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n", 501),
+    ("NUL after coding", "Transfer-Encoding: chunked\0\r\n\r\n0\r\n\r\n", 400),
+    ("CR after coding", "Transfer-Encoding: chunked\r\r\n\r\n0\r\n\r\n", 400),
     // Field lines.
-    (
-        "space before colon",
-        "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "tab before colon",
-        "Transfer-Encoding\t: chunked\r\n\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "folded coding",
-        "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "folded field",
-        "X: a\r\n\tTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "leading space",
-        " Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        400,
-    ),
+    ("space before colon", "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),
+    ("tab before colon", "Transfer-Encoding\t: chunked\r\n\r\n0\r\n\r\n", 400),
+    ("folded coding", "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n", 400),
+    ("folded field", "X: a\r\n\tTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    ("leading space", " Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
     ("NUL in value", "X: a\0b\r\n\r\n", 400),
-    (
-        "CR in value",
-        "X: a\rTransfer-Encoding: chunked\r\n\r\n",
-        400,
-    ),
+    ("CR in value", "X: a\rTransfer-Encoding: chunked\r\n\r\n", 400),
     ("CR as line end", "X: a\r\rGET /", 400),
     ("NUL in name", "X\0: a\r\n\r\n", 400),
     ("no colon", "Transfer-Encoding\r\n\r\n", 400),
@@ -229,106 +102,26 @@ const CORPUS: &[(&str, &str, u16)] = &[
     ("CR line before the end", "X: a\r\n\r\r\n\r\n", 400),
     ("two hosts", "Host: y\r\n\r\n", 400),
     // Chunks.
-    (
-        "chunk longer than its size",
-        "Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "chunk shorter than its size",
-        "Transfer-Encoding: chunked\r\n\r\n5\r\nabc\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "no size",
-        "Transfer-Encoding: chunked\r\n\r\n\r\nabc\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "extension without size",
-        "Transfer-Encoding: chunked\r\n\r\n;a\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "signed size",
-        "Transfer-Encoding: chunked\r\n\r\n+3\r\nabc\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "negative size",
-        "Transfer-Encoding: chunked\r\n\r\n-3\r\nabc\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "0x size",
-        "Transfer-Encoding: chunked\r\n\r\n0x3\r\nabc\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "size with underscore",
-        "Transfer-Encoding: chunked\r\n\r\n1_0\r\nabc\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "size that wraps",
-        "Transfer-Encoding: chunked\r\n\r\n10000000000000003\r\nabc\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "size above 63 bits",
-        "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabc",
-        400,
-    ),
-    (
-        "bare LF after size",
-        "Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "bare LF after extension",
-        "Transfer-Encoding: chunked\r\n\r\n3;a\nabc\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "bare CR in extension",
-        "Transfer-Encoding: chunked\r\n\r\n3;a\rb\r\nabc\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "bare LF after data",
-        "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "any two bytes after data",
-        "Transfer-Encoding: chunked\r\n\r\n3\r\nabcXX0\r\n\r\n",
-        400,
-    ),
-    (
-        "bare LF at the end",
-        "Transfer-Encoding: chunked\r\n\r\n0\r\n\n",
-        400,
-    ),
-    (
-        "space before size",
-        "Transfer-Encoding: chunked\r\n\r\n 3\r\nabc\r\n0\r\n\r\n",
-        400,
-    ),
-    (
-        "bad trailer",
-        "Transfer-Encoding: chunked\r\n\r\n0\r\nX : a\r\n\r\n",
-        400,
-    ),
-    (
-        "folded trailer",
-        "Transfer-Encoding: chunked\r\n\r\n0\r\nX: a\r\n b\r\n\r\n",
-        400,
-    ),
-    (
-        "NUL in trailer",
-        "Transfer-Encoding: chunked\r\n\r\n0\r\nX: a\0\r\n\r\n",
-        400,
-    ),
+    ("chunk longer than its size", "Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", 400),
+    ("chunk shorter than its size", "Transfer-Encoding: chunked\r\n\r\n5\r\nabc\r\n0\r\n\r\n", 400),
+    ("no size", "Transfer-Encoding: chunked\r\n\r\n\r\nabc\r\n0\r\n\r\n", 400),
+    ("extension without size", "Transfer-Encoding: chunked\r\n\r\n;a\r\n0\r\n\r\n", 400),
+    ("signed size", "Transfer-Encoding: chunked\r\n\r\n+3\r\nabc\r\n0\r\n\r\n", 400),
+    ("negative size", "Transfer-Encoding: chunked\r\n\r\n-3\r\nabc\r\n0\r\n\r\n", 400),
+    ("0x size", "Transfer-Encoding: chunked\r\n\r\n0x3\r\nabc\r\n0\r\n\r\n", 400),
+    ("size with underscore", "Transfer-Encoding: chunked\r\n\r\n1_0\r\nabc\r\n0\r\n\r\n", 400),
+    ("size that wraps", "Transfer-Encoding: chunked\r\n\r\n10000000000000003\r\nabc\r\n0\r\n\r\n", 400),
+    ("size above 63 bits", "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabc", 400),
+    ("bare LF after size", "Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n", 400),
+    ("bare LF after extension", "Transfer-Encoding: chunked\r\n\r\n3;a\nabc\r\n0\r\n\r\n", 400),
+    ("bare CR in extension", "Transfer-Encoding: chunked\r\n\r\n3;a\rb\r\nabc\r\n0\r\n\r\n", 400),
+    ("bare LF after data", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\n0\r\n\r\n", 400),
+    ("any two bytes after data", "Transfer-Encoding: chunked\r\n\r\n3\r\nabcXX0\r\n\r\n", 400),
+    ("bare LF at the end", "Transfer-Encoding: chunked\r\n\r\n0\r\n\n", 400),
+    ("space before size", "Transfer-Encoding: chunked\r\n\r\n 3\r\nabc\r\n0\r\n\r\n", 400),
+    ("bad trailer", "Transfer-Encoding: chunked\r\n\r\n0\r\nX : a\r\n\r\n", 400),
+    ("folded trailer", "Transfer-Encoding: chunked\r\n\r\n0\r\nX: a\r\n b\r\n\r\n", 400),
+    ("NUL in trailer", "Transfer-Encoding: chunked\r\n\r\n0\r\nX: a\0\r\n\r\n", 400),
 ];
 
 #[test]

@@ -58,50 +58,22 @@ fn a_sound_configuration_is_passed_in_silence() {
 
 #[test]
 fn each_hazard_of_a_configuration_is_found() {
+    #[rustfmt::skip]
     let cases = [
+        ("location ~ /\\.(?!well-known/) { deny all; }\n", "", 4, "secrets-served", "/.env, /.git/config"),
         (
-            "location ~ /\\.(?!well-known/) { deny all; }\n",
-            "",
-            4,
-            "secrets-served",
-            "/.env, /.git/config",
-        ),
-        (
-            "location ~* \\.(?:bak|sql|key|old)$ { return 404; }\n",
-            "",
-            4,
-            "secrets-served",
+            "location ~* \\.(?:bak|sql|key|old)$ { return 404; }\n", "", 4, "secrets-served",
             "/backup/dump.sql, /server.key, /wp-config.php.bak",
         ),
-        (
-            "location ~* ^/uploads/.*\\.php { deny all; }\n",
-            "",
-            4,
-            "uploads-run",
-            "uploads of /srv/site",
-        ),
+        ("location ~* ^/uploads/.*\\.php { deny all; }\n", "", 4, "uploads-run", "uploads of /srv/site"),
+        ("cache_shared on;", "fastcgi_cache_key $request_uri;", 4, "key-without-host", "the host"),
         (
             "cache_shared on;",
-            "fastcgi_cache_key $request_uri;",
-            4,
-            "key-without-host",
-            "the host",
-        ),
-        (
-            "cache_shared on;",
-            "fastcgi_cache_key $request_method$scheme$host$server_port$request_uri$request_body;",
-            4,
-            "cookies-ignored",
-            "cookies",
+            "fastcgi_cache_key $request_method$scheme$host$server_port$request_uri$request_body;", 4,
+            "cookies-ignored", "cookies",
         ),
         ("max_requests 1000;", "", 0, "max-requests", "live for ever"),
-        (
-            "slow_log /tmp/slow.log 5s;",
-            "",
-            0,
-            "slow-log",
-            "no slow log",
-        ),
+        ("slow_log /tmp/slow.log 5s;", "", 0, "slow-log", "no slow log"),
     ];
     for (from, to, code, name, words) in cases {
         let (exit, text) = doctor(&SOUND.replace(from, to));
@@ -115,68 +87,37 @@ fn each_hazard_of_a_configuration_is_found() {
 }
 
 /// A machine and a site with every fault that is looked for, and the same mended.
+#[rustfmt::skip]
 const FAULTS: [(&str, &str, &str); 16] = [
     (
-        "proc/self/limits",
-        "Max open files            1024                 1024                 files\n",
+        "proc/self/limits", "Max open files            1024                 1024                 files\n",
         "Max open files            1024                 524288               files\n",
     ),
     ("proc/sys/net/core/somaxconn", "128\n", "4096\n"),
-    (
-        "proc/sys/net/ipv4/ip_local_port_range",
-        "50000 50999\n",
-        "32768 60999\n",
-    ),
+    ("proc/sys/net/ipv4/ip_local_port_range", "50000 50999\n", "32768 60999\n"),
     // Port 18080.
+    ("proc/net/tcp", "  sl  local\n   0: 00000000:46A0 00000000:0000 0A 0\n", "  sl  local\n"),
     (
-        "proc/net/tcp",
-        "  sl  local\n   0: 00000000:46A0 00000000:0000 0A 0\n",
-        "  sl  local\n",
-    ),
-    (
-        "proc/meminfo",
-        "MemTotal: 4194304 kB\nMemAvailable: 3000000 kB\nSwapTotal: 1048576 kB\nSwapFree: 4 kB\n",
+        "proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 3000000 kB\nSwapTotal: 1048576 kB\nSwapFree: 4 kB\n",
         "MemTotal: 4194304 kB\nMemAvailable: 3000000 kB\nSwapTotal: 1048576 kB\nSwapFree: 1048576 kB\n",
     ),
     ("proc/self/cgroup", "0::/mayfly\n", "0::/mayfly\n"),
-    (
-        "sys/fs/cgroup/mayfly/memory.max",
-        "100000000\n",
-        "4000000000\n",
-    ),
-    (
-        "sys/fs/cgroup/mayfly/memory.events",
-        "oom_kill 2\n",
-        "oom_kill 0\n",
-    ),
-    (
-        "sys/kernel/mm/transparent_hugepage/enabled",
-        "always madvise [never]\n",
-        "always [madvise] never\n",
-    ),
-    (
-        "sys/devices/system/clocksource/clocksource0/current_clocksource",
-        "hpet\n",
-        "tsc\n",
-    ),
+    ("sys/fs/cgroup/mayfly/memory.max", "100000000\n", "4000000000\n"),
+    ("sys/fs/cgroup/mayfly/memory.events", "oom_kill 2\n", "oom_kill 0\n"),
+    ("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n", "always [madvise] never\n"),
+    ("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n", "tsc\n"),
     ("run/systemd/system/x", "", ""),
     (
-        "proc/self/mounts",
-        "tmpfs /dev/shm tmpfs rw,size=16384k 0 0\ntmpfs /var/tmp tmpfs rw 0 0\n",
+        "proc/self/mounts", "tmpfs /dev/shm tmpfs rw,size=16384k 0 0\ntmpfs /var/tmp tmpfs rw 0 0\n",
         "tmpfs /dev/shm tmpfs rw,size=2097152k 0 0\n/dev/vda1 / ext4 rw 0 0\n",
     ),
     ("etc/php/8.2/fpm/php.ini", "", ""),
     (
-        "etc/php/8.2/fpm/conf.d/10-opcache.ini",
-        "zend_extension=opcache\nopcache.enable=0\n",
+        "etc/php/8.2/fpm/conf.d/10-opcache.ini", "zend_extension=opcache\nopcache.enable=0\n",
         "zend_extension=opcache\n",
     ),
     ("run/mysqld/mysqld.sock", "", ""),
-    (
-        "srv/site/wp-config.php",
-        "define('DB_HOST', '127.0.0.1');",
-        "define('DB_HOST', 'localhost');",
-    ),
+    ("srv/site/wp-config.php", "define('DB_HOST', '127.0.0.1');", "define('DB_HOST', 'localhost');"),
 ];
 const FAULTY: &str = "php_pool site { workers auto; }\n\
     events { }\n\

@@ -4,6 +4,7 @@
 //! advises a replacement.
 
 /// Names or beginnings of names (`js_*`), and the advice.
+#[rustfmt::skip]
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("absent_ok", "leave it out"),
     ("accept_zone", "leave it out"),
@@ -17,20 +18,11 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("f4f*", "leave it out"),
     ("geoip_*", "use `geo` with a list of networks"),
     ("google_perftools_profiles", "leave it out"),
-    (
-        "grpc_*",
-        "there are FastCGI, HTTP and memcached upstreams only",
-    ),
-    (
-        "health_check_timeout",
-        "checks wait as long as the location's `*_read_timeout`",
-    ),
+    ("grpc_*", "there are FastCGI, HTTP and memcached upstreams only"),
+    ("health_check_timeout", "checks wait as long as the location's `*_read_timeout`"),
     ("hls*", "serve the files as they are"),
     ("image_filter*", "make the sizes beforehand"),
-    (
-        "internal_redirect",
-        "use `rewrite`, `try_files` or `error_page`",
-    ),
+    ("internal_redirect", "use `rewrite`, `try_files` or `error_page`"),
     ("js_*", "use `map` and `rewrite`"),
     ("least_time", "use `least_conn`"),
     ("mail", "Mayfly serves the web only"),
@@ -52,10 +44,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("proxy_socket_sndbuf", "leave it out"),
     ("proxy_ssl_conf_command", "leave it out"),
     ("proxy_ssl_key_log", "leave it out"),
-    (
-        "scgi_*",
-        "there are FastCGI, HTTP and memcached upstreams only",
-    ),
+    ("scgi_*", "there are FastCGI, HTTP and memcached upstreams only"),
     ("session_log*", "leave it out"),
     ("spdy_*", "leave it out"),
     ("ssl_key_log", "leave it out"),
@@ -63,20 +52,11 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("status", "use `stub_status`"),
     ("status_zone", "leave it out"),
     ("sticky", "use `ip_hash` or `hash $cookie_NAME consistent`"),
-    (
-        "sticky_cookie_insert",
-        "use `ip_hash` or `hash $cookie_NAME consistent`",
-    ),
+    ("sticky_cookie_insert", "use `ip_hash` or `hash $cookie_NAME consistent`"),
     ("stream", "Mayfly serves the web only"),
     ("tunnel_*", "leave it out"),
-    (
-        "upstream_conf",
-        "write the servers into the `upstream` block",
-    ),
-    (
-        "uwsgi_*",
-        "there are FastCGI, HTTP and memcached upstreams only",
-    ),
+    ("upstream_conf", "write the servers into the `upstream` block"),
+    ("uwsgi_*", "there are FastCGI, HTTP and memcached upstreams only"),
     ("xclient", "Mayfly serves the web only"),
     ("xml_entities", "leave it out"),
     ("xslt_*", "let the application transform it"),
@@ -86,20 +66,12 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 ];
 
 /// Directives of third-party modules that people build into nginx.
+#[rustfmt::skip]
 const THIRD_PARTY: &[(&str, &str)] = &[
-    (
-        "zstd_dict_file",
-        "leave it out; browsers have no such dictionary",
-    ),
+    ("zstd_dict_file", "leave it out; browsers have no such dictionary"),
     ("pagespeed", "leave it out"),
-    (
-        "more_set_input_headers",
-        "use `proxy_set_header` or `fastcgi_param HTTP_...`",
-    ),
-    (
-        "more_clear_input_headers",
-        "use `proxy_set_header NAME \"\"` or `fastcgi_param HTTP_... \"\"`",
-    ),
+    ("more_set_input_headers", "use `proxy_set_header` or `fastcgi_param HTTP_...`"),
+    ("more_clear_input_headers", "use `proxy_set_header NAME \"\"` or `fastcgi_param HTTP_... \"\"`"),
     ("srcache_*", "use `fastcgi_cache` or `proxy_cache`"),
     ("redis_pass", "use `memcached_pass`"),
     ("redis2_*", "use `fastcgi_cache`"),
@@ -119,20 +91,11 @@ const THIRD_PARTY: &[(&str, &str)] = &[
     ("fancyindex*", "use `autoindex`"),
     ("modsecurity*", "leave it out"),
     ("vhost_traffic_status*", "leave it out"),
-    (
-        "passenger*",
-        "there are FastCGI, HTTP and memcached upstreams only",
-    ),
+    ("passenger*", "there are FastCGI, HTTP and memcached upstreams only"),
     ("auth_ldap*", "let the application check passwords"),
-    (
-        "auth_pam*",
-        "use `auth_basic`, or let the application check passwords",
-    ),
+    ("auth_pam*", "use `auth_basic`, or let the application check passwords"),
     ("balancer_by_lua*", "use the methods of `upstream`"),
-    (
-        "cache_purge_response_type",
-        "leave it out; the answer to a purge is a small page",
-    ),
+    ("cache_purge_response_type", "leave it out; the answer to a purge is a small page"),
     ("dav_ext_*", "let the application take uploads"),
     ("geoip2*", "use `geo` with a list of networks"),
     ("headers_in_by_lua*", "use `map` and `rewrite`"),
@@ -160,10 +123,7 @@ const THIRD_PARTY: &[(&str, &str)] = &[
     ("testcookie*", "use `limit_req`"),
     ("track_uploads", "leave it out; browsers show the progress"),
     ("report_uploads", "leave it out; browsers show the progress"),
-    (
-        "upload_progress*",
-        "leave it out; browsers show the progress",
-    ),
+    ("upload_progress*", "leave it out; browsers show the progress"),
     ("upload_*", "let the application take uploads"),
     ("upsync*", "write the servers into the `upstream` block"),
 ];

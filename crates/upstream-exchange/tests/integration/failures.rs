@@ -115,72 +115,26 @@ fn a_failed_stream_is_told_with_its_side_unless_the_response_is_there() {
             side,
             before_first_byte,
         };
-        for (what, script, broken_after, outcome) in [
+        #[rustfmt::skip]
+        let cases = [
+            ("whole", vec![arrives(answer.len())], None, Outcome::Complete { is_reusable: true }),
             (
-                "whole",
-                vec![arrives(answer.len())],
-                None,
-                Outcome::Complete { is_reusable: true },
-            ),
-            (
-                "not read, answered",
-                vec![Step::Waits, arrives(answer.len())],
-                Some(0),
+                "not read, answered", vec![Step::Waits, arrives(answer.len())], Some(0),
                 Outcome::Complete { is_reusable: false },
             ),
+            ("not read, reset", vec![resets()], Some(0), failed(Side::Write, true)),
+            ("not read, closed", vec![], Some(0), failed(Side::Write, true)),
+            ("reset at once", vec![resets()], None, failed(Side::Read, true)),
+            ("reset within the head", vec![arrives(within_head), resets()], None, failed(Side::Read, false)),
+            ("closed at once", vec![], None, Outcome::Closed { before_first_byte: true }),
             (
-                "not read, reset",
-                vec![resets()],
-                Some(0),
-                failed(Side::Write, true),
+                "closed within the head", vec![arrives(within_head)], None,
+                Outcome::Closed { before_first_byte: false },
             ),
-            (
-                "not read, closed",
-                vec![],
-                Some(0),
-                failed(Side::Write, true),
-            ),
-            (
-                "reset at once",
-                vec![resets()],
-                None,
-                failed(Side::Read, true),
-            ),
-            (
-                "reset within the head",
-                vec![arrives(within_head), resets()],
-                None,
-                failed(Side::Read, false),
-            ),
-            (
-                "closed at once",
-                vec![],
-                None,
-                Outcome::Closed {
-                    before_first_byte: true,
-                },
-            ),
-            (
-                "closed within the head",
-                vec![arrives(within_head)],
-                None,
-                Outcome::Closed {
-                    before_first_byte: false,
-                },
-            ),
-            (
-                "reset within the body",
-                vec![arrives(within_body), resets()],
-                None,
-                Outcome::Truncated,
-            ),
-            (
-                "closed within the body",
-                vec![arrives(within_body)],
-                None,
-                Outcome::Truncated,
-            ),
-        ] {
+            ("reset within the body", vec![arrives(within_body), resets()], None, Outcome::Truncated),
+            ("closed within the body", vec![arrives(within_body)], None, Outcome::Truncated),
+        ];
+        for (what, script, broken_after, outcome) in cases {
             let stream = ScriptedStream {
                 script: script.into(),
                 broken_after,

@@ -135,65 +135,18 @@ mod tests {
             usize,
             &'a [usize],
         );
+        #[rustfmt::skip]
         let cases: [Case; 10] = [
             ("u_lim", Method::RoundRobin, &[(1, 3, false)], 4, &[3]),
             ("u_two", Method::RoundRobin, &[(1, 1, false); 2], 4, &[1, 1]),
-            (
-                "u_some",
-                Method::RoundRobin,
-                &[(1, 1, false), (1, 0, false)],
-                4,
-                &[1, 3],
-            ),
-            (
-                "u_weight",
-                Method::RoundRobin,
-                &[(2, 1, false), (1, 0, false)],
-                4,
-                &[1, 3],
-            ),
-            (
-                "u_backup",
-                Method::RoundRobin,
-                &[(1, 2, false), (1, 0, true)],
-                6,
-                &[2, 4],
-            ),
-            (
-                "u_backup_lim",
-                Method::RoundRobin,
-                &[(1, 2, false), (1, 3, true)],
-                6,
-                &[2, 3],
-            ),
-            (
-                "u_lc_backup_lim",
-                Method::LeastConn,
-                &[(1, 2, false), (1, 3, true)],
-                6,
-                &[2, 3],
-            ),
-            (
-                "u_ih",
-                Method::IpHash,
-                &[(1, 1, false), (1, 2, false)],
-                4,
-                &[1, 2],
-            ),
-            (
-                "u_hash",
-                hash(false),
-                &[(1, 1, false), (1, 2, false)],
-                4,
-                &[1, 2],
-            ),
-            (
-                "u_chash",
-                hash(true),
-                &[(1, 1, false), (1, 2, false)],
-                4,
-                &[1, 2],
-            ),
+            ("u_some", Method::RoundRobin, &[(1, 1, false), (1, 0, false)], 4, &[1, 3]),
+            ("u_weight", Method::RoundRobin, &[(2, 1, false), (1, 0, false)], 4, &[1, 3]),
+            ("u_backup", Method::RoundRobin, &[(1, 2, false), (1, 0, true)], 6, &[2, 4]),
+            ("u_backup_lim", Method::RoundRobin, &[(1, 2, false), (1, 3, true)], 6, &[2, 3]),
+            ("u_lc_backup_lim", Method::LeastConn, &[(1, 2, false), (1, 3, true)], 6, &[2, 3]),
+            ("u_ih", Method::IpHash, &[(1, 1, false), (1, 2, false)], 4, &[1, 2]),
+            ("u_hash", hash(false), &[(1, 1, false), (1, 2, false)], 4, &[1, 2]),
+            ("u_chash", hash(true), &[(1, 1, false), (1, 2, false)], 4, &[1, 2]),
         ];
         for (name, method, list, requests, expected) in cases {
             let list = (8081..).zip(list).map(|(port, of)| ServerSpec {

@@ -9,35 +9,13 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::response::PageResponse;
 
 /// Fields that differ between two responses of one page, or follow from its body.
+#[rustfmt::skip]
 const VOLATILE_FIELDS: [&str; 27] = [
     // Stored answers have it, and those that are passed on may not.
-    "accept-ranges",
-    "age",
-    "alt-svc",
-    "cache-status",
-    "cf-cache-status",
-    "cf-ray",
-    "connection",
-    "content-length",
-    "date",
-    "etag",
-    "expires",
-    "keep-alive",
-    "last-modified",
-    "nel",
-    "report-to",
-    "server-timing",
-    "transfer-encoding",
-    "vary",
-    "via",
-    "x-cache",
-    "x-cache-status",
-    "x-fastcgi-cache",
-    "x-nginx-cache",
-    "x-proxy-cache",
-    "x-request-id",
-    "x-runtime",
-    "x-varnish",
+    "accept-ranges", "age", "alt-svc", "cache-status", "cf-cache-status", "cf-ray", "connection", "content-length",
+    "date", "etag", "expires", "keep-alive", "last-modified", "nel", "report-to", "server-timing",
+    "transfer-encoding", "vary", "via", "x-cache", "x-cache-status", "x-fastcgi-cache", "x-nginx-cache",
+    "x-proxy-cache", "x-request-id", "x-runtime", "x-varnish",
 ];
 
 /// The common properties of clean responses.

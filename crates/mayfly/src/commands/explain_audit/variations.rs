@@ -79,6 +79,7 @@ const fn argument(name: &'static str, text: &'static str) -> Variation {
 }
 
 /// All variations, by the part of the request that they change.
+#[rustfmt::skip]
 pub const VARIATIONS: &[Variation] = &[
     // The host, as proxies name it.
     field("X-Forwarded-Host", "X-Forwarded-Host: {word}.test"),
@@ -86,10 +87,7 @@ pub const VARIATIONS: &[Variation] = &[
     field("X-Forwarded-Server", "X-Forwarded-Server: {word}.test"),
     field("X-Original-Host", "X-Original-Host: {word}.test"),
     field("X-HTTP-Host-Override", "X-HTTP-Host-Override: {word}.test"),
-    field(
-        "Forwarded",
-        "Forwarded: for={address};host={word}.test;proto={scheme}",
-    ),
+    field("Forwarded", "Forwarded: for={address};host={word}.test;proto={scheme}"),
     // The scheme and the port.
     field("X-Forwarded-Proto", "X-Forwarded-Proto: {scheme}"),
     field("X-Forwarded-Proto, invented", "X-Forwarded-Proto: {word}"),
@@ -133,10 +131,7 @@ pub const VARIATIONS: &[Variation] = &[
     field("Accept-Encoding: br", "Accept-Encoding: br"),
     field("Accept-Encoding, invented", "Accept-Encoding: {word}"),
     field("Accept-Charset", "Accept-Charset: {word}"),
-    field(
-        "client hints",
-        "Sec-CH-UA-Mobile: ?1\nSec-CH-UA-Platform: \"{word}\"",
-    ),
+    field("client hints", "Sec-CH-UA-Mobile: ?1\nSec-CH-UA-Platform: \"{word}\""),
     field(
         "client hints of the screen",
         "Sec-CH-Prefers-Color-Scheme: dark\nSec-CH-Viewport-Width: 320\nViewport-Width: 320\nDPR: 3",
@@ -158,28 +153,16 @@ pub const VARIATIONS: &[Variation] = &[
     field("Range beyond the end", "Range: bytes=99999999-"),
     field("If-Range", "Range: bytes=0-1\nIf-Range: \"{word}\""),
     field("If-None-Match", "If-None-Match: *"),
-    field(
-        "If-Modified-Since",
-        "If-Modified-Since: Fri, 31 Dec 2100 23:59:59 GMT",
-    ),
+    field("If-Modified-Since", "If-Modified-Since: Fri, 31 Dec 2100 23:59:59 GMT"),
     field("If-Match", "If-Match: \"{word}\""),
-    field(
-        "If-Unmodified-Since",
-        "If-Unmodified-Since: Mon, 01 Jan 1990 00:00:00 GMT",
-    ),
+    field("If-Unmodified-Since", "If-Unmodified-Since: Mon, 01 Jan 1990 00:00:00 GMT"),
     // Fields that Connection takes away on the way.
     field(
         "Connection with proxies' fields",
         "Connection: keep-alive, X-Forwarded-For, X-Forwarded-Host, X-Forwarded-Proto, X-Real-IP",
     ),
-    field(
-        "Connection with Cookie",
-        "Connection: keep-alive, Cookie, Authorization, Accept",
-    ),
-    field(
-        "Connection with an invented field",
-        "Connection: keep-alive, X-Mayfly-Audit\nX-Mayfly-Audit: {word}",
-    ),
+    field("Connection with Cookie", "Connection: keep-alive, Cookie, Authorization, Accept"),
+    field("Connection with an invented field", "Connection: keep-alive, X-Mayfly-Audit\nX-Mayfly-Audit: {word}"),
     // Cookies.
     cookie("invented cookie", "mayfly_audit={word}"),
     cookie("cookie of a theme", "theme=dark"),
@@ -191,10 +174,7 @@ pub const VARIATIONS: &[Variation] = &[
     cookie("cookie of a device", "device=mobile"),
     cookie("cookie of a session", "PHPSESSID={word}"),
     cookie("cookie of a login", "wordpress_logged_in_0={word}"),
-    cookie(
-        "cookie with odd spelling",
-        "mayfly.audit[{word}]=\"{word}\"",
-    ),
+    cookie("cookie with odd spelling", "mayfly.audit[{word}]=\"{word}\""),
     cookie("cookie in upper case", "LANG=de; THEME={word}"),
     cookie("cookie without a name", "={word}; ;;{word}"),
     // Arguments.
@@ -211,22 +191,13 @@ pub const VARIATIONS: &[Variation] = &[
     argument("repeated argument", "utm_source=a&utm_source={word}"),
     argument("repeated own argument", "{first}={word}"),
     argument("encoded argument", "%75tm_source={word}"),
-    argument(
-        "argument behind a semicolon",
-        "utm_content=1;callback={word}",
-    ),
+    argument("argument behind a semicolon", "utm_content=1;callback={word}"),
     // Hosts.
     row("Host with another port", Change::Host("{name}:{port}")),
     row("Host with a trailing dot", Change::Host("{name}.{colon}")),
     row("Host in upper case", Change::Host("{HOST}")),
-    row(
-        "absolute-form target",
-        Change::AbsoluteForm("http://{host}", "{word}.test"),
-    ),
-    row(
-        "absolute-form target of another host",
-        Change::AbsoluteForm("http://{word}.test", "{host}"),
-    ),
+    row("absolute-form target", Change::AbsoluteForm("http://{host}", "{word}.test")),
+    row("absolute-form target of another host", Change::AbsoluteForm("http://{word}.test", "{host}")),
     // Paths.
     row("path parameter", Change::Path("{path};{word}")),
     row("path behind the path", Change::Path("{path}/{word}")),

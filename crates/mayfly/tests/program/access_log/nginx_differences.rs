@@ -3,32 +3,13 @@
 use std::fmt::Write as _;
 
 /// The intended differences: request, columns or logs, and the reason.
+#[rustfmt::skip]
 const KNOWN: &[(&str, &[&str], &str)] = &[
-    (
-        "failed condition",
-        &["request_completion"],
-        "a response that was sent whole is complete",
-    ),
-    (
-        "absolute",
-        &["http_host"],
-        "the host of the target is what counts (RFC 9112 section 3.2.2)",
-    ),
-    (
-        "connect",
-        &["combined.log", "json.log", "status"],
-        "405, as newer nginx",
-    ),
-    (
-        "field without a colon",
-        &["*"],
-        "refused: it may be read as a field elsewhere",
-    ),
-    (
-        "line ends",
-        &["*"],
-        "what may stand between requests is none (RFC 9112 section 2.2)",
-    ),
+    ("failed condition", &["request_completion"], "a response that was sent whole is complete"),
+    ("absolute", &["http_host"], "the host of the target is what counts (RFC 9112 section 3.2.2)"),
+    ("connect", &["combined.log", "json.log", "status"], "405, as newer nginx"),
+    ("field without a colon", &["*"], "refused: it may be read as a field elsewhere"),
+    ("line ends", &["*"], "what may stand between requests is none (RFC 9112 section 2.2)"),
     ("space before a colon", FIELDS, NOT_WHOLE),
     ("folded field", FIELDS, NOT_WHOLE),
     ("long field", FIELDS, NOT_WHOLE),
@@ -36,19 +17,13 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     ("half a line", FIELDS, NOT_WHOLE),
     ("http/9.9", &["server_protocol"], NOT_WHOLE),
     ("no version", &["server_protocol"], NOT_WHOLE),
+    ("long target", &["combined.log", "json.log", "raw.log", "request"], "nginx cuts the line at its buffer"),
     (
-        "long target",
-        &["combined.log", "json.log", "raw.log", "request"],
-        "nginx cuts the line at its buffer",
-    ),
-    (
-        "half a body",
-        &["request_completion", "request_body"],
+        "half a body", &["request_completion", "request_body"],
         "the refusal was sent whole, and what came of the body is let go",
     ),
     (
-        "bad chunk",
-        &["content_length", "proxy_host", "proxy_port"],
+        "bad chunk", &["content_length", "proxy_host", "proxy_port"],
         "no handler is asked, and what came of the body is let go",
     ),
 ];

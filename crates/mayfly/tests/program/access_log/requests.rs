@@ -16,19 +16,15 @@ pub fn requests() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// Name, method and target, and the fields beside `Host` and `Connection`.
+#[rustfmt::skip]
 const WITH_HOST: &[(&str, &str, &str)] = &[
     ("file", "GET /a.txt", ""),
     ("head", "HEAD /a.txt", ""),
     (
-        "fields",
-        "GET /a.txt?a=1&b",
+        "fields", "GET /a.txt?a=1&b",
         "Referer: http://x.test/\r\nUser-Agent: me \"quoted\" \\ \u{e9}\r\nX-Forwarded-For: 192.0.2.1\r\nCookie: a=b\r\n",
     ),
-    (
-        "empty fields",
-        "GET /a.txt?a=&",
-        "Referer:\r\nUser-Agent: \r\nCookie: a=\r\nX-Forwarded-For:\r\n",
-    ),
+    ("empty fields", "GET /a.txt?a=&", "Referer:\r\nUser-Agent: \r\nCookie: a=\r\nX-Forwarded-For:\r\n"),
     ("question mark", "GET /a.txt?", ""),
     ("range", "GET /a.txt", "Range: bytes=1-2\r\n"),
     ("bad range", "GET /a.txt", "Range: bytes=90-\r\n"),
@@ -46,21 +42,9 @@ const WITH_HOST: &[(&str, &str, &str)] = &[
     ("redirect", "GET /redirect", ""),
     ("denied", "GET /denied", ""),
     ("asked", "GET /asked", ""),
-    (
-        "wrong password",
-        "GET /asked",
-        "Authorization: Basic YW5uYTp3cm9uZw==\r\n",
-    ),
-    (
-        "odd credentials",
-        "GET /asked",
-        "Authorization: Basic !!!\r\n",
-    ),
-    (
-        "name without password",
-        "GET /a.txt",
-        "Authorization: Basic YW5uYTo=\r\n",
-    ),
+    ("wrong password", "GET /asked", "Authorization: Basic YW5uYTp3cm9uZw==\r\n"),
+    ("odd credentials", "GET /asked", "Authorization: Basic !!!\r\n"),
+    ("name without password", "GET /a.txt", "Authorization: Basic YW5uYTo=\r\n"),
     ("slow, first", "GET /slow", ""),
     ("slow, second", "GET /slow", ""),
     ("upstream is down", "GET /down", ""),
@@ -78,27 +62,15 @@ const WITH_HOST: &[(&str, &str, &str)] = &[
     ("asterisk", "OPTIONS *", ""),
     ("trace", "TRACE /text", ""),
     ("connect", "CONNECT site.test:80", ""),
-    (
-        "two lengths",
-        "POST /text",
-        "Content-Length: 1\r\nContent-Length: 2\r\n",
-    ),
-    (
-        "length and coding",
-        "POST /text",
-        "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
-    ),
+    ("two lengths", "POST /text", "Content-Length: 1\r\nContent-Length: 2\r\n"),
+    ("length and coding", "POST /text", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"),
     ("unknown coding", "POST /text", "Transfer-Encoding: odd\r\n"),
     ("bad length", "POST /text", "Content-Length: -1\r\n"),
     ("two hosts", "GET /text", "Host: b.test\r\n"),
     ("space before a colon", "GET /text", "A : b\r\n"),
     ("field without a colon", "GET /text", "odd\r\n"),
     ("folded field", "GET /text", "A: b\r\n c\r\n"),
-    (
-        "expectation",
-        "POST /text",
-        "Expect: nothing\r\nContent-Length: 0\r\n",
-    ),
+    ("expectation", "POST /text", "Expect: nothing\r\nContent-Length: 0\r\n"),
 ];
 
 /// Returns requests that are all that their client sends.

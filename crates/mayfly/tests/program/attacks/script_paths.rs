@@ -87,56 +87,23 @@ async fn serve(folder: &Path) -> FolderServer {
 
 #[tokio::test]
 async fn a_refused_script_does_not_run_whatever_stands_behind_it() {
+    #[rustfmt::skip]
     let cases: [(&str, &[&str], &[&str]); 5] = [
-        (
-            "PHP scripts",
-            &["index.php", "about.php"],
-            &[
-                "vendor/a/b.php",
-                "uploads/evil.php",
-                "cache/a.php",
-                "lib/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php",
-                "uploads/upper.PHP",
-                "old.phtml",
-                "page.PHP",
-            ],
-        ),
-        (
-            "WordPress",
-            &["index.php", "wp-load.php", "wp-includes/version.php"],
-            &[
-                "wp-content/uploads/evil.php",
-                "wp-content/uploads/2026/11/index.php",
-                "wp-admin/includes/file.php",
-                "wp-includes/post.php",
-                "wp-config.php",
-                "wp-content/plugins/a/vendor/b.php",
-            ],
-        ),
-        (
-            "DokuWiki",
-            &["index.php", "doku.php", "inc/init.php"],
-            &[
-                "data/a.php",
-                "conf/local.php",
-                "bin/dwpage.php",
-                "lib/plugins/a/vendor/b.php",
-            ],
-        ),
-        (
-            "Drupal",
-            &["index.php", "core/lib/Drupal.php"],
-            &[
-                "sites/default/settings.php",
-                "sites/default/files/evil.php",
-                "core/a.php",
-            ],
-        ),
-        (
-            "Laravel",
-            &["index.php", "../artisan"],
-            &["storage/evil.php", "adminer.php", "vendor/a/b.php"],
-        ),
+        ("PHP scripts", &["index.php", "about.php"], &[
+            "vendor/a/b.php", "uploads/evil.php", "cache/a.php",
+            "lib/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php", "uploads/upper.PHP", "old.phtml", "page.PHP",
+        ]),
+        ("WordPress", &["index.php", "wp-load.php", "wp-includes/version.php"], &[
+            "wp-content/uploads/evil.php", "wp-content/uploads/2026/11/index.php", "wp-admin/includes/file.php",
+            "wp-includes/post.php", "wp-config.php", "wp-content/plugins/a/vendor/b.php",
+        ]),
+        ("DokuWiki", &["index.php", "doku.php", "inc/init.php"], &[
+            "data/a.php", "conf/local.php", "bin/dwpage.php", "lib/plugins/a/vendor/b.php",
+        ]),
+        ("Drupal", &["index.php", "core/lib/Drupal.php"], &[
+            "sites/default/settings.php", "sites/default/files/evil.php", "core/a.php",
+        ]),
+        ("Laravel", &["index.php", "../artisan"], &["storage/evil.php", "adminer.php", "vendor/a/b.php"]),
     ];
     for (name, signs, scripts) in cases {
         let folder = FolderServer::folder();

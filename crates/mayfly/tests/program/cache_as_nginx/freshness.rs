@@ -19,79 +19,39 @@ async fn expect_second_answer(site: &Site, name: &str, fields: String, wanted: &
 
 #[tokio::test]
 async fn fields_of_the_response_decide_whether_it_is_stored() {
+    #[rustfmt::skip]
     let cases = [
         ("expires", LATER.to_owned(), "HIT"),
         ("max-age", "Cache-Control: max-age=60\r\n".to_owned(), "HIT"),
-        (
-            "more seconds than a number holds",
-            "Cache-Control: max-age=9223372036854775808\r\n".to_owned(),
-            "HIT",
-        ),
-        (
-            "x-accel-expires",
-            "X-Accel-Expires: 60\r\n".to_owned(),
-            "HIT",
-        ),
-        (
-            "the first of two x-accel-expires",
-            "X-Accel-Expires: 60\r\nX-Accel-Expires: 0\r\n".to_owned(),
-            "HIT",
-        ),
-        (
-            "max-age before expires",
-            format!("Cache-Control: max-age=60\r\n{LONG_AGO}"),
-            "HIT",
-        ),
-        (
-            "max-age behind expires",
-            format!("{LONG_AGO}Cache-Control: max-age=60\r\n"),
-            "HIT",
-        ),
-        (
-            "no-cache before expires",
-            format!("Cache-Control: no-cache\r\n{LATER}"),
-            "MISS",
-        ),
-        (
-            "no-cache behind expires",
-            format!("{LATER}Cache-Control: no-cache\r\n"),
-            "MISS",
-        ),
+        ("more seconds than a number holds", "Cache-Control: max-age=9223372036854775808\r\n".to_owned(), "HIT"),
+        ("x-accel-expires", "X-Accel-Expires: 60\r\n".to_owned(), "HIT"),
+        ("the first of two x-accel-expires", "X-Accel-Expires: 60\r\nX-Accel-Expires: 0\r\n".to_owned(), "HIT"),
+        ("max-age before expires", format!("Cache-Control: max-age=60\r\n{LONG_AGO}"), "HIT"),
+        ("max-age behind expires", format!("{LONG_AGO}Cache-Control: max-age=60\r\n"), "HIT"),
+        ("no-cache before expires", format!("Cache-Control: no-cache\r\n{LATER}"), "MISS"),
+        ("no-cache behind expires", format!("{LATER}Cache-Control: no-cache\r\n"), "MISS"),
         (
             "x-accel-expires before the others",
-            format!("X-Accel-Expires: 60\r\n{LONG_AGO}Cache-Control: no-cache\r\n"),
-            "HIT",
+            format!("X-Accel-Expires: 60\r\n{LONG_AGO}Cache-Control: no-cache\r\n"), "HIT",
         ),
         (
             "x-accel-expires behind the others",
-            format!("{LONG_AGO}Cache-Control: no-cache\r\nX-Accel-Expires: 60\r\n"),
-            "HIT",
+            format!("{LONG_AGO}Cache-Control: no-cache\r\nX-Accel-Expires: 60\r\n"), "HIT",
         ),
         (
             "x-accel-expires: 0 before the others",
-            format!("X-Accel-Expires: 0\r\nCache-Control: max-age=60\r\n{LATER}"),
-            "MISS",
+            format!("X-Accel-Expires: 0\r\nCache-Control: max-age=60\r\n{LATER}"), "MISS",
         ),
         (
             "x-accel-expires: 0 behind the others",
-            format!("Cache-Control: max-age=60\r\n{LATER}X-Accel-Expires: 0\r\n"),
-            "MISS",
+            format!("Cache-Control: max-age=60\r\n{LATER}X-Accel-Expires: 0\r\n"), "MISS",
         ),
-        (
-            "no-cache with max-age",
-            "Cache-Control: no-cache, max-age=60\r\n".to_owned(),
-            "MISS",
-        ),
+        ("no-cache with max-age", "Cache-Control: no-cache, max-age=60\r\n".to_owned(), "MISS"),
         (
             "no-cache and max-age in two lines",
-            "Cache-Control: no-cache\r\nCache-Control: max-age=60\r\n".to_owned(),
-            "MISS",
+            "Cache-Control: no-cache\r\nCache-Control: max-age=60\r\n".to_owned(), "MISS",
         ),
-        (
-            "a cookie is set",
-            format!("Set-Cookie: foo=bar\r\n{LONG_AGO}Cache-Control: max-age=60\r\n"),
-            "MISS",
-        ),
+        ("a cookie is set", format!("Set-Cookie: foo=bar\r\n{LONG_AGO}Cache-Control: max-age=60\r\n"), "MISS"),
     ];
     for spelling in Spelling::BOTH {
         let site = Site::caching(spelling, "*_cache_background_update on;").await;

@@ -217,6 +217,7 @@ async fn is_ended_by_definition(
 }
 
 /// Pages of which it is not known when they are old, and the reported reason, with the beginning of its detail.
+#[rustfmt::skip]
 const NOT_KEPT: [(&str, &str, (&str, &str)); 19] = [
     (
         "prepared",
@@ -230,26 +231,10 @@ const NOT_KEPT: [(&str, &str, (&str, &str)); 19] = [
          $database->query('SELECT version FROM post WHERE id = 1');",
         ("own-write", "UPDATE post"),
     ),
-    (
-        "long",
-        "for ($i = 0; $i < 500; $i++) $database->query(\"SELECT $i FROM post\");",
-        ("too-long", ""),
-    ),
-    (
-        "clock",
-        "$database->query('SELECT NOW() FROM post');",
-        ("statement", "clock"),
-    ),
-    (
-        "memory",
-        "$database->query('SELECT * FROM in_memory');",
-        ("unpolled", "blog.in_memory: MEMORY"),
-    ),
-    (
-        "aria",
-        "$database->query('SELECT * FROM in_aria');",
-        ("unpolled", "blog.in_aria: Aria"),
-    ),
+    ("long", "for ($i = 0; $i < 500; $i++) $database->query(\"SELECT $i FROM post\");", ("too-long", "")),
+    ("clock", "$database->query('SELECT NOW() FROM post');", ("statement", "clock")),
+    ("memory", "$database->query('SELECT * FROM in_memory');", ("unpolled", "blog.in_memory: MEMORY")),
+    ("aria", "$database->query('SELECT * FROM in_aria');", ("unpolled", "blog.in_aria: Aria")),
     (
         "compressed",
         "$database = mysqli_init();
@@ -260,61 +245,27 @@ const NOT_KEPT: [(&str, &str, (&str, &str)); 19] = [
         ("unreadable", "compression"),
     ),
     (
-        "elsewhere",
-        "@fsockopen('127.0.0.1', 9); $database->query('SELECT version FROM post');",
+        "elsewhere", "@fsockopen('127.0.0.1', 9); $database->query('SELECT version FROM post');",
         ("elsewhere", "127.0.0.1:9"),
     ),
     ("program", "exec('true');", ("program", "true")),
-    (
-        "shared",
-        "if (function_exists('shm_attach')) shm_attach(6); else apcu_fetch('a');",
-        ("shared-memory", ""),
-    ),
-    (
-        "load",
-        "file_get_contents('/proc/loadavg');",
-        ("file-outside", "/proc/loadavg"),
-    ),
+    ("shared", "if (function_exists('shm_attach')) shm_attach(6); else apcu_fetch('a');", ("shared-memory", "")),
+    ("load", "file_get_contents('/proc/loadavg');", ("file-outside", "/proc/loadavg")),
     (
         "made",
         "$made = '/tmp/made-' . getmypid(); file_put_contents($made, 'x'); file_get_contents($made); unlink($made);",
         ("file-outside", "/tmp/made-"),
     ),
+    ("marker", "@fopen(__DIR__ . '/flags/marker', 'x');", ("own-file", "")),
+    ("unopened", "@fopen(__DIR__ . '/flags', 'w');", ("own-file", "")),
+    ("chance", "$database->query('SELECT RAND() FROM post');", ("statement", "chance")),
+    ("now", "$database->query('SELECT version FROM post WHERE id <> ' . time());", ("statement", "clock")),
     (
-        "marker",
-        "@fopen(__DIR__ . '/flags/marker', 'x');",
-        ("own-file", ""),
-    ),
-    (
-        "unopened",
-        "@fopen(__DIR__ . '/flags', 'w');",
-        ("own-file", ""),
-    ),
-    (
-        "chance",
-        "$database->query('SELECT RAND() FROM post');",
-        ("statement", "chance"),
-    ),
-    (
-        "now",
-        "$database->query('SELECT version FROM post WHERE id <> ' . time());",
-        ("statement", "clock"),
-    ),
-    (
-        "variable",
-        "$database->query('SET @a = 1'); $database->query('SELECT @a FROM post');",
+        "variable", "$database->query('SET @a = 1'); $database->query('SELECT @a FROM post');",
         ("statement", "user-variable"),
     ),
-    (
-        "lock",
-        "$database->query(\"SELECT GET_LOCK('a', 0)\");",
-        ("statement", "lock"),
-    ),
-    (
-        "update",
-        "$database->query('SELECT version FROM post FOR UPDATE');",
-        ("statement", "lock"),
-    ),
+    ("lock", "$database->query(\"SELECT GET_LOCK('a', 0)\");", ("statement", "lock")),
+    ("update", "$database->query('SELECT version FROM post FOR UPDATE');", ("statement", "lock")),
 ];
 
 /// Pages that write files which they do not read, and are kept.

@@ -44,34 +44,17 @@ echo $version, ': ', $user, ' has ', $_SESSION['cart'] ?? 0;
 ";
 
 /// Each shows who is logged in, and a text of a file.
+#[rustfmt::skip]
 const PAGES: [(&str, &str); 26] = [
     ("page.php", "echo \"$user: $text\";"),
     ("other.php", "echo \"$user: $text\";"),
     ("early.php", "session_write_close(); echo \"$user: $text\";"),
-    (
-        "timed.php",
-        "$_SESSION['seen'] = time() - rand(0, 20); echo \"$user: $text\";",
-    ),
-    (
-        "counting.php",
-        "$_SESSION['count'] = ($_SESSION['count'] ?? 0) + 1; echo \"$user: $text\";",
-    ),
-    (
-        "private.php",
-        "header('Cache-Control: no-store'); echo \"$user: $text\";",
-    ),
-    (
-        "cookie.php",
-        "setcookie('seen', 'yes'); echo \"$user: $text\";",
-    ),
-    (
-        "finished.php",
-        "echo \"$user: $text\"; fastcgi_finish_request();",
-    ),
-    (
-        "login.php",
-        "$_SESSION['user'] = $_GET['as']; echo 'welcome';",
-    ),
+    ("timed.php", "$_SESSION['seen'] = time() - rand(0, 20); echo \"$user: $text\";"),
+    ("counting.php", "$_SESSION['count'] = ($_SESSION['count'] ?? 0) + 1; echo \"$user: $text\";"),
+    ("private.php", "header('Cache-Control: no-store'); echo \"$user: $text\";"),
+    ("cookie.php", "setcookie('seen', 'yes'); echo \"$user: $text\";"),
+    ("finished.php", "echo \"$user: $text\"; fastcgi_finish_request();"),
+    ("login.php", "$_SESSION['user'] = $_GET['as']; echo 'welcome';"),
     ("logout.php", "session_destroy(); echo 'bye';"),
     ("post.php", "echo 'posted';"),
     (
@@ -80,22 +63,10 @@ const PAGES: [(&str, &str); 26] = [
     ),
     ("drawn.php", "echo mt_rand();"),
     ("unique.php", "echo uniqid();"),
-    (
-        "clock.php",
-        "$took = 1 + hrtime(true) % 1000; echo \"$user: $text<!-- \", time(), \" $took ms -->\";",
-    ),
-    (
-        "inbox.php",
-        "echo \"$user: \", ($_SESSION['read_at'] ?? 0) > time() - 600 ? 'read' : 'new';",
-    ),
-    (
-        "unread.php",
-        "$_SESSION['read_at'] = time() - 3600; echo 'unread';",
-    ),
-    (
-        "read.php",
-        "$_SESSION['read_at'] = time(); header('Location: /inbox.php');",
-    ),
+    ("clock.php", "$took = 1 + hrtime(true) % 1000; echo \"$user: $text<!-- \", time(), \" $took ms -->\";"),
+    ("inbox.php", "echo \"$user: \", ($_SESSION['read_at'] ?? 0) > time() - 600 ? 'read' : 'new';"),
+    ("unread.php", "$_SESSION['read_at'] = time() - 3600; echo 'unread';"),
+    ("read.php", "$_SESSION['read_at'] = time(); header('Location: /inbox.php');"),
     ("set.php", "setcookie('theme', 'dark'); echo 'set';"),
     // Opened below, and once more when it may end.
     (
@@ -112,18 +83,9 @@ const PAGES: [(&str, &str); 26] = [
          $_SESSION['user'] = 'mallory';",
     ),
     ("cart.php", "require __DIR__ . '/cart.inc';"),
-    (
-        "timed_cart.php",
-        "$_SESSION['seen'] = time(); require __DIR__ . '/cart.inc';",
-    ),
-    (
-        "early_cart.php",
-        "session_write_close(); require __DIR__ . '/cart.inc';",
-    ),
-    (
-        "add.php",
-        "echo 'added'; $_SESSION['cart'] = ($_SESSION['cart'] ?? 0) + 1;",
-    ),
+    ("timed_cart.php", "$_SESSION['seen'] = time(); require __DIR__ . '/cart.inc';"),
+    ("early_cart.php", "session_write_close(); require __DIR__ . '/cart.inc';"),
+    ("add.php", "echo 'added'; $_SESSION['cart'] = ($_SESSION['cart'] ?? 0) + 1;"),
     // A visitor's own write, by a link: of the session nothing is changed.
     (
         "publish.php",

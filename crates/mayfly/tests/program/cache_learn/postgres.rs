@@ -184,46 +184,24 @@ async fn pages_of_postgres_show_each_write_of_php_at_once_and_those_of_others_so
     assert_eq!(site.shows("/parameters.php").await, "first one");
     assert_eq!(site.shows("/pdo.php").await, "a 0");
     // PHP of the pool: the very next answer is current.
+    #[rustfmt::skip]
     let own = [
-        (
-            "UPDATE post SET title = 'two' WHERE id = 1",
-            "/page.php",
-            "two",
-        ),
-        (
-            "DO $$ BEGIN UPDATE shop.thing SET name = 'b'; END $$",
-            "/pdo.php",
-            "b 0",
-        ),
-        (
-            "BEGIN; UPDATE post SET title = 'three'; COMMIT",
-            "/page.php",
-            "three",
-        ),
+        ("UPDATE post SET title = 'two' WHERE id = 1", "/page.php", "two"),
+        ("DO $$ BEGIN UPDATE shop.thing SET name = 'b'; END $$", "/pdo.php", "b 0"),
+        ("BEGIN; UPDATE post SET title = 'three'; COMMIT", "/page.php", "three"),
         (
             "WITH new AS (INSERT INTO comment (post, text) VALUES (1, 'next') RETURNING id) SELECT * FROM new",
-            "/parameters.php",
-            "first next three",
+            "/parameters.php", "first next three",
         ),
-        (
-            "BEGIN; UPDATE post SET title = 'four'; ROLLBACK",
-            "/page.php",
-            "three",
-        ),
-        (
-            "INSERT INTO log VALUES (1, '2025-05-05')",
-            "/pdo.php",
-            "b 1",
-        ),
+        ("BEGIN; UPDATE post SET title = 'four'; ROLLBACK", "/page.php", "three"),
+        ("INSERT INTO log VALUES (1, '2025-05-05')", "/pdo.php", "b 1"),
         ("TRUNCATE log", "/pdo.php", "b 0"),
         (
             "ALTER TABLE post RENAME COLUMN title TO heading; ALTER TABLE post ADD COLUMN title text DEFAULT 'new'",
-            "/page.php",
-            "new",
+            "/page.php", "new",
         ),
         (
-            "ALTER TABLE post DROP COLUMN title; ALTER TABLE post RENAME COLUMN heading TO title",
-            "/page.php",
+            "ALTER TABLE post DROP COLUMN title; ALTER TABLE post RENAME COLUMN heading TO title", "/page.php",
             "three",
         ),
     ];

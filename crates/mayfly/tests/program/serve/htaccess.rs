@@ -115,52 +115,22 @@ async fn what_a_folder_closes_is_closed_scripts_and_index_included() {
     if !has_php_fpm() {
         return;
     }
+    #[rustfmt::skip]
     let rules = [
         (
             "password",
             "AuthType Basic\nAuthName a\nAuthUserFile /none\nOrder allow,deny\nAllow from all\nRequire valid-user\n",
-            401,
-            401,
+            401, 401,
         ),
-        (
-            "both",
-            "<RequireAll>\nRequire all granted\nRequire ip 10.9.9.9\n</RequireAll>\n",
-            403,
-            403,
-        ),
+        ("both", "<RequireAll>\nRequire all granted\nRequire ip 10.9.9.9\n</RequireAll>\n", 403, 403),
         ("method", "Require method POST\n", 403, 403),
-        (
-            "except",
-            "<LimitExcept POST>\nDeny from all\n</LimitExcept>\n",
-            403,
-            403,
-        ),
-        (
-            "cookie",
-            "RewriteEngine on\nRewriteCond %{HTTP_COOKIE} !pass=1\nRewriteRule ^ - [F]\n",
-            403,
-            403,
-        ),
-        (
-            "if",
-            "<If \"%{HTTP_COOKIE} !~ /pass/\">\nRequire all denied\n</If>\n",
-            403,
-            403,
-        ),
+        ("except", "<LimitExcept POST>\nDeny from all\n</LimitExcept>\n", 403, 403),
+        ("cookie", "RewriteEngine on\nRewriteCond %{HTTP_COOKIE} !pass=1\nRewriteRule ^ - [F]\n", 403, 403),
+        ("if", "<If \"%{HTTP_COOKIE} !~ /pass/\">\nRequire all denied\n</If>\n", 403, 403),
         ("engine", "php_flag engine off\n", 200, 403),
         ("handler", "SetHandler none\n", 200, 403),
-        (
-            "names",
-            "<FilesMatch \\.php$>\nRequire all denied\n</FilesMatch>\n",
-            200,
-            403,
-        ),
-        (
-            "rule",
-            "RewriteEngine on\nRewriteRule \\.php$ - [F]\n",
-            200,
-            403,
-        ),
+        ("names", "<FilesMatch \\.php$>\nRequire all denied\n</FilesMatch>\n", 200, 403),
+        ("rule", "RewriteEngine on\nRewriteRule \\.php$ - [F]\n", 200, 403),
         ("match", "RedirectMatch 403 ^/match/.*\\.php$\n", 200, 403),
     ];
     let mut files = vec![("index.php".to_owned(), SAYS)];

@@ -245,55 +245,32 @@ impl Browser {
     }
 }
 
+#[rustfmt::skip]
 const BROWSERS: [Browser; 8] = [
     Browser {
         name: "Chrome, from a page of the site",
-        fields: "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36\r\n\
-            Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8\r\n\
-            Accept-Language: de-AT,de;q=0.9,en;q=0.7\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\
-            Sec-CH-UA: \"Chromium\";v=\"140\"\r\nSec-CH-UA-Mobile: ?0\r\nSec-CH-UA-Platform: \"Linux\"\r\n\
-            Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-User: ?1\r\nSec-Fetch-Dest: document\r\n\
-            Upgrade-Insecure-Requests: 1\r\nReferer: http://%/from/@\r\n",
+        fields: "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36\r\nAccept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8\r\nAccept-Language: de-AT,de;q=0.9,en;q=0.7\r\nAccept-Encoding: gzip, deflate, br, zstd\r\nSec-CH-UA: \"Chromium\";v=\"140\"\r\nSec-CH-UA-Mobile: ?0\r\nSec-CH-UA-Platform: \"Linux\"\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-User: ?1\r\nSec-Fetch-Dest: document\r\nUpgrade-Insecure-Requests: 1\r\nReferer: http://%/from/@\r\n",
     },
     Browser {
         name: "Chrome, with cookies of statistics",
-        fields: "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.@.0 Safari/537.36\r\n\
-            Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8\r\n\
-            Accept-Language: en-US,en;q=0.9\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\
-            Sec-Fetch-Site: none\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n\
-            Cookie: _ga=GA1.1.12345.67890; _gid=GA1.1.5.6\r\n",
+        fields: "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.@.0 Safari/537.36\r\nAccept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8\r\nAccept-Language: en-US,en;q=0.9\r\nAccept-Encoding: gzip, deflate, br, zstd\r\nSec-Fetch-Site: none\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\nCookie: _ga=GA1.1.12345.67890; _gid=GA1.1.5.6\r\n",
     },
     Browser {
         name: "Firefox, from a search engine",
-        fields: "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n\
-            Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n\
-            Accept-Language: fr,fr-FR;q=0.8,en-US;q=0.5,en;q=0.3\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\
-            DNT: 1\r\nSec-GPC: 1\r\nPriority: u=0, i\r\nReferer: https://search.example/?q=@\r\n",
+        fields: "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\nAccept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\nAccept-Language: fr,fr-FR;q=0.8,en-US;q=0.5,en;q=0.3\r\nAccept-Encoding: gzip, deflate, br, zstd\r\nDNT: 1\r\nSec-GPC: 1\r\nPriority: u=0, i\r\nReferer: https://search.example/?q=@\r\n",
     },
     Browser {
         name: "Safari on a phone",
-        fields: "User-Agent: Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1\r\n\
-            Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n\
-            Accept-Language: en-GB,en;q=0.9\r\nAccept-Encoding: gzip, deflate, br\r\nReferer: http://%/from/@\r\n",
+        fields: "User-Agent: Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1\r\nAccept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\nAccept-Language: en-GB,en;q=0.9\r\nAccept-Encoding: gzip, deflate, br\r\nReferer: http://%/from/@\r\n",
     },
     Browser {
         name: "Chrome on a phone",
-        fields: "User-Agent: Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.@.0 Mobile Safari/537.36\r\n\
-            Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n\
-            Accept-Language: de\r\nAccept-Encoding: gzip, deflate, br\r\nSave-Data: on\r\nCookie: cookie_consent=1\r\n",
+        fields: "User-Agent: Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.@.0 Mobile Safari/537.36\r\nAccept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\nAccept-Language: de\r\nAccept-Encoding: gzip, deflate, br\r\nSave-Data: on\r\nCookie: cookie_consent=1\r\n",
     },
     Browser {
         name: "Googlebot",
-        fields: "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html; @)\r\n\
-            Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n\
-            Accept-Encoding: gzip, deflate, br\r\nFrom: googlebot(at)googlebot.com\r\n",
+        fields: "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html; @)\r\nAccept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\nAccept-Encoding: gzip, deflate, br\r\nFrom: googlebot(at)googlebot.com\r\n",
     },
-    Browser {
-        name: "curl",
-        fields: "User-Agent: curl/8.5.@\r\nAccept: */*\r\n",
-    },
-    Browser {
-        name: "a client with a Referer alone",
-        fields: "Referer: http://%/from/@\r\n",
-    },
+    Browser { name: "curl", fields: "User-Agent: curl/8.5.@\r\nAccept: */*\r\n" },
+    Browser { name: "a client with a Referer alone", fields: "Referer: http://%/from/@\r\n" },
 ];

@@ -17,59 +17,30 @@ use crate::exchange::value::{put, put_address, put_number, put_port};
 use crate::exchange::variable_table::Value::{Received, Request as Of};
 use crate::exchange::variable_table::Variables;
 
+#[rustfmt::skip]
 pub const VARIABLES: Variables = &[
     (B::Args, Of(put_args)),
     (B::BinaryRemoteAddr, Received(put_binary_address)),
-    (
-        B::ClientIsLocal,
-        Of(|request, out| put(request.is_of_own_program().then_some(b"1".as_slice()), out)),
-    ),
+    (B::ClientIsLocal, Of(|request, out| put(request.is_of_own_program().then_some(b"1".as_slice()), out))),
     (B::ContentLength, Of(put_content_length)),
-    (
-        B::ContentType,
-        Of(|request, out| put_field(request, b"content_type", out)),
-    ),
+    (B::ContentType, Of(|request, out| put_field(request, b"content_type", out))),
     (B::DocumentUri, Of(put_path)),
     (B::Host, Of(put_host)),
     (B::IsArgs, Of(put_is_args)),
     (B::IsRequestPort, Received(put_is_request_port)),
     (B::QueryString, Of(put_args)),
-    (
-        B::RemoteAddr,
-        Received(|received, out| put_address(received.client(), out)),
-    ),
-    (
-        B::RemotePort,
-        Received(|received, out| put_port(received.client(), out)),
-    ),
-    (
-        B::Request,
-        Received(|received, out| put(Some(received.head().request_line()), out)),
-    ),
-    (
-        B::RequestBody,
-        Of(|request, out| put(request.body.in_memory(), out)),
-    ),
-    (
-        B::RequestBodyFile,
-        Of(|request, out| put(request.body.file_name(), out)),
-    ),
+    (B::RemoteAddr, Received(|received, out| put_address(received.client(), out))),
+    (B::RemotePort, Received(|received, out| put_port(received.client(), out))),
+    (B::Request, Received(|received, out| put(Some(received.head().request_line()), out))),
+    (B::RequestBody, Of(|request, out| put(request.body.in_memory(), out))),
+    (B::RequestBodyFile, Of(|request, out| put(request.body.file_name(), out))),
     (B::RequestId, Of(put_request_id)),
-    (
-        B::RequestLength,
-        Of(|request, out| put_number(request.received_bytes.load(Relaxed), out)),
-    ),
+    (B::RequestLength, Of(|request, out| put_number(request.received_bytes.load(Relaxed), out))),
     (B::RequestMethod, Of(put_method)),
     (B::RequestPort, Received(put_request_port)),
     (B::RequestUri, Of(put_request_uri)),
-    (
-        B::Scheme,
-        Received(|received, out| put(Some(received.scheme().as_bytes()), out)),
-    ),
-    (
-        B::ServerName,
-        Of(|request, out| put(Some(request.server().name.as_bytes()), out)),
-    ),
+    (B::Scheme, Received(|received, out| put(Some(received.scheme().as_bytes()), out))),
+    (B::ServerName, Of(|request, out| put(Some(request.server().name.as_bytes()), out))),
     (B::ServerProtocol, Received(put_protocol)),
     (B::Uri, Of(put_path)),
 ];

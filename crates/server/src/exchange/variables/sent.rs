@@ -10,36 +10,16 @@ use crate::exchange::value::{put, put_number};
 use crate::exchange::variable_table::Value::{Delivery as Of, Reply};
 use crate::exchange::variable_table::Variables;
 
+#[rustfmt::skip]
 pub const VARIABLES: Variables = &[
-    (
-        B::BodyBytesSent,
-        Of(|delivery, out| put_number(delivery.body_bytes_sent(), out)),
-    ),
-    (
-        B::BrotliRatio,
-        Reply(|request, sent, out| put_ratio(request, sent, Coding::Brotli, out)),
-    ),
-    (
-        B::BytesSent,
-        Of(|delivery, out| put_number(delivery.bytes_sent.load(Relaxed), out)),
-    ),
-    (
-        B::GzipRatio,
-        Reply(|request, sent, out| put_ratio(request, sent, Coding::Gzip, out)),
-    ),
-    (
-        B::LimitRate,
-        Of(|delivery, out| put_number(delivery.limit_rate.unwrap_or(0), out)),
-    ),
-    (
-        B::RequestCompletion,
-        Of(|delivery, out| put(Some(if delivery.is_complete { b"OK" } else { b"" }), out)),
-    ),
+    (B::BodyBytesSent, Of(|delivery, out| put_number(delivery.body_bytes_sent(), out))),
+    (B::BrotliRatio, Reply(|request, sent, out| put_ratio(request, sent, Coding::Brotli, out))),
+    (B::BytesSent, Of(|delivery, out| put_number(delivery.bytes_sent.load(Relaxed), out))),
+    (B::GzipRatio, Reply(|request, sent, out| put_ratio(request, sent, Coding::Gzip, out))),
+    (B::LimitRate, Of(|delivery, out| put_number(delivery.limit_rate.unwrap_or(0), out))),
+    (B::RequestCompletion, Of(|delivery, out| put(Some(if delivery.is_complete { b"OK" } else { b"" }), out))),
     (B::Status, Reply(put_status)),
-    (
-        B::ZstdRatio,
-        Reply(|request, sent, out| put_ratio(request, sent, Coding::Zstd, out)),
-    ),
+    (B::ZstdRatio, Reply(|request, sent, out| put_ratio(request, sent, Coding::Zstd, out))),
 ];
 
 fn put_status(request: &Request, sent: Option<&ReplyHead>, out: &mut Vec<u8>) -> bool {

@@ -18,97 +18,45 @@ use crate::exchange::variable_table::Variables;
 const LINE_BYTES: usize = 64;
 const SECONDS_OF_DAY: u64 = 24 * 60 * 60;
 
+#[rustfmt::skip]
 pub const VARIABLES: Variables = &[
     (B::SslAlpnProtocol, Of(|it, out| of_tls(it, out, put_alpn))),
     (B::SslCipher, Of(|it, out| of_tls(it, out, put_cipher))),
     (B::SslCiphers, Of(|it, out| of_tls(it, out, put_ciphers))),
-    (
-        B::SslClientCert,
-        Of(|it, out| of_tls(it, out, put_indented)),
-    ),
-    (
-        B::SslClientEscapedCert,
-        Of(|it, out| of_tls(it, out, put_escaped)),
-    ),
-    (
-        B::SslClientFingerprint,
-        Of(|it, out| of_tls(it, out, put_fingerprint)),
-    ),
-    (
-        B::SslClientIDn,
-        Of(|it, out| of_client(it, out, |it, out| put_unless_empty(&it.issuer, out))),
-    ),
-    (
-        B::SslClientIDnLegacy,
-        Of(|it, out| of_client(it, out, |it, out| put_unless_empty(&it.issuer_legacy, out))),
-    ),
+    (B::SslClientCert, Of(|it, out| of_tls(it, out, put_indented))),
+    (B::SslClientEscapedCert, Of(|it, out| of_tls(it, out, put_escaped))),
+    (B::SslClientFingerprint, Of(|it, out| of_tls(it, out, put_fingerprint))),
+    (B::SslClientIDn, Of(|it, out| of_client(it, out, |it, out| put_unless_empty(&it.issuer, out)))),
+    (B::SslClientIDnLegacy, Of(|it, out| of_client(it, out, |it, out| put_unless_empty(&it.issuer_legacy, out)))),
     (B::SslClientRawCert, Of(|it, out| of_tls(it, out, put_pem))),
-    (
-        B::SslClientSDn,
-        Of(|it, out| of_client(it, out, |it, out| put_unless_empty(&it.subject, out))),
-    ),
-    (
-        B::SslClientSDnLegacy,
-        Of(|it, out| of_client(it, out, |it, out| put_unless_empty(&it.subject_legacy, out))),
-    ),
-    (
-        B::SslClientSerial,
-        Of(|it, out| of_client(it, out, |it, out| put_unless_empty(&it.serial, out))),
-    ),
-    (
-        B::SslClientVEnd,
-        Of(|it, out| of_client(it, out, |it, out| put_unless_empty(&it.not_after.text, out))),
-    ),
+    (B::SslClientSDn, Of(|it, out| of_client(it, out, |it, out| put_unless_empty(&it.subject, out)))),
+    (B::SslClientSDnLegacy, Of(|it, out| of_client(it, out, |it, out| put_unless_empty(&it.subject_legacy, out)))),
+    (B::SslClientSerial, Of(|it, out| of_client(it, out, |it, out| put_unless_empty(&it.serial, out)))),
+    (B::SslClientVEnd, Of(|it, out| of_client(it, out, |it, out| put_unless_empty(&it.not_after.text, out)))),
     (
         B::SslClientVRemain,
-        Of(|it, out| {
-            of_client(it, out, |it, out| {
-                put_remaining_days(it, clock::wall_now(), out)
-            })
-        }),
+        Of(|it, out| { of_client(it, out, |it, out| { put_remaining_days(it, clock::wall_now(), out) }) }),
     ),
     (
         B::SslClientVStart,
-        Of(|it, out| {
-            of_client(it, out, |it, out| {
-                put_unless_empty(&it.not_before.text, out)
-            })
-        }),
+        Of(|it, out| { of_client(it, out, |it, out| { put_unless_empty(&it.not_before.text, out) }) }),
     ),
     (
         B::SslClientVerify,
-        Of(|it, out| {
-            of_tls(it, out, |tls, out| {
-                put(Some(tls.verdict.to_string().as_bytes()), out)
-            })
-        }),
+        Of(|it, out| { of_tls(it, out, |tls, out| { put(Some(tls.verdict.to_string().as_bytes()), out) }) }),
     ),
     (B::SslCurve, Of(|it, out| of_tls(it, out, put_curve))),
     (B::SslCurves, Of(|it, out| of_tls(it, out, put_curves))),
-    (
-        B::SslEarlyData,
-        Of(|it, out| put(it.is_early().then_some(&b"1"[..]), out)),
-    ),
+    (B::SslEarlyData, Of(|it, out| put(it.is_early().then_some(&b"1"[..]), out))),
     (B::SslProtocol, Of(|it, out| of_tls(it, out, put_protocol))),
     (
         B::SslServerName,
-        Of(|it, out| {
-            of_tls(it, out, |tls, out| {
-                put(tls.server_name.as_deref().map(str::as_bytes), out)
-            })
-        }),
+        Of(|it, out| { of_tls(it, out, |tls, out| { put(tls.server_name.as_deref().map(str::as_bytes), out) }) }),
     ),
-    (
-        B::SslSessionId,
-        Of(|it, out| of_tls(it, out, put_session_id)),
-    ),
+    (B::SslSessionId, Of(|it, out| of_tls(it, out, put_session_id))),
     (
         B::SslSessionReused,
-        Of(|it, out| {
-            of_tls(it, out, |tls, out| {
-                put(Some(if tls.is_resumed { b"r" } else { b"." }), out)
-            })
-        }),
+        Of(|it, out| { of_tls(it, out, |tls, out| { put(Some(if tls.is_resumed { b"r" } else { b"." }), out) }) }),
     ),
 ];
 
