@@ -12,6 +12,7 @@
 //! page      the record of one page, and its rules
 //! shape     the evidence about pages whose addresses look alike
 //! table     the records of all pages, bounded; the visitors whose requests are under way
+//! own_run   a visitor's part, and how it ended
 //! trial     why two answers differ, found out by trying
 //! budget    how many requests trials may cost
 //! halves    a bounded map
@@ -24,16 +25,21 @@
 
 mod budget;
 mod halves;
+mod own_run;
 mod page;
+mod page_name;
 mod render;
 mod shape;
 mod table;
 mod trial;
+mod zone_budgets;
 
 pub use budget::Budget;
 pub use halves::Halves;
+pub use own_run::{OwnEnd, OwnRun, Part, TrialOrder};
 pub use page::{AnswerOutline, PageFindings, SessionStanding, Standing};
+pub use page_name::PageName;
 pub use render::{Renderer, Rendering, differ_in_what_stays};
 pub use shape::shape_of;
-pub use table::{Counts, Evidence, OwnEnd, OwnRun, PageName, Part, TrialOrder};
+pub use table::{Counts, Evidence};
 pub use trial::{Trial, TrialStep, TrialVerdict};

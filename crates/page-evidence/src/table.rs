@@ -3,145 +3,36 @@
 //! Bounded: a shard has a young and an old half. A record that is asked for moves to the young half; when that
 //! is full, the old half is dropped. A forgotten record costs a comparison, never a wrong answer.
 
+mod active;
+
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use shared_request::{LeftOut, Trait, TraitSet};
 
-use crate::budget::Budget;
+use self::active::{Active, LOST_AFTER};
 use crate::halves::Halves;
+use crate::own_run::{OwnEnd, OwnRun, Part, TrialOrder};
 use crate::page::{AnswerOutline, PageFindings, PageRecord, SessionStanding, Standing, named};
-use crate::shape::{Shape, shape_of};
+use crate::page_name::PageName;
+use crate::shape::Shape;
 use crate::trial::{Trial, TrialVerdict, may_be_keyed};
+use crate::zone_budgets::ZoneBudgets;
 
 const SHARDS: usize = 16;
 /// Pages in half a shard: together some 64,000 pages, in at most 20 MB.
 const MAX_PAGES: usize = 2048;
 /// Shapes in half a shard.
 const MAX_SHAPES: usize = 64;
-/// Zones whose trials are counted: more than a configuration has.
-const MAX_ZONES: usize = 64;
 /// Own requests for one page that are compared at a time; others wait for them.
 const MAX_OWN_RUNS: usize = 4;
 /// Pages with own requests under way, in a shard.
 const MAX_ACTIVE: usize = 256;
-/// After these milliseconds a request under way no longer counts: its end was lost.
-const LOST_AFTER: u64 = 60_000;
 /// Requests that are set aside for a trial of a session.
 const SESSION_REQUESTS: u32 = 8;
 /// For these milliseconds no trial of a page begins after one for which there was no room.
 const UNTRIED_MILLIS: u64 = 500;
-
-/// The name of a page: numbers that stand for it, its shape and its zone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PageName {
-    page: u64,
-    /// That of all variants of the page.
-    url: u64,
-    shape: u64,
-    zone: u64,
-}
-
-impl PageName {
-    /// The name of the page with this cache key, on a site: the name of its zone, a zero byte, and its host. Hosts of one
-    /// zone share the budget for trials, since visitors invent hosts. The key begins with the URL, less the arguments that
-    /// do not count, and ends it with a zero byte where more follows.
-    #[must_use]
-    pub fn new(site: &[u8], key: &[u8]) -> PageName {
-        let url = key.split(|&byte| byte == 0).next().unwrap_or_default();
-        let after_scheme = url
-            .windows(3)
-            .position(|it| it == b"://")
-            .map_or(0, |at| at + 3);
-        let rest = url.get(after_scheme..).unwrap_or_default();
-        let path = rest.iter().position(|&byte| byte == b'/').unwrap_or(0);
-        let target = rest.get(path..).unwrap_or_default();
-        PageName {
-            page: hash(key),
-            url: hash(url),
-            shape: hash(&[site, b"\0", &shape_of(target)].concat()),
-            zone: hash(site.split(|&byte| byte == 0).next().unwrap_or_default()),
-        }
-    }
-
-    /// Stands for the page.
-    #[must_use]
-    pub fn number(self) -> u64 {
-        self.page
-    }
-}
-
-/// A number for a text that no visitor can compute: one who could would choose addresses with the number of
-/// another page.
-fn hash(bytes: &[u8]) -> u64 {
-    static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-    SECRET.hash_one(bytes)
-}
-
-/// The action for a visitor's request whose answer may not be the shared one.
-#[derive(Debug)]
-pub enum Part {
-    /// It may be, meanwhile.
-    Shared,
-    /// The visitor's own request is made. With `compared`, its end is to be reported
-    /// ([`Evidence::own_ended`]); without, nothing is learned of it. With `shared`, the shared request is made
-    /// beside it.
-    Own {
-        compared: Option<OwnRun>,
-        shared: bool,
-    },
-    /// Others' answers will say whether the shared one is the visitor's. With `shared`, this visitor is the
-    /// second one: the shared request is made now.
-    Wait { shared: bool },
-}
-
-/// A visitor's own request whose answer is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnRun {
-    pub page: PageName,
-    pub left_out: LeftOut,
-    number: u64,
-    /// Stands for the visitor.
-    who: u32,
-    /// The answer has another coding than the shared one: its bytes say nothing of the page.
-    pub is_coded: bool,
-}
-
-/// How a visitor's own request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OwnEnd {
-    /// It could have been stored; this is its digest.
-    Storable(u64),
-    /// It could have been but for the session that it begins.
-    OfSession(u64),
-    /// It could not.
-    NotStorable,
-    /// It could not, and is a guest's.
-    Personal,
-    /// The application failed.
-    Failed,
-    /// Its visitor left before it was asked, or the answer broke off: others take its place.
-    Left,
-}
-
-/// A trial that is to be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrialOrder {
-    pub page: PageName,
-    pub left_out: LeftOut,
-    pub traits: TraitSet,
-    /// The page begins a session.
-    pub of_session: bool,
-    /// Visitors wait for the result.
-    pub is_awaited: bool,
-    /// Stands for the visitor.
-    who: u32,
-    /// The digest of the visitor's own answer, where it may be compared with those of the trial.
-    pub own: Option<u64>,
-}
 
 /// Numbers of a table since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -171,66 +62,17 @@ struct AtomicCounts {
 pub struct Evidence {
     shards: [Mutex<Shard>; SHARDS],
     shapes: [Mutex<Halves<Shape>>; SHARDS],
-    budgets: Mutex<HashMap<u64, Budgets>>,
+    budgets: ZoneBudgets,
     counts: AtomicCounts,
     runs: AtomicU64,
     /// Rises when something that was shared no longer is.
     epoch: AtomicU64,
 }
 
-/// The requests that trials of a zone may make: those of what visitors say, and those of sessions.
-#[derive(Debug)]
-struct Budgets {
-    of_traits: Budget,
-    of_sessions: Budget,
-    /// A visitor's own answer has begun a session.
-    has_sessions: bool,
-}
-
 #[derive(Debug, Default)]
 struct Shard {
     records: Halves<PageRecord>,
     active: HashMap<u64, Active>,
-}
-
-/// The requests under way for a page, and the answer that waits for another.
-#[derive(Debug, Default)]
-struct Active {
-    own: Vec<(OwnRun, u64, u64)>,
-    /// The start of the shared request under way.
-    shared_since: Option<u64>,
-    /// The answers of visitors' own that wait for the shared one.
-    waiting: Vec<(LeftOut, u64)>,
-    /// The start of a trial under way, and the traits that it tries.
-    trial: Option<(u64, LeftOut)>,
-    /// Visitors wait for the result.
-    is_awaited: bool,
-    /// Until this time no trial begins, because there was no room for one: visitors do not wait for one either.
-    untried_until: u64,
-    touched: u64,
-}
-
-impl Active {
-    fn is_idle(&self, now: u64) -> bool {
-        let is_old = |since: u64| now.saturating_sub(since) > LOST_AFTER;
-        is_old(self.touched)
-            || self.own.is_empty()
-                && self.waiting.is_empty()
-                && self.shared_since.is_none()
-                && self.trial.is_none()
-                && now >= self.untried_until
-    }
-
-    /// The visitors whose answers are compared.
-    fn compared(&self) -> impl Iterator<Item = &LeftOut> {
-        let running = self.own.iter().map(|(run, _, _)| &run.left_out);
-        running.chain(self.waiting.iter().map(|(left_out, _)| left_out))
-    }
-
-    fn is_shared_under_way(&self, now: u64) -> bool {
-        self.shared_since
-            .is_some_and(|since| now.saturating_sub(since) < LOST_AFTER)
-    }
 }
 
 impl Evidence {
@@ -240,6 +82,12 @@ impl Evidence {
 
     fn shape(&self, page: PageName) -> &Mutex<Halves<Shape>> {
         &self.shapes[(page.shape >> 32) as usize % SHARDS]
+    }
+
+    /// Reads something of a page's record; its default without a record.
+    fn of_record<T: Default>(&self, page: PageName, read: impl FnOnce(&PageRecord) -> T) -> T {
+        let shard = self.shard(page).lock();
+        shard.records.get(page.page).map(read).unwrap_or_default()
     }
 
     /// The traits of a page that are in its key.
@@ -298,20 +146,14 @@ impl Evidence {
         match record.standing(left_out, shape, seconds(now)) {
             Standing::Shared => return Part::Shared,
             Standing::Depends(_) | Standing::Unexplained => {
-                return Part::Own {
-                    compared: None,
-                    shared: false,
-                };
+                return Part::ALONE;
             }
             Standing::Unproven | Standing::NotShareable => {}
         }
         if active.len() >= MAX_ACTIVE {
             active.retain(|_, active| !active.is_idle(now));
             if active.len() >= MAX_ACTIVE && !active.contains_key(&page.page) {
-                return Part::Own {
-                    compared: None,
-                    shared: false,
-                };
+                return Part::ALONE;
             }
         }
         let under_way = active.entry(page.page).or_default();
@@ -328,10 +170,7 @@ impl Evidence {
             return Part::Wait { shared: false };
         }
         if trial.is_some() || now < under_way.untried_until {
-            return Part::Own {
-                compared: None,
-                shared: false,
-            };
+            return Part::ALONE;
         }
         let own_run = || OwnRun {
             page,
@@ -385,7 +224,7 @@ impl Evidence {
             return None;
         }
         drop(shard);
-        let is_paid = self.budget((page, false), 1, now);
+        let is_paid = self.budgets.take((page, false), 1, now);
         is_paid.then(|| OwnRun {
             page,
             left_out: *left_out,
@@ -426,8 +265,8 @@ impl Evidence {
                 if record.session == SessionStanding::None {
                     self.epoch.fetch_add(1, Ordering::Release);
                 }
-                self.earn((run.page, true), now);
-                self.note_sessions(run.page);
+                self.budgets.earn((run.page, true), now);
+                self.budgets.note_sessions(run.page);
                 if record.begin_session(run.who, under_way.is_awaited, seconds(now)) {
                     order = self.order(run, (true, None), under_way, now);
                 }
@@ -439,7 +278,7 @@ impl Evidence {
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), Some(_)) => {
                 record.is_refused = false;
                 let of_session = record.session == SessionStanding::Indifferent;
-                self.earn((run.page, of_session), now);
+                self.budgets.earn((run.page, of_session), now);
                 let own = (!run.is_coded).then_some(own);
                 order = self.order(run, (of_session, own), under_way, now);
             }
@@ -463,7 +302,7 @@ impl Evidence {
                 under_way.waiting.clear();
                 let is_known = record.is_known_to_leave(seconds(now));
                 if !is_known && record.begin_session(run.who, false, seconds(now)) {
-                    self.earn((run.page, true), now);
+                    self.budgets.earn((run.page, true), now);
                     order = self.order(run, (true, None), under_way, now);
                 }
                 self.refuse_record(record, now);
@@ -560,33 +399,25 @@ impl Evidence {
     /// visitor's answer, once it is there.
     #[must_use]
     pub fn leaves_session(&self, page: PageName, answer: Option<AnswerOutline>, now: u64) -> bool {
-        let shard = self.shard(page).lock();
-        let record = shard.records.get(page.page);
-        record.is_some_and(|record| record.leaves_session(answer, seconds(now)))
+        self.of_record(page, |record| record.leaves_session(answer, seconds(now)))
     }
 
     /// The answers of this page could not be stored lately.
     #[must_use]
     pub fn is_refused(&self, page: PageName) -> bool {
-        let shard = self.shard(page).lock();
-        let record = shard.records.get(page.page);
-        record.is_some_and(|record| record.is_refused)
+        self.of_record(page, |record| record.is_refused)
     }
 
     /// Is the page shared with anybody, as far as was seen?
     #[must_use]
     pub fn is_shared(&self, page: PageName) -> bool {
-        let shard = self.shard(page).lock();
-        let record = shard.records.get(page.page);
-        record.is_some_and(|record| record.is_agreed)
+        self.of_record(page, |record| record.is_agreed)
     }
 
     /// Returns the evidence about the session that the page begins.
     #[must_use]
     pub fn session(&self, page: PageName) -> SessionStanding {
-        let shard = self.shard(page).lock();
-        let record = shard.records.get(page.page);
-        record.map_or(SessionStanding::None, |record| record.session)
+        self.of_record(page, |record| record.session)
     }
 
     /// Do visitors wait for a trial of the page that begins a session, or for the answer that such a trial follows?
@@ -640,7 +471,10 @@ impl Evidence {
         if under_way.trial.is_some() {
             return None;
         }
-        if !self.budget((page, of_session), set_aside(traits, of_session), now) {
+        if !self
+            .budgets
+            .take((page, of_session), set_aside(traits, of_session), now)
+        {
             under_way.untried_until = now + UNTRIED_MILLIS;
             return None;
         }
@@ -658,48 +492,10 @@ impl Evidence {
         })
     }
 
-    fn budget(&self, of: (PageName, bool), requests: u32, now: u64) -> bool {
-        self.with_budget(of, now, |budget| budget.take(requests, now))
-    }
-
-    /// A visitor's own answer that differs, or begins a session, pays for one request of a trial: where each page
-    /// differs each time, trials keep up with the visitors, and make no more requests than they do.
-    fn earn(&self, of: (PageName, bool), now: u64) {
-        self.with_budget(of, now, |budget| budget.give_back(1));
-    }
-
-    fn with_budget<T>(
-        &self,
-        (page, of_session): (PageName, bool),
-        now: u64,
-        of: impl FnOnce(&mut Budget) -> T,
-    ) -> T {
-        let mut budgets = self.budgets.lock();
-        if budgets.len() >= MAX_ZONES && !budgets.contains_key(&page.zone) {
-            budgets.clear();
-        }
-        let budgets = budgets.entry(page.zone).or_insert_with(|| Budgets {
-            of_traits: Budget::of_traits(now),
-            of_sessions: Budget::of_sessions(now),
-            has_sessions: false,
-        });
-        of(match of_session {
-            true => &mut budgets.of_sessions,
-            false => &mut budgets.of_traits,
-        })
-    }
-
     /// Has a page of the zone begun a session, so that others will?
     #[must_use]
     pub fn has_sessions(&self, page: PageName) -> bool {
-        let budgets = self.budgets.lock();
-        budgets.get(&page.zone).is_some_and(|it| it.has_sessions)
-    }
-
-    fn note_sessions(&self, page: PageName) {
-        if let Some(budgets) = self.budgets.lock().get_mut(&page.zone) {
-            budgets.has_sessions = true;
-        }
+        self.budgets.has_sessions(page)
     }
 
     /// A trial has ended, after `requests` requests. `None`: it was broken off.
@@ -715,10 +511,11 @@ impl Evidence {
             .trial_requests
             .fetch_add(u64::from(requests), Ordering::Relaxed);
         let set_aside = set_aside(order.traits, order.of_session);
-        self.with_budget((order.page, order.of_session), now, |budget| {
-            budget.give_back(set_aside.saturating_sub(requests));
-            budget.owe(requests.saturating_sub(set_aside));
-        });
+        self.budgets
+            .with((order.page, order.of_session), now, |budget| {
+                budget.give_back(set_aside.saturating_sub(requests));
+                budget.owe(requests.saturating_sub(set_aside));
+            });
         let mut shard = self.shard(order.page).lock();
         let Shard { records, active } = &mut *shard;
         let record = records.entry(order.page.page, MAX_PAGES);
@@ -819,9 +616,9 @@ impl Evidence {
     /// Returns the findings about a page; `None` if there are none.
     #[must_use]
     pub fn findings(&self, page: PageName, now: u64) -> Option<PageFindings> {
-        let shard = self.shard(page).lock();
-        let record = shard.records.get(page.page)?;
-        record.is_known().then(|| record.findings(seconds(now)))
+        self.of_record(page, |record| {
+            record.is_known().then(|| record.findings(seconds(now)))
+        })
     }
 
     #[must_use]
