@@ -8,23 +8,10 @@ use crate::virtual_host::{PlaceKind, Server, ServerPlace};
 use crate::words::argument;
 
 /// Parameters of other servers that need no counterpart.
+#[rustfmt::skip]
 const LEFT_OUT: [&str; 16] = [
-    "retry",
-    "keepalive",
-    "disablereuse",
-    "enablereuse",
-    "max",
-    "smax",
-    "min",
-    "ttl",
-    "acquire",
-    "flushpackets",
-    "flushwait",
-    "iobuffersize",
-    "ping",
-    "nocanon",
-    "upgrade",
-    "lbset",
+    "retry", "keepalive", "disablereuse", "enablereuse", "max", "smax", "min", "ttl", "acquire", "flushpackets",
+    "flushwait", "iobuffersize", "ping", "nocanon", "upgrade", "lbset",
 ];
 
 /// `ProxyPass /path http://host/path`, or with the address alone in a `<Location>`.

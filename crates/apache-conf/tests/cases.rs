@@ -86,36 +86,16 @@ fn lines_that_are_lost_are_named_and_those_that_then_let_visitors_in_are_loud() 
 
 #[test]
 fn a_server_is_said_in_the_syntax_of_nginx() {
-    for (text, line) in [
-        (
-            "ServerName a.test:80\nServerAlias *.a.test",
-            "server_name a.test *.a.test;",
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("ServerName a.test:80\nServerAlias *.a.test", "server_name a.test *.a.test;"),
         ("LimitRequestBody 5", "client_max_body_size 5;"),
-        (
-            "php_value post_max_size 8M",
-            "client_max_body_size 8388608;",
-        ),
-        (
-            "AddOutputFilterByType DEFLATE text/css text/html",
-            "gzip_types text/css;",
-        ),
-        (
-            "<Directory /srv/www>\nOptions Indexes\n</Directory>",
-            "autoindex on;",
-        ),
-        (
-            "<Directory /srv/www>\nAllowOverride All\n</Directory>",
-            "htaccess on;",
-        ),
-        (
-            "ProxyPass /app http://127.0.0.1:3000",
-            "location ^~ /app/ {",
-        ),
-        (
-            "<Location /app>\nProxyPass http://127.0.0.1:3000\n</Location>",
-            "location = /app {",
-        ),
+        ("php_value post_max_size 8M", "client_max_body_size 8388608;"),
+        ("AddOutputFilterByType DEFLATE text/css text/html", "gzip_types text/css;"),
+        ("<Directory /srv/www>\nOptions Indexes\n</Directory>", "autoindex on;"),
+        ("<Directory /srv/www>\nAllowOverride All\n</Directory>", "htaccess on;"),
+        ("ProxyPass /app http://127.0.0.1:3000", "location ^~ /app/ {"),
+        ("<Location /app>\nProxyPass http://127.0.0.1:3000\n</Location>", "location = /app {"),
         ("Alias /x /srv/y", "alias /srv/y/;"),
         (
             "<FilesMatch \\.php$>\nSetHandler \"proxy:unix:/run/a.sock|fcgi://localhost\"\n</FilesMatch>",
@@ -125,7 +105,8 @@ fn a_server_is_said_in_the_syntax_of_nginx() {
             "RequestHeader unset Proxy early\nRequestHeader set X-A b\nProxyPass / http://127.0.0.1:3000/",
             "proxy_set_header X-A \"b\";",
         ),
-    ] {
+    ];
+    for (text, line) in cases {
         let made = of_server(text);
         let is_there = made.text.lines().any(|it| it.trim() == line);
         assert!(

@@ -38,29 +38,11 @@ enum AnswerKind {
 
 /// Is this the begin of what a client of memcached says first?
 pub fn is_memcached(sent: &[u8]) -> bool {
+    #[rustfmt::skip]
     const WORDS: [&[u8]; 22] = [
-        b"get ",
-        b"gets ",
-        b"set ",
-        b"add ",
-        b"replace ",
-        b"append ",
-        b"prepend ",
-        b"cas ",
-        b"delete ",
-        b"incr ",
-        b"decr ",
-        b"touch ",
-        b"gat ",
-        b"gats ",
-        b"version\r",
-        b"stats\r",
-        b"flush_all",
-        b"mg ",
-        b"ms ",
-        b"md ",
-        b"ma ",
-        b"mn\r",
+        b"get ", b"gets ", b"set ", b"add ", b"replace ", b"append ", b"prepend ", b"cas ", b"delete ", b"incr ",
+        b"decr ", b"touch ", b"gat ", b"gats ", b"version\r", b"stats\r", b"flush_all", b"mg ", b"ms ", b"md ",
+        b"ma ", b"mn\r",
     ];
     WORDS.iter().any(|word| sent.starts_with(word))
 }

@@ -351,58 +351,21 @@ mod tests {
     fn complete_responses_end_whatever_the_cuts() {
         let text: &[u8] = b"Content-Length: 8\n\nSEE-THIS";
         let ended = Some((Some(0), true));
-        for (name, wire, head_request, body, end) in [
+        #[rustfmt::skip]
+        let cases = [
             ("exact", response(&[text], true), false, "SEE-THIS", ended),
+            ("extra data is cut", response(&[text, b"-BUT-NOT-THIS"], true), false, "SEE-THIS", ended),
+            ("zero length with data", response(&[b"Content-Length: 0\n\nNOT-THIS"], true), false, "", ended),
+            ("length without END_REQUEST", response(&[text], false), false, "SEE-THIS", Some((None, false))),
+            ("no length", response(&[b"A: b\n\n", b"one ", b"two"], true), false, "one two", ended),
             (
-                "extra data is cut",
-                response(&[text, b"-BUT-NOT-THIS"], true),
-                false,
-                "SEE-THIS",
-                ended,
+                "304 has no body whatever it says", response(&[b"Status: 304\nContent-Length: 8\n\nSEE"], true),
+                false, "", ended,
             ),
-            (
-                "zero length with data",
-                response(&[b"Content-Length: 0\n\nNOT-THIS"], true),
-                false,
-                "",
-                ended,
-            ),
-            (
-                "length without END_REQUEST",
-                response(&[text], false),
-                false,
-                "SEE-THIS",
-                Some((None, false)),
-            ),
-            (
-                "no length",
-                response(&[b"A: b\n\n", b"one ", b"two"], true),
-                false,
-                "one two",
-                ended,
-            ),
-            (
-                "304 has no body whatever it says",
-                response(&[b"Status: 304\nContent-Length: 8\n\nSEE"], true),
-                false,
-                "",
-                ended,
-            ),
-            (
-                "HEAD without body",
-                response(&[b"Content-Length: 8\n\n"], true),
-                true,
-                "",
-                ended,
-            ),
-            (
-                "HEAD with body",
-                response(&[text], true),
-                true,
-                "SEE-THIS",
-                ended,
-            ),
-        ] {
+            ("HEAD without body", response(&[b"Content-Length: 8\n\n"], true), true, "", ended),
+            ("HEAD with body", response(&[text], true), true, "SEE-THIS", ended),
+        ];
+        for (name, wire, head_request, body, end) in cases {
             for in_pieces_of in [1, 2, 3, 7, 8, 9, 1000] {
                 let seen = read(&wire, head_request, in_pieces_of)
                     .unwrap_or_else(|(_, error)| panic!("{name} by {in_pieces_of}: {error}"));
@@ -434,68 +397,50 @@ mod tests {
         record::put_stream(&mut reopened, kind::STDOUT, b"more");
         let mut headless = BytesMut::new();
         record::put_end_request(&mut headless, 0, 0);
-        for (name, wire, head_request, error) in [
+        #[rustfmt::skip]
+        let cases = [
             (
-                "short, ended",
-                response(&[short], true),
-                false,
+                "short, ended", response(&[short], true), false,
                 "upstream prematurely closed FastCGI request after 5 of 100 bytes of the response body",
             ),
             (
-                "short, gone",
-                response(&[short], false),
-                false,
+                "short, gone", response(&[short], false), false,
                 "upstream prematurely closed connection after 5 of 100 bytes of the response body",
             ),
             (
-                "promised, none",
-                response(&[b"Content-Length: 100\n\n"], true),
-                false,
+                "promised, none", response(&[b"Content-Length: 100\n\n"], true), false,
                 "upstream prematurely closed FastCGI request after 0 of 100 bytes of the response body",
             ),
             (
-                "HEAD, some but not all",
-                response(&[short], true),
-                true,
+                "HEAD, some but not all", response(&[short], true), true,
                 "upstream prematurely closed FastCGI request after 5 of 100 bytes of the response body",
             ),
             (
-                "no length, gone",
-                response(&[b"A: b\n\nbody"], false),
-                false,
+                "no length, gone", response(&[b"A: b\n\nbody"], false), false,
                 "upstream prematurely closed connection after 4 bytes of the response body",
             ),
             (
-                "stdout closed, then gone",
-                closed,
-                false,
+                "stdout closed, then gone", closed, false,
                 "upstream prematurely closed connection after 4 bytes of the response body",
             ),
             (
-                "data after the end of stdout",
-                reopened,
-                false,
+                "data after the end of stdout", reopened, false,
                 "upstream sent data after it had closed FastCGI stdout",
             ),
             (
-                "no head",
-                headless,
-                false,
+                "no head", headless, false,
                 "upstream prematurely closed FastCGI stdout while reading response header",
             ),
             (
-                "half a head",
-                response(&[b"BAD"], true),
-                false,
+                "half a head", response(&[b"BAD"], true), false,
                 "upstream prematurely closed FastCGI stdout while reading response header",
             ),
             (
-                "half a head, gone",
-                response(&[b"BAD"], false),
-                false,
+                "half a head, gone", response(&[b"BAD"], false), false,
                 "upstream prematurely closed connection while reading response header from upstream",
             ),
-        ] {
+        ];
+        for (name, wire, head_request, error) in cases {
             for in_pieces_of in [1, 5, 1000] {
                 let (_, found) = read(&wire, head_request, in_pieces_of).expect_err(name);
                 assert_eq!(found.to_string(), error, "{name} by {in_pieces_of}");

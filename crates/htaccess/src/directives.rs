@@ -151,27 +151,11 @@ pub fn end_chain(chain: &mut Vec<Branch>, settings: &mut Settings) {
 /// Modules that every Apache 2.4 for such sites has.
 fn is_usual(name: &str) -> bool {
     let name = name.trim_start_matches('!');
+    #[rustfmt::skip]
     let usual = [
-        "access_compat",
-        "alias",
-        "auth_basic",
-        "authn_core",
-        "authn_file",
-        "authz_core",
-        "authz_host",
-        "authz_user",
-        "autoindex",
-        "deflate",
-        "dir",
-        "env",
-        "expires",
-        "filter",
-        "headers",
-        "mime",
-        "negotiation",
-        "rewrite",
-        "setenvif",
-        "version",
+        "access_compat", "alias", "auth_basic", "authn_core", "authn_file", "authz_core", "authz_host",
+        "authz_user", "autoindex", "deflate", "dir", "env", "expires", "filter", "headers", "mime", "negotiation",
+        "rewrite", "setenvif", "version",
     ];
     let name = name.trim_start_matches("mod_").trim_end_matches(".c");
     usual.contains(&name.trim_end_matches("_module"))

@@ -384,36 +384,13 @@ mod tests {
 
     #[test]
     fn bad_targets_are_refused() {
-        for target in [
-            "/foo/bar%",
-            "/foo/bar%1",
-            "/a%2",
-            "/%zz",
-            "/%0",
-            "/%00",
-            "/a%00b",
-            "/..",
-            "/../a",
-            "/a/../..",
-            "/%2e%2e",
-            "/a/..%2f..",
-            "//../..",
-            "http:///",
-            "http://",
-            "http://a b/",
-            "http://u@a/",
-            "http://a..b/",
-            "mailto:x",
-            "localhost",
-            "x",
-            "http:/a",
-            "://a/",
-            "1x://a/",
-            "http://a#b/",
-            "a:1:2",
-            "**",
-            "",
-        ] {
+        #[rustfmt::skip]
+        let cases = [
+            "/foo/bar%", "/foo/bar%1", "/a%2", "/%zz", "/%0", "/%00", "/a%00b", "/..", "/../a", "/a/../..",
+            "/%2e%2e", "/a/..%2f..", "//../..", "http:///", "http://", "http://a b/", "http://u@a/", "http://a..b/",
+            "mailto:x", "localhost", "x", "http:/a", "://a/", "1x://a/", "http://a#b/", "a:1:2", "**", "",
+        ];
+        for target in cases {
             assert_eq!(path_and_query(target, true), None, "{target}");
         }
     }

@@ -363,34 +363,15 @@ mod tests {
 
     #[test]
     fn ambiguous_chunks_are_refused() {
-        for input in [
-            "4\r\nSEE-THIS\r\n0\r\n\r\n",
-            "\r\n",
-            "x\r\n",
-            "-1\r\n",
-            "+1\r\n",
-            "0x5\r\n",
-            " 5\r\nhello\r\n",
-            "5\nhello\r\n0\r\n\r\n",
-            "5\r\nhello\n0\r\n\r\n",
-            "5;a\nhello\r\n",
-            "5;a\rb\r\nhello\r\n",
-            "5\rhello",
-            "5\r\nhello0\r\n\r\n",
-            "10000000000000005\r\n",
-            "8000000000000000\r\n",
-            "ffffffffffffffff\r\n",
-            "00000000000000005\r\n",
-            "5_\r\n",
-            "5,5\r\n",
-            "0\r\n\n",
-            "0\r\nA\r\n\r\n",
-            "0\r\nA : b\r\n\r\n",
-            "0\r\n A: b\r\n\r\n",
-            "0\r\nA: b\n\r\n",
-            "0\r\nA: b\0\r\n\r\n",
-            "5;\0\r\nhello",
-        ] {
+        #[rustfmt::skip]
+        let cases = [
+            "4\r\nSEE-THIS\r\n0\r\n\r\n", "\r\n", "x\r\n", "-1\r\n", "+1\r\n", "0x5\r\n", " 5\r\nhello\r\n",
+            "5\nhello\r\n0\r\n\r\n", "5\r\nhello\n0\r\n\r\n", "5;a\nhello\r\n", "5;a\rb\r\nhello\r\n", "5\rhello",
+            "5\r\nhello0\r\n\r\n", "10000000000000005\r\n", "8000000000000000\r\n", "ffffffffffffffff\r\n",
+            "00000000000000005\r\n", "5_\r\n", "5,5\r\n", "0\r\n\n", "0\r\nA\r\n\r\n", "0\r\nA : b\r\n\r\n",
+            "0\r\n A: b\r\n\r\n", "0\r\nA: b\n\r\n", "0\r\nA: b\0\r\n\r\n", "5;\0\r\nhello",
+        ];
+        for input in cases {
             for step in [1, 2, 3, input.len()] {
                 assert!(
                     decode(input.as_bytes(), step).is_err(),

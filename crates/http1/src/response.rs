@@ -272,61 +272,26 @@ mod tests {
     #[test]
     fn the_body_ends_where_rfc_9112_says() {
         use ResponseFraming::{Chunked, Length, None, UntilClose};
-        for (name, method, head, expected) in [
-            (
-                "length",
-                "GET",
-                "200 OK\r\nContent-Length: 5",
-                Some(Length(5)),
-            ),
-            (
-                "chunked",
-                "GET",
-                "200 OK\r\nTransfer-Encoding: Chunked",
-                Some(Chunked),
-            ),
+        #[rustfmt::skip]
+        let cases = [
+            ("length", "GET", "200 OK\r\nContent-Length: 5", Some(Length(5))),
+            ("chunked", "GET", "200 OK\r\nTransfer-Encoding: Chunked", Some(Chunked)),
             ("neither", "GET", "200 OK", Some(UntilClose)),
             ("HEAD", "HEAD", "200 OK\r\nContent-Length: 5", Some(None)),
             ("204", "GET", "204 x\r\nContent-Length: 5", Some(None)),
             ("304", "GET", "304 x\r\nContent-Length: 5", Some(None)),
             ("103", "GET", "103 x", Some(None)),
+            ("bad length", "GET", "200 OK\r\nContent-Length: foo", Option::None),
+            ("two lengths", "GET", "200 OK\r\nContent-Length: 0\r\nContent-Length: 0", Option::None),
+            ("unknown coding", "GET", "200 OK\r\nTransfer-Encoding: foo", Option::None),
             (
-                "bad length",
-                "GET",
-                "200 OK\r\nContent-Length: foo",
+                "two codings", "GET", "200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
                 Option::None,
             ),
-            (
-                "two lengths",
-                "GET",
-                "200 OK\r\nContent-Length: 0\r\nContent-Length: 0",
-                Option::None,
-            ),
-            (
-                "unknown coding",
-                "GET",
-                "200 OK\r\nTransfer-Encoding: foo",
-                Option::None,
-            ),
-            (
-                "two codings",
-                "GET",
-                "200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
-                Option::None,
-            ),
-            (
-                "both",
-                "GET",
-                "200 OK\r\nContent-Length: 0\r\nTransfer-Encoding: chunked",
-                Option::None,
-            ),
-            (
-                "both, HEAD",
-                "HEAD",
-                "200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 0",
-                Option::None,
-            ),
-        ] {
+            ("both", "GET", "200 OK\r\nContent-Length: 0\r\nTransfer-Encoding: chunked", Option::None),
+            ("both, HEAD", "HEAD", "200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 0", Option::None),
+        ];
+        for (name, method, head, expected) in cases {
             let head = parse(&format!("HTTP/1.1 {head}\r\n\r\n")).unwrap();
             let framing = response_framing(&head, method.as_bytes()).ok();
             assert_eq!(framing, expected, "{name}");

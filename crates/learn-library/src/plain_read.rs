@@ -335,43 +335,20 @@ mod tests {
 
     #[test]
     fn everything_else_is_announced() {
-        for text in [
-            "",
-            "UPDATE t SET a = 1",
-            "SELECT f()",
-            "SELECT count (*) FROM t",
-            "SELECT db.count(1)",
-            "SELECT db . count(1)",
-            "SELECT `count`(1)",
-            "SELECT f/* in */(1)",
-            "SELECT f -- in\n(1)",
-            "SELECT f # in\n(1)",
-            "SELECT /*! f() */ 1",
-            "SELECT /*M! f() */ 1",
-            "/*!UPDATE t SET a = 1*/",
-            "SELECT '/*', f(), '*/'",
-            "SELECT '\\', f(), '",
-            "SELECT 1; UPDATE t SET a = 1",
-            "SELECT 1 INTO OUTFILE '/tmp/x'",
-            "SELECT 1 INTO @a",
-            "SELECT NEXT VALUE FOR s",
-            "SELECT nextval(s)",
-            "SELECT get_lock('a', 1)",
-            "SELECT sleep(1)",
-            "SELECT last_insert_id(5)",
-            "SELECT \u{e4}in(1)",
-            "SET autocommit = 1",
-            "SET GLOBAL a = 1",
-            "SET @a = (SELECT f())",
-            "SET PASSWORD = 'x'",
-            "SET STATEMENT max_statement_time=1 FOR UPDATE t SET a = 1",
-            "EXPLAIN SELECT f()",
-            "BEGIN NOT ATOMIC UPDATE t SET a = 1; END",
-            "COMMIT",
-            "CALL p()",
-            "WITH x AS (SELECT 1) SELECT * FROM x",
-            "DO f()",
-        ] {
+        #[rustfmt::skip]
+        let cases = [
+            "", "UPDATE t SET a = 1", "SELECT f()", "SELECT count (*) FROM t", "SELECT db.count(1)",
+            "SELECT db . count(1)", "SELECT `count`(1)", "SELECT f/* in */(1)", "SELECT f -- in\n(1)",
+            "SELECT f # in\n(1)", "SELECT /*! f() */ 1", "SELECT /*M! f() */ 1", "/*!UPDATE t SET a = 1*/",
+            "SELECT '/*', f(), '*/'", "SELECT '\\', f(), '", "SELECT 1; UPDATE t SET a = 1",
+            "SELECT 1 INTO OUTFILE '/tmp/x'", "SELECT 1 INTO @a", "SELECT NEXT VALUE FOR s", "SELECT nextval(s)",
+            "SELECT get_lock('a', 1)", "SELECT sleep(1)", "SELECT last_insert_id(5)", "SELECT \u{e4}in(1)",
+            "SET autocommit = 1", "SET GLOBAL a = 1", "SET @a = (SELECT f())", "SET PASSWORD = 'x'",
+            "SET STATEMENT max_statement_time=1 FOR UPDATE t SET a = 1", "EXPLAIN SELECT f()",
+            "BEGIN NOT ATOMIC UPDATE t SET a = 1; END", "COMMIT", "CALL p()",
+            "WITH x AS (SELECT 1) SELECT * FROM x", "DO f()",
+        ];
+        for text in cases {
             assert!(!is_plain_read(text.as_bytes(), false), "{text}");
         }
         for text in ["BEGIN", "START TRANSACTION"] {

@@ -317,61 +317,43 @@ mod tests {
             by: 0,
             excess: Some(excess),
         };
-        for (name, limit, steps) in [
-            (
-                "no burst",
-                &no_burst,
-                vec![
-                    (0, passed(0, 0, 0)),
-                    (50, reject(500)),
-                    (100, passed(0, 0, 0)),
-                    (101, reject(990)),
-                    (5000, passed(0, 0, 0)),
-                ],
-            ),
-            (
-                "queue",
-                &queue,
-                vec![
-                    (0, passed(0, 0, 0)),
-                    (0, passed(100, 1000, 0)),
-                    (0, passed(200, 2000, 0)),
-                    (0, reject(3000)),
-                    (50, reject(2500)),
-                    (100, passed(200, 2000, 0)),
-                ],
-            ),
-            (
-                "nodelay",
-                &nodelay,
-                vec![
-                    (0, passed(0, 0, 0)),
-                    (0, passed(0, 1000, 0)),
-                    (0, passed(0, 2000, 0)),
-                    (0, reject(3000)),
-                ],
-            ),
-            (
-                "delay=1",
-                &delay,
-                vec![
-                    (0, passed(0, 0, 0)),
-                    (0, passed(0, 1000, 0)),
-                    (0, passed(100, 2000, 0)),
-                    (0, passed(200, 3000, 0)),
-                    (0, reject(4000)),
-                ],
-            ),
-            (
-                "clock a bit back",
-                &no_burst,
-                vec![
-                    (1000, passed(0, 0, 0)),
-                    (900, reject(1000)),
-                    (1100, passed(0, 0, 0)),
-                ],
-            ),
-        ] {
+        #[rustfmt::skip]
+        let cases = [
+            ("no burst", &no_burst, vec![
+                (0, passed(0, 0, 0)),
+                (50, reject(500)),
+                (100, passed(0, 0, 0)),
+                (101, reject(990)),
+                (5000, passed(0, 0, 0)),
+            ]),
+            ("queue", &queue, vec![
+                (0, passed(0, 0, 0)),
+                (0, passed(100, 1000, 0)),
+                (0, passed(200, 2000, 0)),
+                (0, reject(3000)),
+                (50, reject(2500)),
+                (100, passed(200, 2000, 0)),
+            ]),
+            ("nodelay", &nodelay, vec![
+                (0, passed(0, 0, 0)),
+                (0, passed(0, 1000, 0)),
+                (0, passed(0, 2000, 0)),
+                (0, reject(3000)),
+            ]),
+            ("delay=1", &delay, vec![
+                (0, passed(0, 0, 0)),
+                (0, passed(0, 1000, 0)),
+                (0, passed(100, 2000, 0)),
+                (0, passed(200, 3000, 0)),
+                (0, reject(4000)),
+            ]),
+            ("clock a bit back", &no_burst, vec![
+                (1000, passed(0, 0, 0)),
+                (900, reject(1000)),
+                (1100, passed(0, 0, 0)),
+            ]),
+        ];
+        for (name, limit, steps) in cases {
             let zone = zone(10, 1 << 20);
             for (at, wanted) in steps {
                 let applied = [AppliedLimit {

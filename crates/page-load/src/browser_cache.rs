@@ -132,47 +132,21 @@ mod tests {
         let date = "Mon, 01 Jan 2024 00:00:00 GMT";
         let begun = SystemTime::UNIX_EPOCH + Duration::from_secs(1_704_067_200);
         let url = Url::parse("http://site.test/a.css").expect("a URL");
-        for (fields, later, expected) in [
+        #[rustfmt::skip]
+        let cases = [
             (vec![("cache-control", "max-age=60")], 30, "use"),
-            (
-                vec![("cache-control", "max-age=60"), ("etag", "\"a\"")],
-                90,
-                "validate",
-            ),
-            (
-                vec![("cache-control", "no-cache"), ("etag", "\"a\"")],
-                0,
-                "validate",
-            ),
-            (
-                vec![("cache-control", "no-store"), ("etag", "\"a\"")],
-                0,
-                "ask",
-            ),
+            (vec![("cache-control", "max-age=60"), ("etag", "\"a\"")], 90, "validate"),
+            (vec![("cache-control", "no-cache"), ("etag", "\"a\"")], 0, "validate"),
+            (vec![("cache-control", "no-store"), ("etag", "\"a\"")], 0, "ask"),
             (vec![("cache-control", "private, max-age=60")], 30, "use"),
-            (
-                vec![("cache-control", "max-age=60"), ("vary", "*")],
-                30,
-                "ask",
-            ),
-            (
-                vec![("expires", "Mon, 01 Jan 2024 00:01:00 GMT")],
-                30,
-                "use",
-            ),
+            (vec![("cache-control", "max-age=60"), ("vary", "*")], 30, "ask"),
+            (vec![("expires", "Mon, 01 Jan 2024 00:01:00 GMT")], 30, "use"),
             // A tenth of its age (RFC 9111 §4.2.2).
-            (
-                vec![("last-modified", "Sun, 31 Dec 2023 00:00:00 GMT")],
-                3600,
-                "use",
-            ),
-            (
-                vec![("last-modified", "Sun, 31 Dec 2023 00:00:00 GMT")],
-                9000,
-                "validate",
-            ),
+            (vec![("last-modified", "Sun, 31 Dec 2023 00:00:00 GMT")], 3600, "use"),
+            (vec![("last-modified", "Sun, 31 Dec 2023 00:00:00 GMT")], 9000, "validate"),
             (vec![], 0, "ask"),
-        ] {
+        ];
+        for (fields, later, expected) in cases {
             let mut fields = fields;
             fields.push(("date", date));
             let mut cache = BrowserCache::default();

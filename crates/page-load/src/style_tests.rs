@@ -51,61 +51,39 @@ fn pictures_of_rules_with_elements_are_needed() {
 #[test]
 fn fonts_are_needed_for_families_that_are_used() {
     let face = |rest: &str| format!("@font-face {{ font-family: A; {rest} }}");
-    for (name, html, css, expected) in [
-        (
-            "used",
-            "<p>x",
-            face("src: url(a)") + "p { font-family: 'a', serif }",
-            vec!["/css/a"],
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("used", "<p>x", face("src: url(a)") + "p { font-family: 'a', serif }", vec!["/css/a"]),
         ("not used", "<p>x", face("src: url(a)"), vec![]),
+        ("not on this page", "<p>x", face("src: url(a)") + "b { font-family: A }", vec![]),
+        ("short form", "<p>x", face("src: url(a)") + "p { font: 12px A }", vec!["/css/a"]),
         (
-            "not on this page",
-            "<p>x",
-            face("src: url(a)") + "b { font-family: A }",
-            vec![],
-        ),
-        (
-            "short form",
-            "<p>x",
-            face("src: url(a)") + "p { font: 12px A }",
+            "by a variable", "<p>x", face("src: url(a)") + ":root { --f: A } p { font-family: var(--f) }",
             vec!["/css/a"],
         ),
         (
-            "by a variable",
-            "<p>x",
-            face("src: url(a)") + ":root { --f: A } p { font-family: var(--f) }",
-            vec!["/css/a"],
-        ),
-        (
-            "by letters",
-            "<p>Wort",
-            face("src: url(l); unicode-range: U+0-FF")
-                + &face("src: url(c); unicode-range: U+400-4FF")
-                + "p { font-family: A }",
+            "by letters", "<p>Wort",
+            face("src: url(l); unicode-range: U+0-FF") + &face(
+                "src: url(c); unicode-range: U+400-4FF",
+            ) + "p { font-family: A }",
             vec!["/css/l"],
         ),
         (
-            "by weight",
-            "<p>x",
-            face("src: url(r); font-weight: 400")
-                + &face("src: url(b); font-weight: 700")
-                + "p { font-family: A }",
+            "by weight", "<p>x",
+            face("src: url(r); font-weight: 400") + &face("src: url(b); font-weight: 700") + "p { font-family: A }",
             vec!["/css/r"],
         ),
         (
-            "bold as well",
-            "<p><b>x",
+            "bold as well", "<p><b>x",
             face("src: url(r)") + &face("src: url(b); font-weight: 700") + "p { font-family: A }",
             vec!["/css/b", "/css/r"],
         ),
         (
-            "slanted only where something is",
-            "<p>x",
-            face("src: url(r)") + &face("src: url(i); font-style: italic") + "p { font-family: A }",
-            vec!["/css/r"],
+            "slanted only where something is", "<p>x",
+            face("src: url(r)") + &face("src: url(i); font-style: italic") + "p { font-family: A }", vec!["/css/r"],
         ),
-    ] {
+    ];
+    for (name, html, css, expected) in cases {
         assert_eq!(paths(&needed_of(html, &css).fonts), expected, "{name}");
     }
 }

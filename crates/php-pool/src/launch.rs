@@ -646,28 +646,13 @@ mod tests {
 
     #[test]
     fn log_lines_give_level_and_message() {
+        #[rustfmt::skip]
         let cases = [
-            (
-                "[20-Nov-2026 18:52:02] NOTICE: fpm is running, pid 7",
-                LogLevel::Notice,
-                "fpm is running, pid 7",
-            ),
-            (
-                "[20-Nov-2026 18:52:02.123] WARNING: [pool a] x: y",
-                LogLevel::Warning,
-                "[pool a] x: y",
-            ),
-            (
-                "[20-Nov-2026 18:52:02] ALERT: [pool a] no user",
-                LogLevel::Alert,
-                "[pool a] no user",
-            ),
+            ("[20-Nov-2026 18:52:02] NOTICE: fpm is running, pid 7", LogLevel::Notice, "fpm is running, pid 7"),
+            ("[20-Nov-2026 18:52:02.123] WARNING: [pool a] x: y", LogLevel::Warning, "[pool a] x: y"),
+            ("[20-Nov-2026 18:52:02] ALERT: [pool a] no user", LogLevel::Alert, "[pool a] no user"),
             ("ERROR: cannot", LogLevel::Error, "cannot"),
-            (
-                "PHP Warning: module missing",
-                LogLevel::Notice,
-                "PHP Warning: module missing",
-            ),
+            ("PHP Warning: module missing", LogLevel::Notice, "PHP Warning: module missing"),
             ("[broken", LogLevel::Notice, "[broken"),
             ("", LogLevel::Notice, ""),
         ];

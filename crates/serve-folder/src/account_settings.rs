@@ -568,51 +568,21 @@ mod tests {
 
     #[test]
     fn account_that_is_computed_or_of_another_database_is_named() {
-        for (file, text, part) in [
-            (
-                "../.env",
-                "DB_CONNECTION=sqlite\nDB_HOST=x\nDB_USERNAME=y",
-                "SQLite",
-            ),
-            (
-                "../.env",
-                "DB_CONNECTION=sqlsrv\nDB_HOST=x\nDB_USERNAME=y",
-                "sqlsrv",
-            ),
-            (
-                "../.env",
-                "DB_HOST=x\nDB_USERNAME=${USER}\nDB_PASSWORD=w0rd",
-                "DB_USERNAME",
-            ),
-            (
-                "../.env",
-                "DB_HOST=x\nDB_USERNAME=a\nDB_PASSWORD=w0rd\nDB_PASSWORD=w0rd2",
-                "DB_PASSWORD",
-            ),
+        #[rustfmt::skip]
+        let cases = [
+            ("../.env", "DB_CONNECTION=sqlite\nDB_HOST=x\nDB_USERNAME=y", "SQLite"),
+            ("../.env", "DB_CONNECTION=sqlsrv\nDB_HOST=x\nDB_USERNAME=y", "sqlsrv"),
+            ("../.env", "DB_HOST=x\nDB_USERNAME=${USER}\nDB_PASSWORD=w0rd", "DB_USERNAME"),
+            ("../.env", "DB_HOST=x\nDB_USERNAME=a\nDB_PASSWORD=w0rd\nDB_PASSWORD=w0rd2", "DB_PASSWORD"),
             ("../.env", "DATABASE_URL=mongodb://a:w0rd@h/d", "mongodb"),
             ("../.env", "DATABASE_URL=mysql://h/d", "no user"),
             ("../.env", "DATABASE_URL=mysql://a%zz@h/d", "no user"),
-            (
-                "config.php",
-                "<?php $dbhost = 'h'; $dbuser = getenv('U'); $dbpasswd = 'w0rd';",
-                "dbuser",
-            ),
-            (
-                "db.php",
-                "<?php mysqli_connect(HOST, 'a', 'w0rd');",
-                "one call",
-            ),
-            (
-                "db.php",
-                "<?php new PDO('sqlite:x', 'a', 'w0rd');",
-                "SQLite",
-            ),
-            (
-                "db.php",
-                "<?php new mysqli('h', 'a', 'b'); new mysqli('h', 'a', 'w0rd');",
-                "one call",
-            ),
-        ] {
+            ("config.php", "<?php $dbhost = 'h'; $dbuser = getenv('U'); $dbpasswd = 'w0rd';", "dbuser"),
+            ("db.php", "<?php mysqli_connect(HOST, 'a', 'w0rd');", "one call"),
+            ("db.php", "<?php new PDO('sqlite:x', 'a', 'w0rd');", "SQLite"),
+            ("db.php", "<?php new mysqli('h', 'a', 'b'); new mysqli('h', 'a', 'w0rd');", "one call"),
+        ];
+        for (file, text, part) in cases {
             let why = account(file, text).unwrap().unwrap_err();
             assert!(why.contains(part) && !why.contains("w0rd"), "{text}: {why}");
         }
@@ -627,44 +597,16 @@ mod tests {
 
     #[test]
     fn ports_and_sockets_are_those_of_the_file() {
-        for (file, text, host, socket) in [
-            (
-                "../.env",
-                "DB_HOST=127.0.0.1\nDB_PORT=3307\nDB_USERNAME=a",
-                "127.0.0.1:3307",
-                None,
-            ),
-            (
-                "../.env",
-                "DB_HOST=localhost\nDB_SOCKET=/run/s\nDB_USERNAME=a",
-                "localhost",
-                Some("/run/s"),
-            ),
-            (
-                "../.env",
-                "DATABASE_URL=mysql://a@10.0.0.7:3307/d",
-                "10.0.0.7:3307",
-                None,
-            ),
-            (
-                "../.env",
-                "DATABASE_URL=mysql://a@localhost/d?unix_socket=%2Frun%2Fs",
-                "localhost",
-                Some("/run/s"),
-            ),
-            (
-                "db.php",
-                "<?php new PDO('mysql:unix_socket=/run/s', 'a', '');",
-                "",
-                Some("/run/s"),
-            ),
-            (
-                "db.php",
-                "<?php new PDO('mysql:host=127.0.0.1;port=3307', 'a', '');",
-                "127.0.0.1:3307",
-                None,
-            ),
-        ] {
+        #[rustfmt::skip]
+        let cases = [
+            ("../.env", "DB_HOST=127.0.0.1\nDB_PORT=3307\nDB_USERNAME=a", "127.0.0.1:3307", None),
+            ("../.env", "DB_HOST=localhost\nDB_SOCKET=/run/s\nDB_USERNAME=a", "localhost", Some("/run/s")),
+            ("../.env", "DATABASE_URL=mysql://a@10.0.0.7:3307/d", "10.0.0.7:3307", None),
+            ("../.env", "DATABASE_URL=mysql://a@localhost/d?unix_socket=%2Frun%2Fs", "localhost", Some("/run/s")),
+            ("db.php", "<?php new PDO('mysql:unix_socket=/run/s', 'a', '');", "", Some("/run/s")),
+            ("db.php", "<?php new PDO('mysql:host=127.0.0.1;port=3307', 'a', '');", "127.0.0.1:3307", None),
+        ];
+        for (file, text, host, socket) in cases {
             let found = account(file, text).unwrap().unwrap();
             assert_eq!(
                 (&found.host[..], found.socket.as_deref()),

@@ -128,31 +128,19 @@ mod tests {
     #[test]
     fn purges_reach_the_server_that_the_settings_name() {
         const HERE: &str = "127.0.0.1:8080";
-        for (settings, listen, reaches) in [
+        #[rustfmt::skip]
+        let cases = [
             ("$wgCdnServers = [ '127.0.0.1:8080' ];", HERE, true),
-            (
-                "$wgCdnServers = array( 'a.test:80',\n \"127.0.0.1:8080\", );",
-                HERE,
-                true,
-            ),
+            ("$wgCdnServers = array( 'a.test:80',\n \"127.0.0.1:8080\", );", HERE, true),
             ("$wgSquidServers = ['localhost:8080'];", HERE, true),
             ("$wgCdnServers[] = '127.0.0.1:8080';", HERE, true),
             ("$wgCdnServers = ['127.0.0.1:8080'];", "8080", true),
             ("$wgCdnServers = ['[::1]:8080'];", "[::]:8080", true),
-            (
-                "$wgCdnServers = ['192.0.2.7:8080'];",
-                "192.0.2.7:8080",
-                true,
-            ),
-            (
-                "$wgCdnServers = ['127.0.0.1:8080']; $wgServer = 'http://a.test';",
-                HERE,
-                true,
-            ),
+            ("$wgCdnServers = ['192.0.2.7:8080'];", "192.0.2.7:8080", true),
+            ("$wgCdnServers = ['127.0.0.1:8080']; $wgServer = 'http://a.test';", HERE, true),
             (
                 "$wgServer = 'https://a.test'; $wgInternalServer = 'http://a.test';\n$wgCdnServers = ['127.0.0.1:8080'];",
-                HERE,
-                true,
+                HERE, true,
             ),
             // Another server, or none.
             ("", HERE, false),
@@ -162,27 +150,16 @@ mod tests {
             ("$wgCdnServers = ['192.0.2.7:8080'];", "8080", false),
             ("$wgCdnServers = ['127.0.0.1'];", "80", false),
             ("# $wgCdnServers = ['127.0.0.1:8080'];", HERE, false),
-            (
-                "$wgCdnServers = ['10.0.0.1:80' /* '127.0.0.1:8080' */];",
-                HERE,
-                false,
-            ),
-            (
-                "$wgCdnServers = ['127.0.0.1:8080'];\n$wgCdnServers = [];",
-                HERE,
-                false,
-            ),
+            ("$wgCdnServers = ['10.0.0.1:80' /* '127.0.0.1:8080' */];", HERE, false),
+            ("$wgCdnServers = ['127.0.0.1:8080'];\n$wgCdnServers = [];", HERE, false),
             ("$wgCdnServersNoPurge = ['127.0.0.1:8080'];", HERE, false),
             // Settings that are not plain words.
             ("$wgCdnServers = [ getenv('CDN') ];", HERE, false),
             ("$wgCdnServers = [ \"$host:8080\" ];", HERE, false),
             // A tunnel.
-            (
-                "$wgServer = 'https://a.test'; $wgCdnServers = ['127.0.0.1:8080'];",
-                HERE,
-                false,
-            ),
-        ] {
+            ("$wgServer = 'https://a.test'; $wgCdnServers = ['127.0.0.1:8080'];", HERE, false),
+        ];
+        for (settings, listen, reaches) in cases {
             let reached = PurgeSettings::of(settings).reach(&options(listen, false));
             assert_eq!(reached, reaches, "{settings} {listen}");
         }

@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn account_of_an_object_cache_comes_from_literals_where_one_is_needed() {
-        for (file, text, expected) in [
+        #[rustfmt::skip]
+        let cases = [
             (
                 "wp-config.php",
                 "<?php define('WP_REDIS_HOST', '10.0.0.7'); define('WP_REDIS_PORT', 6380); define('WP_REDIS_PASSWORD', 'word');",
@@ -124,43 +125,22 @@ mod tests {
                 "<?php define('WP_REDIS_SCHEME', 'unix'); define('WP_REDIS_PATH', '/run/redis/redis.sock');",
                 Some("unix:/run/redis/redis.sock default "),
             ),
+            ("wp-config.php", "<?php define('WP_REDIS_PASSWORD', getenv('WORD'));", None),
+            ("wp-config.php", "<?php define('WP_REDIS_PASSWORD', ['user', 'word']);", None),
+            ("wp-config.php", "<?php define('WP_REDIS_HOST', '127.0.0.1');", None),
             (
-                "wp-config.php",
-                "<?php define('WP_REDIS_PASSWORD', getenv('WORD'));",
-                None,
-            ),
-            (
-                "wp-config.php",
-                "<?php define('WP_REDIS_PASSWORD', ['user', 'word']);",
-                None,
-            ),
-            (
-                "wp-config.php",
-                "<?php define('WP_REDIS_HOST', '127.0.0.1');",
-                None,
-            ),
-            (
-                "../.env",
-                "REDIS_HOST=127.0.0.1\nREDIS_PASSWORD=word\nREDIS_PORT=6379\n",
+                "../.env", "REDIS_HOST=127.0.0.1\nREDIS_PASSWORD=word\nREDIS_PORT=6379\n",
                 Some("127.0.0.1:6379 default word"),
             ),
             (
-                "../.env",
-                "REDIS_HOST=localhost\nREDIS_USERNAME=ada\nREDIS_PASSWORD=\"word\"\n",
+                "../.env", "REDIS_HOST=localhost\nREDIS_USERNAME=ada\nREDIS_PASSWORD=\"word\"\n",
                 Some("127.0.0.1:6379 ada word"),
             ),
-            (
-                "../.env",
-                "REDIS_HOST=127.0.0.1\nREDIS_PASSWORD=null\n",
-                None,
-            ),
+            ("../.env", "REDIS_HOST=127.0.0.1\nREDIS_PASSWORD=null\n", None),
             ("../.env", "REDIS_HOST=redis\nREDIS_PASSWORD=word\n", None),
-            (
-                "../.env",
-                "REDIS_HOST=10.0.0.7\nREDIS_PASSWORD=wo\u{1}rd\n",
-                None,
-            ),
-        ] {
+            ("../.env", "REDIS_HOST=10.0.0.7\nREDIS_PASSWORD=wo\u{1}rd\n", None),
+        ];
+        for (file, text, expected) in cases {
             assert_eq!(named(file, text).as_deref(), expected, "{text}");
         }
     }

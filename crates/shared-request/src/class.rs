@@ -92,27 +92,10 @@ pub fn crawler_named(user_agent: &[u8]) -> Option<&'static NamedCrawler> {
 }
 
 /// Parts of a User-Agent by which applications tell browsers and systems apart. Lower case.
+#[rustfmt::skip]
 const FAMILIES: [&str; 20] = [
-    "firefox/",
-    "chrome/",
-    "crios/",
-    "fxios/",
-    "edg/",
-    "opr/",
-    "samsungbrowser/",
-    "safari/",
-    "msie ",
-    "trident/",
-    "windows",
-    "macintosh",
-    "x11",
-    "cros ",
-    "android",
-    "iphone",
-    "ipad",
-    "mobile",
-    "bot",
-    "mayfly",
+    "firefox/", "chrome/", "crios/", "fxios/", "edg/", "opr/", "samsungbrowser/", "safari/", "msie ", "trident/",
+    "windows", "macintosh", "x11", "cros ", "android", "iphone", "ipad", "mobile", "bot", "mayfly",
 ];
 
 /// The family that a User-Agent (lower case) names: the parts of [`FAMILIES`] in it; the product that it

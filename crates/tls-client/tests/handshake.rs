@@ -407,54 +407,24 @@ fn settings_that_cannot_be_used_say_what_is_wrong() {
     bad_crl.verify.as_mut().unwrap().crl_pem = Some(good.chain_pem.clone());
     let encrypted =
         b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
-    for (case, settings, expected) in [
+    #[rustfmt::skip]
+    let cases = [
+        ("nothing trusted", verifying(""), "cannot load trusted certificates: no certificate found"),
         (
-            "nothing trusted",
-            verifying(""),
-            "cannot load trusted certificates: no certificate found",
-        ),
-        (
-            "a broken one trusted",
-            verifying("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+            "a broken one trusted", verifying("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
             "cannot load trusted certificates: ",
         ),
+        ("no list", bad_crl, "cannot load certificate revocation list: no list found"),
+        ("no certificate", identity(b"", &good.key_pem), "cannot load certificate: no certificate found"),
+        ("no key", identity(&good.chain_pem, b""), "cannot load certificate key: "),
+        ("an encrypted key", identity(&good.chain_pem, encrypted), "cannot load certificate key: "),
+        ("another's key", identity(&good.chain_pem, &other.key_pem), "cannot load certificate key: "),
         (
-            "no list",
-            bad_crl,
-            "cannot load certificate revocation list: no list found",
-        ),
-        (
-            "no certificate",
-            identity(b"", &good.key_pem),
-            "cannot load certificate: no certificate found",
-        ),
-        (
-            "no key",
-            identity(&good.chain_pem, b""),
-            "cannot load certificate key: ",
-        ),
-        (
-            "an encrypted key",
-            identity(&good.chain_pem, encrypted),
-            "cannot load certificate key: ",
-        ),
-        (
-            "another's key",
-            identity(&good.chain_pem, &other.key_pem),
-            "cannot load certificate key: ",
-        ),
-        (
-            "no protocol",
-            Settings {
-                protocols: Protocols {
-                    tls12: false,
-                    tls13: false,
-                },
-                ..Settings::default()
-            },
+            "no protocol", Settings { protocols: Protocols { tls12: false, tls13: false }, ..Settings::default() },
             "no protocol of TLSv1.2 and TLSv1.3 is left",
         ),
-    ] {
+    ];
+    for (case, settings, expected) in cases {
         let error = Connector::new(&settings).err().expect(case).to_string();
         assert!(error.starts_with(expected), "{case}: {error}");
     }

@@ -445,26 +445,12 @@ mod tests {
     fn it_takes_fails_and_passes_in_a_row_to_change_what_is_known() {
         let (well, ill) = (Some(Health::Healthy), Some(Health::Unhealthy));
         type Case<'a> = (&'a str, u32, u32, &'a [(bool, Option<Health>)]);
+        #[rustfmt::skip]
         let cases: [Case; 4] = [
             ("a first pass is news", 3, 3, &[(true, well), (true, None)]),
-            (
-                "one of each",
-                1,
-                1,
-                &[(false, ill), (true, well), (false, ill)],
-            ),
-            (
-                "a pass in between begins anew",
-                2,
-                1,
-                &[(false, None), (true, well), (false, None), (false, ill)],
-            ),
-            (
-                "several passes to come back",
-                1,
-                3,
-                &[(false, ill), (true, None), (true, None), (true, well)],
-            ),
+            ("one of each", 1, 1, &[(false, ill), (true, well), (false, ill)]),
+            ("a pass in between begins anew", 2, 1, &[(false, None), (true, well), (false, None), (false, ill)]),
+            ("several passes to come back", 1, 3, &[(false, ill), (true, None), (true, None), (true, well)]),
         ];
         for (name, fails, passes, checks) in cases {
             let mut streak = Streak::new(fails, passes);

@@ -20,34 +20,16 @@ fn what_is_stored_is_shown_with_what_it_varies_on_whatever_is_decided() {
     let head = head(&["Accept-Language: de"]);
     let upstream = TestUpstream::default();
     let varying = TestZone::new(&[FIVE_SECONDS, ("vary", "x-other")]);
-    for (test, past, seconds, shown) in [
-        (
-            TestZone::new(&[FIVE_SECONDS]),
-            None,
-            0,
-            ("Hit", true, false),
-        ),
-        (
-            TestZone::new(&[FIVE_SECONDS]),
-            Some(past()),
-            0,
-            ("Alone", true, false),
-        ),
-        (
-            TestZone::new(&[FIVE_SECONDS]),
-            None,
-            6,
-            ("Collapse", true, false),
-        ),
-        (
-            TestZone::new(&[FIVE_SECONDS]),
-            Some(past()),
-            6,
-            ("Alone", true, false),
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        (TestZone::new(&[FIVE_SECONDS]), None, 0, ("Hit", true, false)),
+        (TestZone::new(&[FIVE_SECONDS]), Some(past()), 0, ("Alone", true, false)),
+        (TestZone::new(&[FIVE_SECONDS]), None, 6, ("Collapse", true, false)),
+        (TestZone::new(&[FIVE_SECONDS]), Some(past()), 6, ("Alone", true, false)),
         (varying, None, 0, ("Hit", true, true)),
         (TestZone::new(&[]), None, 0, ("Collapse", false, false)),
-    ] {
+    ];
+    for (test, past, seconds, shown) in cases {
         let now = T0.plus(Duration::from_secs(seconds));
         let mut plan = Plan::new(
             (&test.zone, &rules),

@@ -273,32 +273,15 @@ async fn a_refusal_arrives_as_one() {
 async fn callers_that_do_not_keep_to_the_rules_are_told_so() {
     let running = start();
     let huge = control::server::MAX_BODY_BYTES + 1;
+    #[rustfmt::skip]
     let cases = [
         ("GET /1/purge HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "405"),
-        (
-            "POST /1/version HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n".to_owned(),
-            "405",
-        ),
+        ("POST /1/version HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n".to_owned(), "405"),
         ("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "404"),
-        (
-            "GET /2/version HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(),
-            "different releases",
-        ),
-        (
-            "POST /1/purge HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}".to_owned(),
-            "nothing to purge",
-        ),
-        (
-            format!(
-                "POST /1/purge HTTP/1.1\r\nHost: x\r\nContent-Length: {huge}\r\n\r\n{}",
-                " ".repeat(huge)
-            ),
-            "413",
-        ),
-        (
-            format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(1 << 20)),
-            "HTTP/1.1 4",
-        ),
+        ("GET /2/version HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "different releases"),
+        ("POST /1/purge HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}".to_owned(), "nothing to purge"),
+        (format!("POST /1/purge HTTP/1.1\r\nHost: x\r\nContent-Length: {huge}\r\n\r\n{}", " ".repeat(huge)), "413"),
+        (format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(1 << 20)), "HTTP/1.1 4"),
         ("nonsense\r\n\r\n".to_owned(), "HTTP/1.1 400"),
     ];
     for (bytes, expected) in cases {

@@ -5,21 +5,16 @@ use super::*;
 /// All of them refuse `/m/a.txt`, the script and the index, with this status.
 #[test]
 fn folders_are_closed_as_in_apache() {
-    for (status, text) in [
+    #[rustfmt::skip]
+    let cases = [
         (
             "401",
             "AuthType Basic\nAuthName x\nAuthUserFile /others\nOrder allow,deny\nAllow from all\nRequire valid-user",
         ),
         ("403", "Order allow,deny\nAllow from 10.9.9.9"),
         ("403", "Order allow,deny\nAllow from all\nDeny from all"),
-        (
-            "403",
-            "<RequireAll>\nRequire all granted\nRequire ip 10.9.9.9\n</RequireAll>",
-        ),
-        (
-            "403",
-            "<RequireAll>\nRequire all granted\nRequire not ip 192.0.2.0/24\n</RequireAll>",
-        ),
+        ("403", "<RequireAll>\nRequire all granted\nRequire ip 10.9.9.9\n</RequireAll>"),
+        ("403", "<RequireAll>\nRequire all granted\nRequire not ip 192.0.2.0/24\n</RequireAll>"),
         (
             "401",
             "AuthType Basic\nAuthName x\nAuthUserFile /others\n<RequireAll>\nRequire all granted\nRequire valid-user\n</RequireAll>",
@@ -29,68 +24,36 @@ fn folders_are_closed_as_in_apache() {
             "<RequireAll>\nRequire all granted\n<RequireNone>\nRequire ip 192.0.2.1\n</RequireNone>\n</RequireAll>",
         ),
         ("403", "Require method POST"),
-        (
-            "403",
-            "<LimitExcept POST>\nOrder deny,allow\nDeny from all\n</LimitExcept>",
-        ),
-        (
-            "403",
-            "<LimitExcept POST>\nRequire all denied\n</LimitExcept>",
-        ),
+        ("403", "<LimitExcept POST>\nOrder deny,allow\nDeny from all\n</LimitExcept>"),
+        ("403", "<LimitExcept POST>\nRequire all denied\n</LimitExcept>"),
         ("403", "Order mutual-failure"),
         ("403", "Deny from \"all\""),
         ("403", "Order deny,allow\nDeny from 10.0.0.1 all"),
-        (
-            "403",
-            "Order allow,deny\n<Files x>\nAllow from all\n</Files>",
-        ),
+        ("403", "Order allow,deny\n<Files x>\nAllow from all\n</Files>"),
         ("403", "Deny from 192.0.2.1"),
-        (
-            "403",
-            "<If \"%{REQUEST_METHOD} == 'GET'\">\nRequire all denied\n</If>",
-        ),
-        (
-            "403",
-            "<If \"%{REMOTE_ADDR} -ipmatch '192.0.2.0/24'\">\nRequire all denied\n</If>",
-        ),
+        ("403", "<If \"%{REQUEST_METHOD} == 'GET'\">\nRequire all denied\n</If>"),
+        ("403", "<If \"%{REMOTE_ADDR} -ipmatch '192.0.2.0/24'\">\nRequire all denied\n</If>"),
         ("403", "<If \"-something 'x'\">\nRequire all denied\n</If>"),
-        (
-            "403",
-            "RewriteEngine on\nRewriteCond %{HTTP_COOKIE} !ok=1\nRewriteRule ^ - [F]",
-        ),
-        (
-            "403",
-            "RewriteEngine off\nRewriteEngine on\nRewriteRule . - [F]\nRewriteRule ^$ - [F]",
-        ),
-        (
-            "403",
-            "<IfModule mod_mime.c>\nRewriteEngine on\nRewriteRule ^ - [F]\n</IfModule>",
-        ),
+        ("403", "RewriteEngine on\nRewriteCond %{HTTP_COOKIE} !ok=1\nRewriteRule ^ - [F]"),
+        ("403", "RewriteEngine off\nRewriteEngine on\nRewriteRule . - [F]\nRewriteRule ^$ - [F]"),
+        ("403", "<IfModule mod_mime.c>\nRewriteEngine on\nRewriteRule ^ - [F]\n</IfModule>"),
         ("410", "RewriteEngine on\nRewriteRule ^ - [G]"),
         ("404", "RedirectMatch 404 ^/m/"),
         ("404", "Redirect 404 /"),
         ("403", "Require host example.org"),
-        (
-            "403",
-            "Order allow,deny\nAllow from all\nDeny from example.org",
-        ),
-        (
-            "403",
-            "SetEnvIf Request_URI ^/m bad\nOrder allow,deny\nAllow from all\nDeny from env=bad",
-        ),
+        ("403", "Order allow,deny\nAllow from all\nDeny from example.org"),
+        ("403", "SetEnvIf Request_URI ^/m bad\nOrder allow,deny\nAllow from all\nDeny from env=bad"),
         ("403", "Require env good"),
         ("403", "Require expr %{HTTP_COOKIE} =~ /ok=1/"),
         ("500", "Order allow, deny\nAllow from all"),
         ("500", "AuthType Basic\nRequire valid-user"),
-        (
-            "403",
-            "AuthType Digest\nAuthName x\nAuthDigestDomain /\nRequire valid-user",
-        ),
+        ("403", "AuthType Digest\nAuthName x\nAuthDigestDomain /\nRequire valid-user"),
         ("403", "SecRuleEngine On"),
         ("403", "SSLRequireSSL"),
         ("403", "Require all denied\nSatisfy all\nAllow from all"),
         ("500", "<Files x>\nRequire all granted"),
-    ] {
+    ];
+    for (status, text) in cases {
         for path in ["/m/a.txt", "/m/a.php", "/m/", "/m/s/b.txt"] {
             let site = Site::new(
                 "/m/a.txt /m/a.php /m/index.php /m/x /m/s/b.txt",

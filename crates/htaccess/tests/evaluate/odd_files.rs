@@ -5,56 +5,26 @@ use super::*;
 /// Cases that the comparison of generated trees with Apache has found.
 #[test]
 fn odd_files_are_read_as_apache_reads_them() {
-    for (text, request, expected) in [
+    #[rustfmt::skip]
+    let cases = [
         // The last condition has no next one.
-        (
-            "RewriteEngine on\nRewriteCond %{HTTP_COOKIE} x [OR]\nRewriteRule ^ - [F]",
-            "/m/a.txt",
-            "403",
-        ),
+        ("RewriteEngine on\nRewriteCond %{HTTP_COOKIE} x [OR]\nRewriteRule ^ - [F]", "/m/a.txt", "403"),
         ("AuthMerging Or\nRequire valid-user", "/m/a.txt", "/m/a.txt"),
         ("Require not ip 10.0.0.1", "/m/a.txt", "500"),
-        (
-            "<If true>\nRequire all denied\n<Files a.txt>\nRequire all granted\n</Files>\n</If>",
-            "/m/a.txt",
-            "403",
-        ),
-        (
-            "<IfModule mod_php5.c>\nRequire valid-user\n</IfModule>",
-            "/m/a.txt",
-            "403",
-        ),
-        (
-            "<IfModule mod_php5.c>\nRequire all denied\n</IfModule>",
-            "/m/a.txt",
-            "403",
-        ),
-        (
-            "<IfModule mod_php5.c>\nRedirect / /b\n</IfModule>",
-            "/m/a.txt",
-            "/m/a.txt",
-        ),
+        ("<If true>\nRequire all denied\n<Files a.txt>\nRequire all granted\n</Files>\n</If>", "/m/a.txt", "403"),
+        ("<IfModule mod_php5.c>\nRequire valid-user\n</IfModule>", "/m/a.txt", "403"),
+        ("<IfModule mod_php5.c>\nRequire all denied\n</IfModule>", "/m/a.txt", "403"),
+        ("<IfModule mod_php5.c>\nRedirect / /b\n</IfModule>", "/m/a.txt", "/m/a.txt"),
         ("FallbackResource none", "/m/none", "500"),
         ("FallbackResource none.php", "/m/none", "missing"),
         ("DirectoryIndex s/ s/ s/", "/m/", "403"),
         // The first index that is there answers, whatever would answer for it.
-        (
-            "DirectoryIndex x index.php\nRewriteEngine on\nRewriteRule ^x$ /index.php [H=text/plain]",
-            "/m/",
-            "403",
-        ),
+        ("DirectoryIndex x index.php\nRewriteEngine on\nRewriteRule ^x$ /index.php [H=text/plain]", "/m/", "403"),
         // An index is looked up by GET.
-        (
-            "<Files index.php>\nRequire method POST\n</Files>",
-            "POST /m/",
-            "403",
-        ),
-        (
-            "RewriteEngine on\nRewriteRule ^a\\.txt$ x [H=text/plain]",
-            "/m/a.txt",
-            "403",
-        ),
-    ] {
+        ("<Files index.php>\nRequire method POST\n</Files>", "POST /m/", "403"),
+        ("RewriteEngine on\nRewriteRule ^a\\.txt$ x [H=text/plain]", "/m/a.txt", "403"),
+    ];
+    for (text, request, expected) in cases {
         check(text, &[(request, expected)]);
     }
     let outer = "RewriteEngine on\nRewriteOptions InheritBefore\nRewriteRule ^ - [F]";

@@ -32,46 +32,28 @@ async fn endless(start: &str, again: &[u8]) -> (Error, u64) {
 async fn endless_heads_are_given_up_within_a_buffer() {
     let most_bytes = (HEAD_LIMIT_BYTES + READ_BUFFER_BYTES) as u64;
     let too_big = "upstream sent too big header: more than 4096 bytes";
-    for (name, start, again, words) in [
-        (
-            "one field without end",
-            "HTTP/1.1 200 OK\r\nA: ",
-            "bbbbbbbbbbbbbbbb",
-            too_big,
-        ),
-        (
-            "a name without end",
-            "HTTP/1.1 200 OK\r\n",
-            "aaaaaaaaaaaaaaaa",
-            too_big,
-        ),
-        (
-            "fields without end",
-            "HTTP/1.1 200 OK\r\n",
-            "A: bbbbbbbbbbbbbbb\r\n",
-            too_big,
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("one field without end", "HTTP/1.1 200 OK\r\nA: ", "bbbbbbbbbbbbbbbb", too_big),
+        ("a name without end", "HTTP/1.1 200 OK\r\n", "aaaaaaaaaaaaaaaa", too_big),
+        ("fields without end", "HTTP/1.1 200 OK\r\n", "A: bbbbbbbbbbbbbbb\r\n", too_big),
         ("a reason without end", "HTTP/1.1 200 ", "OK", too_big),
         ("spaces", "HTTP/1.1 ", "          ", too_big),
         (
-            "trailers without end",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
-            "A: b\r\n",
+            "trailers without end", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "A: b\r\n",
             "upstream sent invalid chunked response: invalid trailer after 0 bytes",
         ),
         (
-            "interim responses without end",
-            "",
-            "HTTP/1.1 100 Continue\r\n\r\n",
+            "interim responses without end", "", "HTTP/1.1 100 Continue\r\n\r\n",
             "upstream sent too many informational responses",
         ),
         (
-            "chunk extensions without end",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;",
+            "chunk extensions without end", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;",
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
             "upstream sent invalid chunked response: invalid chunk extension after 0 bytes",
         ),
-    ] {
+    ];
+    for (name, start, again, words) in cases {
         let (error, received_bytes) = endless(start, again.as_bytes()).await;
         assert_eq!(error.to_string(), words, "{name}");
         assert!(received_bytes <= most_bytes, "{name}: {received_bytes}");

@@ -29,24 +29,10 @@ const RESPONSE_PIECES: &[&str] = &[
     ":",
     "Set-Cookie: a=b\n",
 ];
+#[rustfmt::skip]
 const CHUNKED_PIECES: &[&str] = &[
-    "0",
-    "1",
-    "5\r\nhello\r\n",
-    "a",
-    "F",
-    ";x=y",
-    " ",
-    "\r\n",
-    "\r",
-    "\n",
-    "0\r\n",
-    "0\r\n\r\n",
-    "A: b\r\n",
-    "10",
-    "ffffffff",
-    "\0",
-    "hello",
+    "0", "1", "5\r\nhello\r\n", "a", "F", ";x=y", " ", "\r\n", "\r", "\n", "0\r\n", "0\r\n\r\n", "A: b\r\n", "10",
+    "ffffffff", "\0", "hello",
 ];
 
 /// Some of `openings` or none, then pieces in any order; sometimes any bytes.

@@ -134,41 +134,19 @@ fn ambiguous_requests_are_refused() {
 
 #[test]
 fn heads_that_hide_their_framing_are_refused() {
-    for (name, text, status) in [
-        (
-            "chunked in 1.0",
-            "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            400,
-        ),
-        (
-            "unknown coding in 1.0",
-            "POST / HTTP/1.0\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n",
-            400,
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("chunked in 1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        ("unknown coding in 1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n", 400),
         ("no Host", "GET / HTTP/1.1\r\n\r\n", 400),
         ("no Host, absolute", "GET http://a/ HTTP/1.1\r\n\r\n", 400),
-        (
-            "folded first line",
-            "GET / HTTP/1.1\r\n Host: x\r\n\r\n",
-            400,
-        ),
-        (
-            "version in the target",
-            "GET / HTTP/1.1 HTTP/1.1\r\nHost: x\r\n\r\n",
-            400,
-        ),
-        (
-            "CR in the first line",
-            "GET /\rHTTP/1.1\r\nHost: x\r\n\r\n",
-            400,
-        ),
-        (
-            "CR before LF twice",
-            "GET / HTTP/1.1\r\r\nHost: x\r\n\r\n",
-            400,
-        ),
+        ("folded first line", "GET / HTTP/1.1\r\n Host: x\r\n\r\n", 400),
+        ("version in the target", "GET / HTTP/1.1 HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        ("CR in the first line", "GET /\rHTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        ("CR before LF twice", "GET / HTTP/1.1\r\r\nHost: x\r\n\r\n", 400),
         ("HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
-    ] {
+    ];
+    for (name, text, status) in cases {
         assert_eq!(verdict(text.as_bytes()), status, "{name}");
     }
 }

@@ -96,47 +96,17 @@ fn pseudo_fields_come_once_and_first() {
 
 #[test]
 fn the_parts_of_a_target_are_checked() {
-    for (at, values, expected) in [
+    #[rustfmt::skip]
+    let cases = [
+        (0, &["", "get", "GE T", "GET\t", "G\u{e9}T"][..], "client sent invalid method"),
+        (1, &["", "1http", "ht tp", "http:"], "client sent invalid :scheme header"),
         (
-            0,
-            &["", "get", "GE T", "GET\t", "G\u{e9}T"][..],
-            "client sent invalid method",
-        ),
-        (
-            1,
-            &["", "1http", "ht tp", "http:"],
-            "client sent invalid :scheme header",
-        ),
-        (
-            3,
-            &[
-                "",
-                "t1.html",
-                "/a b",
-                "/a\tb",
-                "/\x02",
-                "/\x7f",
-                "*",
-                "http://a/",
-                "/ HTTP/1.1\r\nx: y",
-            ],
+            3, &["", "t1.html", "/a b", "/a\tb", "/\x02", "/\x7f", "*", "http://a/", "/ HTTP/1.1\r\nx: y"],
             "client sent invalid :path header",
         ),
-        (
-            2,
-            &[
-                "",
-                "a b",
-                "user@a",
-                "a/b",
-                "a,b\u{e9}",
-                "a:b",
-                "[::1",
-                "a\r\nb",
-            ],
-            "client sent invalid host header",
-        ),
-    ] {
+        (2, &["", "a b", "user@a", "a/b", "a,b\u{e9}", "a:b", "[::1", "a\r\nb"], "client sent invalid host header"),
+    ];
+    for (at, values, expected) in cases {
         for value in values {
             let mut list = GET.to_vec();
             list[at].1 = value;

@@ -323,51 +323,26 @@ mod tests {
             bytes.extend(vec![b'v'; length]);
             bytes
         };
-        for (bytes, expected) in [
+        #[rustfmt::skip]
+        let cases = [
             // 4,096 bytes are offered.
             (&b"\x3f\xe1\x1f"[..], None),
-            (
-                b"\x3f\xe2\x1f",
-                Some("asks for a larger table than was offered"),
-            ),
+            (b"\x3f\xe2\x1f", Some("asks for a larger table than was offered")),
             (b"\x20", None),
             // Without a capacity nothing fits.
             (b"\x41n\x01v", Some("inserts a field larger than its table")),
             (b"\x3f\x03\x41n\x01v", None),
-            (
-                b"\x3f\x02\x41n\x01v",
-                Some("inserts a field larger than its table"),
-            ),
-            (
-                b"\x3f\x03\x00",
-                Some("names a field that its table does not have"),
-            ),
-            (
-                b"\x3f\x03\x80\x01v",
-                Some("names a field that its table does not have"),
-            ),
-            (
-                b"\xff\x24\x01v",
-                Some("names an invalid index of the static table"),
-            ),
-            (
-                b"\x3f\xff\xff\xff\xff\xff\xff",
-                Some("sent a broken integer to its table"),
-            ),
-            (
-                b"\x3f\xe1\x1f\x5f\xff\xff\x7f",
-                Some("inserts a longer string than the table has room for"),
-            ),
-            (
-                b"\x3f\xe1\x1f\x41n\x81\x00",
-                Some("sent an invalid Huffman code to be inserted"),
-            ),
+            (b"\x3f\x02\x41n\x01v", Some("inserts a field larger than its table")),
+            (b"\x3f\x03\x00", Some("names a field that its table does not have")),
+            (b"\x3f\x03\x80\x01v", Some("names a field that its table does not have")),
+            (b"\xff\x24\x01v", Some("names an invalid index of the static table")),
+            (b"\x3f\xff\xff\xff\xff\xff\xff", Some("sent a broken integer to its table")),
+            (b"\x3f\xe1\x1f\x5f\xff\xff\x7f", Some("inserts a longer string than the table has room for")),
+            (b"\x3f\xe1\x1f\x41n\x81\x00", Some("sent an invalid Huffman code to be inserted")),
             (&literal(4096 - 32 - 1), None),
-            (
-                &literal(4096 - 32),
-                Some("inserts a field larger than its table"),
-            ),
-        ] {
+            (&literal(4096 - 32), Some("inserts a field larger than its table")),
+        ];
+        for (bytes, expected) in cases {
             for step in [1, 1 << 20] {
                 assert_eq!(table(bytes, step).err(), expected, "{bytes:x?}");
             }

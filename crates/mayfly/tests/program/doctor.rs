@@ -145,27 +145,11 @@ fn every_fault_at_once_is_found_and_with_all_mended_nothing_is_said() {
         .map(|(_, name)| name)
         .collect();
     names.sort_unstable();
+    #[rustfmt::skip]
     let expected = [
-        "backlog",
-        "clock",
-        "clock-source",
-        "cookies-ignored",
-        "database-socket",
-        "group-memory",
-        "huge-pages",
-        "key-without-host",
-        "max-requests",
-        "opcache",
-        "open-files",
-        "out-of-memory",
-        "port-range",
-        "port-taken",
-        "secrets-served",
-        "slow-log",
-        "swap-used",
-        "tmpfs-size",
-        "tmpfs-temporary",
-        "uploads-run",
+        "backlog", "clock", "clock-source", "cookies-ignored", "database-socket", "group-memory", "huge-pages",
+        "key-without-host", "max-requests", "opcache", "open-files", "out-of-memory", "port-range", "port-taken",
+        "secrets-served", "slow-log", "swap-used", "tmpfs-size", "tmpfs-temporary", "uploads-run",
     ];
     assert_eq!(names, expected, "{text}");
     assert_eq!(text.matches("  mend: ").count(), expected.len(), "{text}");

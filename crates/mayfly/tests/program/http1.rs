@@ -186,40 +186,20 @@ async fn bare_line_feeds_and_old_versions_are_accepted() {
 async fn what_two_readers_could_read_in_two_ways_is_refused_and_the_connection_closed() {
     let server = plain("").await;
     let line = "POST / HTTP/1.1\r\nHost: site.test\r\n";
-    for (name, rest) in [
-        (
-            "two lengths that differ",
-            "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-        ),
-        (
-            "two lengths alike",
-            "Content-Length: 1\r\nContent-Length: 1\r\n\r\na",
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("two lengths that differ", "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
+        ("two lengths alike", "Content-Length: 1\r\nContent-Length: 1\r\n\r\na"),
         ("a list of lengths", "Content-Length: 1, 1\r\n\r\na"),
-        (
-            "length and coding",
-            "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        ),
+        ("length and coding", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         ("a signed length", "Content-Length: +1\r\n\r\na"),
         ("a length in hexadecimal", "Content-Length: 0x1\r\n\r\na"),
         ("a length with a space", "Content-Length: 1 1\r\n\r\na"),
         ("no length", "Content-Length:\r\n\r\n"),
-        (
-            "too long a length",
-            "Content-Length: 99999999999999999999\r\n\r\n",
-        ),
-        (
-            "an unknown coding",
-            "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-        ),
-        (
-            "two codings",
-            "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-        ),
-        (
-            "a coding twice",
-            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        ),
+        ("too long a length", "Content-Length: 99999999999999999999\r\n\r\n"),
+        ("an unknown coding", "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"),
+        ("two codings", "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+        ("a coding twice", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         ("obsolete folding", "X: a\r\n b\r\n\r\n"),
         ("folding the first line", " X: a\r\n\r\n"),
         ("a space before the colon", "Content-Length : 1\r\n\r\na"),
@@ -228,7 +208,8 @@ async fn what_two_readers_could_read_in_two_ways_is_refused_and_the_connection_c
         ("a CR in a name", "X\r: a\r\n\r\n"),
         ("no colon", "X a\r\n\r\n"),
         ("two hosts", "Host: other\r\n\r\n"),
-    ] {
+    ];
+    for (name, rest) in cases {
         let mut client = server.connect().await;
         client.send(format!("{line}{rest}")).await;
         let reply = client.receive(false).await.expect("a response");

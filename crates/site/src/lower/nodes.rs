@@ -206,42 +206,16 @@ mod tests {
     #[test]
     fn addresses_name_an_engine_an_account_and_a_database() {
         let tcp = |host: &str, port| NodesEngine::Tcp(host.to_owned(), port);
-        for (text, engine, is_tls, user, password, database) in [
+        #[rustfmt::skip]
+        let cases = [
             ("redis://cache", tcp("cache", 6379), false, None, None, 0),
-            (
-                "redis://10.0.0.1:6380/2",
-                tcp("10.0.0.1", 6380),
-                false,
-                None,
-                None,
-                2,
-            ),
+            ("redis://10.0.0.1:6380/2", tcp("10.0.0.1", 6380), false, None, None, 2),
             ("rediss://[::1]:1", tcp("::1", 1), true, None, None, 0),
-            (
-                "redis://me:a@b@cache",
-                tcp("cache", 6379),
-                false,
-                Some("me"),
-                Some("a@b"),
-                0,
-            ),
-            (
-                "redis://:word@cache",
-                tcp("cache", 6379),
-                false,
-                None,
-                Some("word"),
-                0,
-            ),
-            (
-                "unix:/run/redis",
-                NodesEngine::Unix("/run/redis".into()),
-                false,
-                None,
-                None,
-                0,
-            ),
-        ] {
+            ("redis://me:a@b@cache", tcp("cache", 6379), false, Some("me"), Some("a@b"), 0),
+            ("redis://:word@cache", tcp("cache", 6379), false, None, Some("word"), 0),
+            ("unix:/run/redis", NodesEngine::Unix("/run/redis".into()), false, None, None, 0),
+        ];
+        for (text, engine, is_tls, user, password, database) in cases {
             let nodes = address(text).expect(text);
             let login = (nodes.user.as_deref(), nodes.password.as_deref());
             assert_eq!((nodes.engine, nodes.is_tls), (engine, is_tls), "{text}");

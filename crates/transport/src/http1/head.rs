@@ -221,35 +221,16 @@ mod tests {
     #[test]
     fn a_kept_opening_is_used_for_its_second_status_and_server_line_alone() {
         let version = concat!("/", env!("CARGO_PKG_VERSION"));
-        for (now_ms, status, server, line, name, second) in [
+        #[rustfmt::skip]
+        let cases = [
             (784_111_777_000, 200, ServerLine::Name, "200 OK", "", 37),
             (784_111_777_999, 200, ServerLine::Name, "200 OK", "", 37),
-            (
-                784_111_777_999,
-                304,
-                ServerLine::Name,
-                "304 Not Modified",
-                "",
-                37,
-            ),
-            (
-                784_111_777_999,
-                304,
-                ServerLine::Version,
-                "304 Not Modified",
-                version,
-                37,
-            ),
-            (
-                784_111_778_000,
-                304,
-                ServerLine::Version,
-                "304 Not Modified",
-                version,
-                38,
-            ),
+            (784_111_777_999, 304, ServerLine::Name, "304 Not Modified", "", 37),
+            (784_111_777_999, 304, ServerLine::Version, "304 Not Modified", version, 37),
+            (784_111_778_000, 304, ServerLine::Version, "304 Not Modified", version, 38),
             (784_111_778_000, 200, ServerLine::Name, "200 OK", "", 38),
-        ] {
+        ];
+        for (now_ms, status, server, line, name, second) in cases {
             let expected = format!(
                 "HTTP/1.1 {line}\r\nServer: mayfly{name}\r\n\
                  Date: Sun, 06 Nov 1994 08:49:{second} GMT\r\n"

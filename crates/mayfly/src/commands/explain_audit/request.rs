@@ -326,42 +326,20 @@ mod tests {
         let page = page("http://site.test:8080/news?id=5");
         let end = "?id=5&mayfly_audit=b";
         let own = "Host: site.test:8080";
-        for (name, expected) in [
-            (
-                "utm_source",
-                format!("GET /news{end}&utm_source=mfwabc HTTP/1.1 {own}"),
-            ),
-            (
-                "repeated own argument",
-                format!("GET /news{end}&id=mfwabc HTTP/1.1 {own}"),
-            ),
+        #[rustfmt::skip]
+        let cases = [
+            ("utm_source", format!("GET /news{end}&utm_source=mfwabc HTTP/1.1 {own}")),
+            ("repeated own argument", format!("GET /news{end}&id=mfwabc HTTP/1.1 {own}")),
             ("HEAD", format!("HEAD /news{end} HTTP/1.1 {own}")),
-            (
-                "path parameter",
-                format!("GET /news;mfwabc{end} HTTP/1.1 {own}"),
-            ),
-            (
-                "dot segments",
-                format!("GET /mfwabc/../news{end} HTTP/1.1 {own}"),
-            ),
+            ("path parameter", format!("GET /news;mfwabc{end} HTTP/1.1 {own}")),
+            ("dot segments", format!("GET /mfwabc/../news{end} HTTP/1.1 {own}")),
             ("encoded path", format!("GET /%6Eews{end} HTTP/1.1 {own}")),
-            (
-                "Host with another port",
-                format!("GET /news{end} HTTP/1.1 Host: site.test:20001"),
-            ),
-            (
-                "Host with a trailing dot",
-                format!("GET /news{end} HTTP/1.1 Host: site.test.:8080"),
-            ),
-            (
-                "Host in upper case",
-                format!("GET /news{end} HTTP/1.1 Host: SITE.TEST:8080"),
-            ),
-            (
-                "absolute-form target",
-                format!("GET http://site.test:8080/news{end} HTTP/1.1 Host: mfwabc.test"),
-            ),
-        ] {
+            ("Host with another port", format!("GET /news{end} HTTP/1.1 Host: site.test:20001")),
+            ("Host with a trailing dot", format!("GET /news{end} HTTP/1.1 Host: site.test.:8080")),
+            ("Host in upper case", format!("GET /news{end} HTTP/1.1 Host: SITE.TEST:8080")),
+            ("absolute-form target", format!("GET http://site.test:8080/news{end} HTTP/1.1 Host: mfwabc.test")),
+        ];
+        for (name, expected) in cases {
             assert_eq!(line(&page, name), Some(expected), "{name}");
         }
     }

@@ -64,45 +64,25 @@ async fn no_location_serves_what_a_location_pattern_could_not_be_asked_about() {
 #[tokio::test]
 async fn conditions_rewrites_and_maps_that_fail_refuse_the_request() {
     let map = "map $request_uri $is_secret { default 0; \"~PATTERN\" 1; }";
-    for (what, outside, location) in [
-        (
-            "if",
-            "",
-            "if ($uri ~ \"PATTERN\") { return 403; } return 200 SERVED;",
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("if", "", "if ($uri ~ \"PATTERN\") { return 403; } return 200 SERVED;"),
         // A negated condition without a verdict is not served either.
-        (
-            "if not",
-            "",
-            "if ($uri !~ \"PATTERN\") { return 200 SERVED; } deny all;",
-        ),
-        (
-            "rewrite",
-            "",
-            "rewrite \"PATTERN\" /denied last; return 200 SERVED;",
-        ),
-        (
-            "map in if",
-            map,
-            "if ($is_secret) { return 403; } return 200 SERVED;",
-        ),
+        ("if not", "", "if ($uri !~ \"PATTERN\") { return 200 SERVED; } deny all;"),
+        ("rewrite", "", "rewrite \"PATTERN\" /denied last; return 200 SERVED;"),
+        ("map in if", map, "if ($is_secret) { return 403; } return 200 SERVED;"),
         ("map in a response", map, "return 200 SERVED$is_secret;"),
+        ("map in a field", map, "add_header X-Secret $is_secret always; try_files /secret =404;"),
         (
-            "map in a field",
-            map,
-            "add_header X-Secret $is_secret always; try_files /secret =404;",
-        ),
-        (
-            "map in a limit",
-            "limit_req_zone $is_secret zone=z:1m rate=1r/m; MAP",
+            "map in a limit", "limit_req_zone $is_secret zone=z:1m rate=1r/m; MAP",
             "limit_req zone=z; try_files /secret =404;",
         ),
         (
-            "referers",
-            "",
+            "referers", "",
             "valid_referers server_names \"~PATTERN\"; if ($invalid_referer = '') { return 403; } return 200 SERVED;",
         ),
-    ] {
+    ];
+    for (what, outside, location) in cases {
         let http = format!(
             "{outside}\nserver {{ listen unix:%%/http; root %%/site;\n\
              location = /denied {{ deny all; }}\n location / {{ {location} }} }}"

@@ -83,32 +83,13 @@ async fn requests_with_credentials_never_meet_the_cache() {
     let upstream = showing_requests().await;
     let server = start_before(&upstream).await;
     let target = server.target();
+    #[rustfmt::skip]
     let fields = [
-        "Authorization",
-        "Proxy-Authorization",
-        "X-Api-Key",
-        "X-API-Token",
-        "X-Auth-Token",
-        "X-Access-Token",
-        "Remote-User",
-        "X-Remote-User",
-        "X-Forwarded-User",
-        "X-Forwarded-Email",
-        "X-Auth-Request-User",
-        "X-Authenticated-User",
-        "X-WEBAUTH-USER",
-        "Client-Cert",
-        "SSL-Client-Cert",
-        "X-SSL-Client-Verify",
-        "X-SSL-Client-S-DN",
-        "X-Client-Cert",
-        "X-Amzn-Oidc-Data",
-        "X-Goog-Authenticated-User-Email",
-        "X-MS-CLIENT-PRINCIPAL",
-        "Cf-Access-Jwt-Assertion",
-        "X-CSRF-Token",
-        "X-WP-Nonce",
-        "X-HTTP-Method-Override",
+        "Authorization", "Proxy-Authorization", "X-Api-Key", "X-API-Token", "X-Auth-Token", "X-Access-Token",
+        "Remote-User", "X-Remote-User", "X-Forwarded-User", "X-Forwarded-Email", "X-Auth-Request-User",
+        "X-Authenticated-User", "X-WEBAUTH-USER", "Client-Cert", "SSL-Client-Cert", "X-SSL-Client-Verify",
+        "X-SSL-Client-S-DN", "X-Client-Cert", "X-Amzn-Oidc-Data", "X-Goog-Authenticated-User-Email",
+        "X-MS-CLIENT-PRINCIPAL", "Cf-Access-Jwt-Assertion", "X-CSRF-Token", "X-WP-Nonce", "X-HTTP-Method-Override",
         "X-Method-Override",
     ];
     for field in fields {

@@ -744,46 +744,23 @@ async fn audit_shows_the_request_and_tells_wrong_use_from_no_server() {
     let there = format!("unix:{}", server.path("http").display());
     let gone = format!("unix:{}", server.path("gone").display());
     let link = "http://site.test/link";
-    for (arguments, exit, parts) in [
+    #[rustfmt::skip]
+    let cases = [
         (
+            &["--audit", link, "--connect", &there, "--timeout", "5m", "--duration", "1h"][..], 1,
             &[
-                "--audit",
-                link,
-                "--connect",
-                &there,
-                "--timeout",
-                "5m",
-                "--duration",
-                "1h",
-            ][..],
-            1,
-            &[
-                "http://site.test/link: 1 finding (",
-                "  poisoning   X-Forwarded-Host\n",
-                "                GET /link?mayfly_audit=",
-                "                X-Forwarded-Host: mfw",
-                "then, from another visitor: GET /link?mayfly_audit=",
-                "1 page, 1 finding, ",
+                "http://site.test/link: 1 finding (", "  poisoning   X-Forwarded-Host\n",
+                "                GET /link?mayfly_audit=", "                X-Forwarded-Host: mfw",
+                "then, from another visitor: GET /link?mayfly_audit=", "1 page, 1 finding, ",
             ][..],
         ),
-        (
-            &["--audit", link, "--connect", &gone],
-            2,
-            &["no connection to"],
-        ),
+        (&["--audit", link, "--connect", &gone], 2, &["no connection to"]),
         (&["--audit", "/link"], 2, &["expected http://"]),
-        (
-            &["--audit", link, "-H", "Host: a"],
-            2,
-            &["--connect ADDRESS"],
-        ),
-        (
-            &["--audit", "http://192.0.2.1/"],
-            2,
-            &["another machine: --yes-this-is-mine"],
-        ),
+        (&["--audit", link, "-H", "Host: a"], 2, &["--connect ADDRESS"]),
+        (&["--audit", "http://192.0.2.1/"], 2, &["another machine: --yes-this-is-mine"]),
         (&[link, link], 2, &["expected one URL"]),
-    ] {
+    ];
+    for (arguments, exit, parts) in cases {
         let mut command = Command::new(crate::program());
         command.arg("explain").args(arguments);
         let (code, text) = code_and_text(&output(command).await);

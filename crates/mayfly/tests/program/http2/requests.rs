@@ -111,34 +111,17 @@ async fn cookies_in_several_fields_are_one() {
 async fn there_is_one_host_and_a_head_that_names_two_is_malformed() {
     let server = site("location / { return 200 $http_host; }").await;
     let without = [GET[0], GET[1], GET[3]];
-    for (name, fields, wanted) in [
+    #[rustfmt::skip]
+    let cases = [
         ("authority", GET.to_vec(), Some("site.test")),
-        (
-            "host",
-            with(&without, &[("host", "site.test")]),
-            Some("site.test"),
-        ),
-        (
-            "both",
-            with(&GET, &[("host", "site.test")]),
-            Some("site.test"),
-        ),
+        ("host", with(&without, &[("host", "site.test")]), Some("site.test")),
+        ("both", with(&GET, &[("host", "site.test")]), Some("site.test")),
         ("differ", with(&GET, &[("host", "other.test")]), None),
         ("none", without.to_vec(), None),
-        (
-            "twice",
-            with(&without, &[("host", "a.test"), ("host", "a.test")]),
-            None,
-        ),
-        (
-            "user",
-            with(
-                &[GET[0], GET[1], GET[3], (":authority", "a@site.test")],
-                &[],
-            ),
-            None,
-        ),
-    ] {
+        ("twice", with(&without, &[("host", "a.test"), ("host", "a.test")]), None),
+        ("user", with(&[GET[0], GET[1], GET[3], (":authority", "a@site.test")], &[]), None),
+    ];
+    for (name, fields, wanted) in cases {
         let mut client = frames(&server).await;
         client.send(headers(1, &fields, true)).await;
         let outcome = client.outcome(1).await;

@@ -24,27 +24,13 @@ const A_COMMENT: &str =
 const TOO: &str = "X-LiteSpeed-Purge2: public,7c8_URL.c2640972ae3761a1b1ef658ef9c68216";
 
 /// src/tag.cls.php, `_build_type_tags`
+#[rustfmt::skip]
 const PAGES: [(&str, &str); 5] = [
-    (
-        "/first/",
-        "7c8_post,7c8_URL.c2640972ae3761a1b1ef658ef9c68216,7c8_Po.4,7c8_",
-    ),
-    (
-        "/",
-        "7c8_home,7c8_URL.6666cd76f96956469e7be39d750cc7d9,7c8_F,7c8_",
-    ),
-    (
-        "/feed/",
-        "7c8_default,7c8_URL.750978a6610fa2b4f8e13fb3a731f1b6,7c8_FD,7c8_",
-    ),
-    (
-        "/about/",
-        "7c8_page,7c8_URL.f34bb62f734d1cecaa4de6a8b8efab52,7c8_Po.6,7c8_PGS,7c8_",
-    ),
-    (
-        "/category/quiet/",
-        "7c8_category,7c8_URL.39fd6b1b16bf8aab9533a66556dc0865,7c8_T.3,7c8_",
-    ),
+    ("/first/", "7c8_post,7c8_URL.c2640972ae3761a1b1ef658ef9c68216,7c8_Po.4,7c8_"),
+    ("/", "7c8_home,7c8_URL.6666cd76f96956469e7be39d750cc7d9,7c8_F,7c8_"),
+    ("/feed/", "7c8_default,7c8_URL.750978a6610fa2b4f8e13fb3a731f1b6,7c8_FD,7c8_"),
+    ("/about/", "7c8_page,7c8_URL.f34bb62f734d1cecaa4de6a8b8efab52,7c8_Po.6,7c8_PGS,7c8_"),
+    ("/category/quiet/", "7c8_category,7c8_URL.39fd6b1b16bf8aab9533a66556dc0865,7c8_T.3,7c8_"),
 ];
 
 #[tokio::test]

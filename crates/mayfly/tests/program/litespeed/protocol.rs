@@ -9,40 +9,21 @@ use crate::start;
 /// The fields of a page about storing, and whether it is stored.
 #[tokio::test]
 async fn litespeeds_word_counts_instead_of_others() {
-    for (fields, expected) in [
-        (
-            "X-LiteSpeed-Cache-Control: public,max-age=60\r\nCache-Control: no-store, private\r\n",
-            "HIT",
-        ),
-        (
-            "X-LiteSpeed-Cache-Control: public\r\nX-LiteSpeed-Cache-Control: s-maxage=60\r\n",
-            "HIT",
-        ),
-        (
-            "X-LiteSpeed-Cache-Control: max-age=60\r\nExpires: 0\r\nX-Accel-Expires: 0\r\n",
-            "HIT",
-        ),
-        (
-            "X-LiteSpeed-Cache-Control: no-cache\r\nCache-Control: public, max-age=60\r\n",
-            "MISS",
-        ),
-        (
-            "X-LiteSpeed-Cache-Control: no-store,max-age=60\r\nX-Accel-Expires: 60\r\n",
-            "MISS",
-        ),
-        (
-            "X-LiteSpeed-Cache-Control: private,max-age=60\r\nCDN-Cache-Control: max-age=60\r\n",
-            "MISS",
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("X-LiteSpeed-Cache-Control: public,max-age=60\r\nCache-Control: no-store, private\r\n", "HIT"),
+        ("X-LiteSpeed-Cache-Control: public\r\nX-LiteSpeed-Cache-Control: s-maxage=60\r\n", "HIT"),
+        ("X-LiteSpeed-Cache-Control: max-age=60\r\nExpires: 0\r\nX-Accel-Expires: 0\r\n", "HIT"),
+        ("X-LiteSpeed-Cache-Control: no-cache\r\nCache-Control: public, max-age=60\r\n", "MISS"),
+        ("X-LiteSpeed-Cache-Control: no-store,max-age=60\r\nX-Accel-Expires: 60\r\n", "MISS"),
+        ("X-LiteSpeed-Cache-Control: private,max-age=60\r\nCDN-Cache-Control: max-age=60\r\n", "MISS"),
         ("X-LiteSpeed-Cache-Control: public,max-age=0\r\n", "MISS"),
         // A page without fields for LiteSpeed's cache is one like others.
         ("Cache-Control: max-age=60\r\n", "HIT"),
-        (
-            "X-LiteSpeed-Cache-Control: esi=on\r\nX-Accel-Expires: 60\r\n",
-            "HIT",
-        ),
+        ("X-LiteSpeed-Cache-Control: esi=on\r\nX-Accel-Expires: 60\r\n", "HIT"),
         ("", "MISS"),
-    ] {
+    ];
+    for (fields, expected) in cases {
         let php = php(move |_| Script::page(fields, "page")).await;
         let server = site(&php).await;
         server.target().get("/").await;

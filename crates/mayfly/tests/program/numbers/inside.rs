@@ -294,41 +294,21 @@ async fn who_has_a_token_sees_all_of_it_from_elsewhere_and_others_the_empty_page
         let reply = ask_as(&server, location, fields).await;
         assert_eq!(reply.status, status, "{location} {fields}");
     }
-    for (location, fields, status, about) in [
-        (
-            "/dashboard",
-            "",
-            200,
-            r#""tokens":true,"password":false,"sees":true,"holder":null"#,
-        ),
-        (
-            "/dashboard",
-            ELSEWHERE,
-            200,
-            r#""sees":false,"holder":null"#,
-        ),
-        (
-            "/dashboard",
-            &with_token,
-            200,
-            r#""sees":true,"holder":"owner""#,
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("/dashboard", "", 200, r#""tokens":true,"password":false,"sees":true,"holder":null"#),
+        ("/dashboard", ELSEWHERE, 200, r#""sees":false,"holder":null"#),
+        ("/dashboard", &with_token, 200, r#""sees":true,"holder":"owner""#),
         ("/dashboard", wrong, 401, "this token is not known"),
-        (
-            "/read",
-            "",
-            200,
-            r#""tokens":false,"password":false,"sees":true"#,
-        ),
+        ("/read", "", 200, r#""tokens":false,"password":false,"sees":true"#),
         ("/read", ELSEWHERE, 403, "own machine"),
         (
-            "/password",
-            "Authorization: Basic bWU6d29yZA==\r\n",
-            200,
+            "/password", "Authorization: Basic bWU6d29yZA==\r\n", 200,
             r#""tokens":false,"password":true,"sees":true"#,
         ),
         ("/password", "", 401, ""),
-    ] {
+    ];
+    for (location, fields, status, about) in cases {
         let reply = ask_as(&server, &format!("{location}?about"), fields).await;
         assert_eq!(reply.status, status, "{location} {fields}");
         assert!(reply.text().contains(about), "{}", reply.text());

@@ -27,54 +27,32 @@ async fn asked(server: &RunningServer, line: &str, fields: &str) -> testkit::cli
 #[tokio::test]
 async fn the_numbers_are_for_this_machine_unless_the_location_says_otherwise() {
     let (_php, server) = metrics().await;
-    for (line, fields, expected) in [
+    #[rustfmt::skip]
+    let cases = [
         ("GET /metrics", "Host: site.test\r\n", 200),
         ("HEAD /metrics", "Host: site.test\r\n", 200),
         ("GET /metrics", "Host: localhost:8080\r\n", 200),
         ("GET /metrics", "Host: LOCALHOST\r\n", 200),
         ("GET /metrics", "Host: 127.0.0.1\r\n", 200),
         ("GET /metrics", "Host: [::1]:8080\r\n", 200),
-        (
-            "POST /metrics",
-            "Host: site.test\r\nContent-Length: 0\r\n",
-            405,
-        ),
+        ("POST /metrics", "Host: site.test\r\nContent-Length: 0\r\n", 405),
         // A proxy on this machine asks for another client.
-        (
-            "GET /metrics",
-            "Host: site.test\r\nX-Forwarded-For: 192.0.2.1\r\n",
-            403,
-        ),
-        (
-            "GET /metrics",
-            "Host: site.test\r\nForwarded: for=127.0.0.1\r\n",
-            403,
-        ),
+        ("GET /metrics", "Host: site.test\r\nX-Forwarded-For: 192.0.2.1\r\n", 403),
+        ("GET /metrics", "Host: site.test\r\nForwarded: for=127.0.0.1\r\n", 403),
         ("GET /metrics", "Host: site.test\r\nVia: 1.1 proxy\r\n", 403),
         // A page of another site, whose name leads here by now.
         ("GET /metrics", "Host: rebound.example\r\n", 403),
         ("GET /metrics", "Host: localhost.example\r\n", 403),
         ("GET /metrics", "Host: 127.0.0.1.example\r\n", 403),
         ("GET /metrics", "Host: site.test.\r\n", 200),
-        (
-            "GET http://rebound.example/metrics",
-            "Host: site.test\r\n",
-            403,
-        ),
-        (
-            "GET /open",
-            "Host: rebound.example\r\nX-Forwarded-For: 192.0.2.1\r\n",
-            200,
-        ),
+        ("GET http://rebound.example/metrics", "Host: site.test\r\n", 403),
+        ("GET /open", "Host: rebound.example\r\nX-Forwarded-For: 192.0.2.1\r\n", 200),
         // A list of bad addresses does not open it to all others.
         ("GET /listed", "Host: site.test\r\n", 200),
-        (
-            "GET /listed",
-            "Host: site.test\r\nX-Forwarded-For: 192.0.2.1\r\n",
-            403,
-        ),
+        ("GET /listed", "Host: site.test\r\nX-Forwarded-For: 192.0.2.1\r\n", 403),
         ("GET /closed", "Host: site.test\r\n", 403),
-    ] {
+    ];
+    for (line, fields, expected) in cases {
         let reply = asked(&server, line, fields).await;
         assert_eq!(reply.status, expected, "{line} {fields}");
         let says_numbers = reply.text().contains("mayfly_requests_total");

@@ -9,19 +9,11 @@ use super::*;
 #[tokio::test]
 async fn an_invalid_response_is_never_stored_and_never_looks_whole() {
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
+    #[rustfmt::skip]
     let responses = [
-        (
-            "too short",
-            format!("{head}Content-Length: 10\r\n\r\nshort"),
-        ),
-        (
-            "no last chunk",
-            format!("{head}Transfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n"),
-        ),
-        (
-            "bad chunk size",
-            format!("{head}Transfer-Encoding: chunked\r\n\r\nxyz\r\nshort\r\n0\r\n\r\n"),
-        ),
+        ("too short", format!("{head}Content-Length: 10\r\n\r\nshort")),
+        ("no last chunk", format!("{head}Transfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n")),
+        ("bad chunk size", format!("{head}Transfer-Encoding: chunked\r\n\r\nxyz\r\nshort\r\n0\r\n\r\n")),
         (
             "a chunk longer than its size",
             format!("{head}Transfer-Encoding: chunked\r\n\r\n3\r\nshort\r\n0\r\n\r\n"),
@@ -32,25 +24,15 @@ async fn an_invalid_response_is_never_stored_and_never_looks_whole() {
         ),
         (
             "a chunk size beyond all bounds",
-            format!(
-                "{head}Transfer-Encoding: chunked\r\n\r\nffffffffffffffff5\r\nshort\r\n0\r\n\r\n"
-            ),
+            format!("{head}Transfer-Encoding: chunked\r\n\r\nffffffffffffffff5\r\nshort\r\n0\r\n\r\n"),
         ),
-        (
-            "two lengths",
-            format!("{head}Content-Length: 5\r\nContent-Length: 6\r\n\r\nshort"),
-        ),
+        ("two lengths", format!("{head}Content-Length: 5\r\nContent-Length: 6\r\n\r\nshort")),
         (
             "a length beside a coding",
-            format!(
-                "{head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n0\r\n\r\n"
-            ),
+            format!("{head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n0\r\n\r\n"),
         ),
         ("a head without end", head.to_owned()),
-        (
-            "a head above the limit",
-            format!("{head}X: {}\r\n\r\n", "x".repeat(100_000)),
-        ),
+        ("a head above the limit", format!("{head}X: {}\r\n\r\n", "x".repeat(100_000))),
         ("no HTTP", "hello\r\n\r\n".to_owned()),
         ("nothing", String::new()),
     ];
@@ -89,47 +71,29 @@ async fn an_upstream_that_says_more_than_it_promised_is_cut_and_never_stored() {
     let after_length = "more data than specified in \"Content-Length\" header";
     let after_head = "a body with a response that has none";
     // Name, method of the client, response, what the client gets, words of the log.
+    #[rustfmt::skip]
     let responses = [
         (
-            "a length too short",
-            "GET",
-            format!("{head}Content-Length: 5\r\n\r\nshort and more"),
-            "short",
+            "a length too short", "GET", format!("{head}Content-Length: 5\r\n\r\nshort and more"), "short",
             after_length,
         ),
+        ("no length", "GET", format!("{head}Content-Length: 0\r\n\r\nshort"), "", after_length),
         (
-            "no length",
-            "GET",
-            format!("{head}Content-Length: 0\r\n\r\nshort"),
-            "",
-            after_length,
-        ),
-        (
-            "data behind the last chunk",
-            "GET",
-            format!("{head}Transfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n0\r\n\r\nmore"),
-            "short",
+            "data behind the last chunk", "GET",
+            format!("{head}Transfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n0\r\n\r\nmore"), "short",
             "data after final chunk",
         ),
         (
-            "a second response",
-            "GET",
-            format!("{head}Content-Length: 5\r\n\r\nshort{head}Content-Length: 4\r\n\r\nevil"),
-            "short",
+            "a second response", "GET",
+            format!("{head}Content-Length: 5\r\n\r\nshort{head}Content-Length: 4\r\n\r\nevil"), "short",
             after_length,
         ),
         (
-            "a status without a body",
-            "GET",
-            "HTTP/1.1 204 Nothing\r\nX-Accel-Expires: 60\r\n\r\nmore".to_owned(),
-            "",
-            after_head,
+            "a status without a body", "GET", "HTTP/1.1 204 Nothing\r\nX-Accel-Expires: 60\r\n\r\nmore".to_owned(),
+            "", after_head,
         ),
         (
-            "a HEAD that is asked as a GET",
-            "HEAD",
-            format!("{head}Content-Length: 5\r\n\r\nshort and more"),
-            "",
+            "a HEAD that is asked as a GET", "HEAD", format!("{head}Content-Length: 5\r\n\r\nshort and more"), "",
             after_length,
         ),
     ];

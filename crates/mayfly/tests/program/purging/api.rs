@@ -10,47 +10,25 @@ async fn each_kind_of_target_purges_what_it_names_and_nothing_else() {
     let server = site(&php, API, "").await;
     let target = server.target();
     store(&target, PAGES).await;
-    for (json, expected, count) in [
-        (
-            r#"{"urls":["https://site.test/news/5"]}"#,
-            &["/news/5"][..],
-            1,
-        ),
-        (
-            r#"{"urls":["http://SITE.test:8080/news/5?page=2"]}"#,
-            &["/news/5?page=2"],
-            1,
-        ),
-        (
-            r#"{"urls":["/about","/none"],"hosts":["site.test"]}"#,
-            &["/about"],
-            1,
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        (r#"{"urls":["https://site.test/news/5"]}"#, &["/news/5"][..], 1),
+        (r#"{"urls":["http://SITE.test:8080/news/5?page=2"]}"#, &["/news/5?page=2"], 1),
+        (r#"{"urls":["/about","/none"],"hosts":["site.test"]}"#, &["/about"], 1),
         (r#"{"tags":["news/5"]}"#, &["/news/5", "/news/5?page=2"], 2),
         (r#"{"tags":["news"]}"#, &[], 0),
-        (
-            r#"{"prefixes":["https://site.test/news/"]}"#,
-            &["/news/5", "/news/5?page=2", "/news/6"],
-            3,
-        ),
+        (r#"{"prefixes":["https://site.test/news/"]}"#, &["/news/5", "/news/5?page=2", "/news/6"], 3),
         (r#"{"patterns":["https://site.test/*/6"]}"#, &["/news/6"], 1),
-        (
-            r#"{"patterns":["~^site\\.test/(about|news/6)$"]}"#,
-            &["/news/6", "/about"],
-            2,
-        ),
-        (
-            r#"{"patterns":["/news/5?page=*"],"hosts":["site.test"]}"#,
-            &["/news/5?page=2"],
-            1,
-        ),
+        (r#"{"patterns":["~^site\\.test/(about|news/6)$"]}"#, &["/news/6", "/about"], 2),
+        (r#"{"patterns":["/news/5?page=*"],"hosts":["site.test"]}"#, &["/news/5?page=2"], 1),
         (r#"{"hosts":["other.test"]}"#, &[], 0),
         (r#"{"hosts":["site.test"]}"#, PAGES, 5),
         (r#"{"tags":["all"]}"#, PAGES, 5),
         (r#"{"everything":true}"#, PAGES, 5),
         (r#"{"everything":true,"dry_run":true}"#, &[], 5),
         (r#"{"tags":["all"],"dry_run":true}"#, &[], 5),
-    ] {
+    ];
+    for (json, expected, count) in cases {
         let reply = ask(&target, json).await;
         assert_eq!(reply.status, 200, "{json}: {}", reply.text());
         assert_eq!(reply.field("content-type"), "application/json");
@@ -128,42 +106,20 @@ async fn a_mistake_is_answered_by_what_was_expected() {
     let server = site(&php, API, "").await;
     let target = server.target();
     let json = "Content-Type: application/json; charset=utf-8\r\n";
-    for (method, fields, body, status, expected) in [
-        (
-            "POST",
-            json,
-            r#"{"urls":["/news/5"]}"#,
-            400,
-            "\"field\":\"urls[0]\"",
-        ),
-        (
-            "POST",
-            json,
-            r#"{"urls":[5]}"#,
-            400,
-            "expected a string, found a number",
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("POST", json, r#"{"urls":["/news/5"]}"#, 400, "\"field\":\"urls[0]\""),
+        ("POST", json, r#"{"urls":[5]}"#, 400, "expected a string, found a number"),
         ("POST", json, r#"{"tag":["a"]}"#, 400, "unknown field"),
         ("POST", json, "{}", 400, "nothing to purge"),
         ("POST", json, "urls=a", 400, "JSON object"),
-        (
-            "POST",
-            json,
-            r#"{"patterns":["~("]}"#,
-            400,
-            "\"field\":\"patterns[0]\"",
-        ),
+        ("POST", json, r#"{"patterns":["~("]}"#, 400, "\"field\":\"patterns[0]\""),
         ("POST", "", r#"{"tags":["a"]}"#, 415, "application/json"),
-        (
-            "POST",
-            "Content-Type: text/plain\r\n",
-            r#"{"tags":["a"]}"#,
-            415,
-            "application/json",
-        ),
+        ("POST", "Content-Type: text/plain\r\n", r#"{"tags":["a"]}"#, 415, "application/json"),
         ("GET", "", "", 405, "expected POST"),
         ("DELETE", json, "", 405, "expected POST"),
-    ] {
+    ];
+    for (method, fields, body, status, expected) in cases {
         let reply = target.ask(method, "/purge", fields, body).await;
         assert_eq!(reply.status, status, "{method} {body}");
         assert_eq!(reply.field("content-type"), "application/json");

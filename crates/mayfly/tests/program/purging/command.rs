@@ -36,38 +36,20 @@ async fn the_command_finds_the_server_by_its_configuration() {
     let conf = shown(&server.path("test.conf"));
     let target = server.target();
     let pages = ["/news/5", "/news/6", "/about"];
-    for (arguments, expected, words) in [
-        (
-            &["https://site.test/about"][..],
-            &["/about"][..],
-            "Purged 1 stored response in",
-        ),
-        (
-            &["--tag", "news/5", "--tag", "news/6"],
-            &["/news/5", "/news/6"],
-            "Purged 2 stored responses",
-        ),
-        (
-            &["--prefix", "https://site.test/news/"],
-            &["/news/5", "/news/6"],
-            "Purged 2",
-        ),
-        (
-            &["--pattern", "https://site.test/*/5"],
-            &["/news/5"],
-            "Purged 1",
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        (&["https://site.test/about"][..], &["/about"][..], "Purged 1 stored response in"),
+        (&["--tag", "news/5", "--tag", "news/6"], &["/news/5", "/news/6"], "Purged 2 stored responses"),
+        (&["--prefix", "https://site.test/news/"], &["/news/5", "/news/6"], "Purged 2"),
+        (&["--pattern", "https://site.test/*/5"], &["/news/5"], "Purged 1"),
         (&["--pattern", "~/6$"], &["/news/6"], "Purged 1"),
         (&["--host", "site.test", "/about"], &["/about"], "Purged 1"),
         (&["--host", "site.test"], &pages[..], "Purged 3"),
         (&["--all"], &pages[..], "Purged 3"),
         (&["--all", "--dry-run"], &[], "Would purge 3"),
-        (
-            &["--tag", "all", "--json"],
-            &pages[..],
-            "\"kind\":\"tag\",\"text\":\"all\",\"responses\":3",
-        ),
-    ] {
+        (&["--tag", "all", "--json"], &pages[..], "\"kind\":\"tag\",\"text\":\"all\",\"responses\":3"),
+    ];
+    for (arguments, expected, words) in cases {
         store(&target, &pages).await;
         let output = purge(&[&["-c", &conf], arguments].concat()).await;
         assert_eq!(

@@ -74,43 +74,20 @@ async fn magento_sends_a_pattern_of_tags() {
 async fn foshttpcache_sends_ban_with_patterns() {
     // FOSHttpCache: src/ProxyClient/Varnish.php, ban(), banPath() and invalidateByBan().
     let (_php, server) = purged_by(&["BAN", "PURGE"]).await;
-    for (fields, status, expected) in [
+    #[rustfmt::skip]
+    let cases = [
         (
-            "X-Host: .*\r\nX-Url: .*\r\nX-Content-Type: .*\r\nX-Cache-Tags: (^|,)(news/5|cat_p_5)(,|$)\r\n",
-            200,
+            "X-Host: .*\r\nX-Url: .*\r\nX-Content-Type: .*\r\nX-Cache-Tags: (^|,)(news/5|cat_p_5)(,|$)\r\n", 200,
             &["/news/5", "/cat_p_5"][..],
         ),
-        (
-            "X-Host: .*\r\nX-Url: ^/news/.*\r\nX-Content-Type: .*\r\n",
-            200,
-            &["/news/5", "/news/6"],
-        ),
-        (
-            "X-Host: ^(site.test|b)$\r\nX-Url: /cat\r\nX-Content-Type: .*\r\n",
-            200,
-            &["/cat_p_5", "/cat_p_50"],
-        ),
-        (
-            "X-Host: ^other$\r\nX-Url: .*\r\nX-Content-Type: .*\r\n",
-            200,
-            &[],
-        ),
-        (
-            "X-Host: .*\r\nX-Url: .*\r\nX-Content-Type: .*\r\n",
-            200,
-            PAGES,
-        ),
-        (
-            "X-Host: .*\r\nX-Url: .*\r\nX-Content-Type: text/html\r\n",
-            400,
-            &[],
-        ),
-        (
-            "X-Host: a\r\nX-Url: .*\r\nX-Content-Type: .*\r\nX-Cache-Tags: (^|,)(all)(,|$)\r\n",
-            400,
-            &[],
-        ),
-    ] {
+        ("X-Host: .*\r\nX-Url: ^/news/.*\r\nX-Content-Type: .*\r\n", 200, &["/news/5", "/news/6"]),
+        ("X-Host: ^(site.test|b)$\r\nX-Url: /cat\r\nX-Content-Type: .*\r\n", 200, &["/cat_p_5", "/cat_p_50"]),
+        ("X-Host: ^other$\r\nX-Url: .*\r\nX-Content-Type: .*\r\n", 200, &[]),
+        ("X-Host: .*\r\nX-Url: .*\r\nX-Content-Type: .*\r\n", 200, PAGES),
+        ("X-Host: .*\r\nX-Url: .*\r\nX-Content-Type: text/html\r\n", 400, &[]),
+        ("X-Host: a\r\nX-Url: .*\r\nX-Content-Type: .*\r\nX-Cache-Tags: (^|,)(all)(,|$)\r\n", 400, &[]),
+    ];
+    for (fields, status, expected) in cases {
         let bytes = format!("BAN / HTTP/1.1\r\nHost: site.test\r\n{fields}\r\n");
         assert_eq!(
             send(&server, &bytes).await,

@@ -229,11 +229,10 @@ async fn responses_have_what_the_files_say_of_them() {
     ];
     let server = FolderServer::start_site(program(), &files, &[]).await;
     let target = server.target();
-    for (path, status, text, fields) in [
+    #[rustfmt::skip]
+    let cases = [
         (
-            "/a.css",
-            200,
-            "style",
+            "/a.css", 200, "style",
             &[
                 ("x-a", "a"),
                 ("x-b", "b (null)"),
@@ -243,35 +242,16 @@ async fn responses_have_what_the_files_say_of_them() {
             ][..],
         ),
         (
-            "/cookie.css",
-            200,
-            "style",
-            &[(
-                "set-cookie",
-                "seen=1; path=/; domain=x.test; Max-Age=3600; secure; HttpOnly",
-            )],
+            "/cookie.css", 200, "style",
+            &[("set-cookie", "seen=1; path=/; domain=x.test; Max-Age=3600; secure; HttpOnly")],
         ),
-        (
-            "/b.own.ru",
-            200,
-            "text",
-            &[("content-type", "image/x-own; charset=koi8-r")],
-        ),
-        (
-            "/closed/a.css",
-            403,
-            "Not for you",
-            &[("x-a", ""), ("x-b", "b (null)")],
-        ),
-        (
-            "/none",
-            404,
-            "error 404/nonea=b",
-            &[("x-powered-by", ""), ("x-a", "a")],
-        ),
+        ("/b.own.ru", 200, "text", &[("content-type", "image/x-own; charset=koi8-r")]),
+        ("/closed/a.css", 403, "Not for you", &[("x-a", ""), ("x-b", "b (null)")]),
+        ("/none", 404, "error 404/nonea=b", &[("x-powered-by", ""), ("x-a", "a")]),
         ("/gone", 302, "", &[("location", "https://x.test/gone")]),
         ("/away/a.css", 403, "", &[]),
-    ] {
+    ];
+    for (path, status, text, fields) in cases {
         let reply = target.get(path).await;
         assert_eq!(reply.status, status, "{path}");
         assert!(

@@ -175,32 +175,14 @@ fn the_account_of_any_application_comes_from_its_settings_or_from_a_file() {
     let account = site.path().join("account");
     let option = account.to_str().expect("a plain path");
     let long = format!("unix:/srv/sql.sock ada w0rdw0rd\n{}", "#".repeat(4096));
-    for (mode, line, is_read, part) in [
-        (
-            0o644,
-            "unix:/srv/sql.sock ada w0rdw0rd",
-            false,
-            "account: every account of the machine may read",
-        ),
-        (
-            0o600,
-            &*long,
-            false,
-            "account: the file has more than 4096 bytes",
-        ),
-        (
-            0o640,
-            "unix:/srv/sql.sock ada w0rdw0rd",
-            true,
-            "cache_learn_database unix:/srv/sql.sock ada PASSWORD;",
-        ),
-        (
-            0o600,
-            "localhost ada w0rdw0rd",
-            false,
-            "account:1: expected one line",
-        ),
-    ] {
+    #[rustfmt::skip]
+    let cases = [
+        (0o644, "unix:/srv/sql.sock ada w0rdw0rd", false, "account: every account of the machine may read"),
+        (0o600, &*long, false, "account: the file has more than 4096 bytes"),
+        (0o640, "unix:/srv/sql.sock ada w0rdw0rd", true, "cache_learn_database unix:/srv/sql.sock ada PASSWORD;"),
+        (0o600, "localhost ada w0rdw0rd", false, "account:1: expected one line"),
+    ];
+    for (mode, line, is_read, part) in cases {
         std::fs::write(&account, line).unwrap();
         std::fs::set_permissions(&account, Permissions::from_mode(mode)).unwrap();
         let (is_served, text) = printed(site.path(), &["--learn-account", option]);

@@ -24,34 +24,16 @@ fn a_test_of_the_configuration_names_the_file_that_is_missing_or_wrong() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let other = certificates.authority.identity("a.test").key_pem();
     let pem = std::fs::read_to_string(certificates.folder.path().join("a.pem")).expect("a file");
-    for (file, text, message) in [
-        (
-            "a.key",
-            None,
-            "cannot load certificate key \"FILES/a.key\": ",
-        ),
-        (
-            "a.key",
-            Some("nonsense"),
-            "cannot load certificate key \"FILES/a.key\": ",
-        ),
-        (
-            "a.key",
-            Some(&*pem),
-            "cannot load certificate key \"FILES/a.key\": ",
-        ),
-        (
-            "a.key",
-            Some(&*other),
-            "SSL_CTX_use_PrivateKey(\"FILES/a.key\") failed",
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("a.key", None, "cannot load certificate key \"FILES/a.key\": "),
+        ("a.key", Some("nonsense"), "cannot load certificate key \"FILES/a.key\": "),
+        ("a.key", Some(&*pem), "cannot load certificate key \"FILES/a.key\": "),
+        ("a.key", Some(&*other), "SSL_CTX_use_PrivateKey(\"FILES/a.key\") failed"),
         ("a.pem", None, "cannot load certificate \"FILES/a.pem\": "),
-        (
-            "a.pem",
-            Some("nonsense"),
-            "cannot load certificate \"FILES/a.pem\": ",
-        ),
-    ] {
+        ("a.pem", Some("nonsense"), "cannot load certificate \"FILES/a.pem\": "),
+    ];
+    for (file, text, message) in cases {
         certificates.add("a", "a.test");
         match text {
             Some(text) => certificates.write(file, text),

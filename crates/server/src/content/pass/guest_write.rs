@@ -50,23 +50,10 @@ fn is_of_now(token: Option<&[u8]>) -> bool {
 }
 
 /// Fields that are the write's alone, and not sent when the page is asked for; so are those of the connection.
+#[rustfmt::skip]
 const OF_WRITE: [&str; 17] = [
-    "accept",
-    "accept-encoding",
-    "connection",
-    "content-encoding",
-    "content-length",
-    "content-type",
-    "expect",
-    "host",
-    "keep-alive",
-    "origin",
-    "referer",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "x-requested-with",
+    "accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect",
+    "host", "keep-alive", "origin", "referer", "te", "trailer", "transfer-encoding", "upgrade", "x-requested-with",
     "range",
 ];
 const OF_WRITE_PREFIXES: [&str; 3] = ["if-", "proxy-", "sec-fetch-"];
