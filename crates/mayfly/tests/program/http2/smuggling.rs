@@ -69,8 +69,20 @@ fn request<'a, V: Version>(
     with(&pseudo, fields)
 }
 
-/// Makes tests of functions with a [`Version`].
+/// Makes tests of the functions with a [`Version`].
 macro_rules! tests_over {
+    ($version:ty) => {
+        $crate::http2::smuggling::tests_over! { $version:
+            malformed_fields_go_nowhere
+            malformed_pseudo_fields_go_nowhere
+            two_lengths_go_nowhere
+            a_length_that_the_body_does_not_have_never_makes_a_whole_request
+            a_body_beside_a_length_of_zero_is_lost
+            a_body_is_framed_anew_for_each_upstream
+            an_upstream_gets_the_fields_and_no_more
+            what_follows_a_body_as_trailers_is_no_field_of_the_request
+        }
+    };
     ($version:ty: $($name:ident)*) => {
         $(#[tokio::test]
         async fn $name() {
@@ -80,16 +92,7 @@ macro_rules! tests_over {
 }
 pub(crate) use tests_over;
 
-tests_over! { RunningServer:
-    malformed_fields_go_nowhere
-    malformed_pseudo_fields_go_nowhere
-    two_lengths_go_nowhere
-    a_length_that_the_body_does_not_have_never_makes_a_whole_request
-    a_body_beside_a_length_of_zero_is_lost
-    a_body_is_framed_anew_for_each_upstream
-    an_upstream_gets_the_fields_and_no_more
-    what_follows_a_body_as_trailers_is_no_field_of_the_request
-}
+tests_over!(RunningServer);
 
 /// Two upstreams behind one site, and their requests.
 pub struct UpstreamPair<S> {

@@ -35,16 +35,7 @@ impl Version for OverHttp3 {
     }
 }
 
-tests_over! { OverHttp3:
-    malformed_fields_go_nowhere
-    malformed_pseudo_fields_go_nowhere
-    two_lengths_go_nowhere
-    a_length_that_the_body_does_not_have_never_makes_a_whole_request
-    a_body_beside_a_length_of_zero_is_lost
-    a_body_is_framed_anew_for_each_upstream
-    an_upstream_gets_the_fields_and_no_more
-    what_follows_a_body_as_trailers_is_no_field_of_the_request
-}
+tests_over!(OverHttp3);
 
 async fn behind() -> UpstreamPair<OverHttp3> {
     UpstreamPair::behind().await
