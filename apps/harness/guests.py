@@ -14,17 +14,20 @@ import re
 import shutil
 import socket
 import sqlite3
+import subprocess
 import time
 import urllib.parse
 
 from . import subject as subjects
 from .client import Client, cookie_pair, is_deletion, path_of
-from .workdir import wait_for
+from .workdir import WEB_USER, wait_for
 
 FOLDER = os.path.join(subjects.FILES, "guests")
 NAMES = tuple(sorted(name for name in os.listdir(FOLDER) if os.path.isdir(os.path.join(FOLDER, name))))
 # Whose sessions are in Redis.
 IN_REDIS = ("magento",)
+# Whose tables, with their sessions, are in MariaDB where it is there.
+IN_MARIADB = ("joomla", "mybb", "opencart", "smf")
 # Whose own word is that no page of it may be shared.
 PRIVATE = ("ledger",)
 AGENTS = (
@@ -181,9 +184,9 @@ def encoded(form, values):
 
 
 class Site:
-    """An application in a folder, with what it keeps."""
+    """An application in a folder, with what it keeps: in a database of MariaDB where one is given."""
 
-    def __init__(self, workdir, folder, name):
+    def __init__(self, workdir, folder, name, database=None):
         self.name = name
         self.root = workdir.mkdir(folder, name)
         for each in ("common.php", f"{name}/index.php"):
@@ -192,6 +195,10 @@ class Site:
         self.data = workdir.mkdir(folder, "data", name)
         workdir.mkdir(folder, "data", name, "sessions")
         self.redis = Redis(workdir, folder, self.data) if name in IN_REDIS else None
+        self.database = database
+        if database:
+            access = {"socket": database.socket, "name": database.name, "user": database.user, "password": database.password}
+            workdir.write(f"{folder}/data/{name}/mariadb.json", json.dumps(access), WEB_USER, 0o640)
 
     def _lines(self, name):
         try:
@@ -208,6 +215,11 @@ class Site:
         return set(self._lines("secrets"))
 
     def select(self, query):
+        if self.database:
+            command = [*self.database.client("mariadb"), "--batch", "--skip-column-names", "-e", query, self.database.name]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+            rows = (line.split("\t") for line in done.stdout.splitlines())
+            return [tuple(int(value) if value.isdigit() else value for value in row) for row in rows]
         with sqlite3.connect(os.path.join(self.data, "site.sqlite"), timeout=10) as database:
             return database.execute(query).fetchall()
 

@@ -9,9 +9,10 @@ import collections
 import concurrent.futures
 import copy
 import itertools
+import shutil
 import time
 
-from harness import guests
+from harness import guests, mariadb
 from harness import subject as subjects
 from harness.guest_outcomes import FORGED, Outcomes
 from harness.guests import Guest
@@ -35,12 +36,23 @@ def run(options, report):
         return
     options = copy.copy(options)
     options.ttl = LIFETIME_SECONDS
-    with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        trials = list(pool.map(lambda name: Trial(name, options), guests.NAMES))
+    with Workdir("guests-mariadb", keep=options.keep) as workdir, concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        databases = start_databases(workdir, report)
+        trials = list(pool.map(lambda name: Trial(name, options, databases), guests.NAMES))
     for trial in trials:
         for name, is_true, detail in trial.checks:
             report.check(f"{trial.name}: {name}", is_true, detail)
     judge(report, trials)
+
+
+def start_databases(workdir, report):
+    """One for each site of an application that keeps its tables in MariaDB, by name and folder; none where it is not there."""
+    if not shutil.which("mariadbd", path="/usr/sbin:/usr/bin"):
+        report.note("left out: MariaDB is not there, so that all tables with sessions are SQLite's")
+        return {}
+    sites = [(name, folder) for name in guests.IN_MARIADB for folder in Trial.FOLDERS]
+    first = mariadb.start(workdir, names=["_".join(site) for site in sites])
+    return {site: first.beside("_".join(site)) for site in sites}
 
 
 def judge(report, trials):
@@ -64,10 +76,12 @@ def judge(report, trials):
 class Trial:
     """One application, behind the server and beside it without a cache."""
 
+    FOLDERS = ("served", "plain")
     CRAWLS = ("are new", "go on", "have a session")
 
-    def __init__(self, name, options):
+    def __init__(self, name, options, databases):
         self.name = name
+        self.databases = databases
         self.checks = []
         self.crawled = {}
         self.pages = self.runs = self.sessions = 0
@@ -88,7 +102,7 @@ class Trial:
         return hits / views if views else 0
 
     def _run(self, workdir, options):
-        sites = {"served": guests.Site(workdir, "served", self.name), "plain": guests.Site(workdir, "plain", self.name)}
+        sites = {folder: guests.Site(workdir, folder, self.name, self.databases.get((self.name, folder))) for folder in self.FOLDERS}
         served = subjects.start(workdir, options, "guests", sites["served"].root)
         plain = guests.start_nginx(workdir, options, sites["plain"])
         self.ledger = guests.Ledger()

@@ -36,6 +36,15 @@ abstract class Application
     protected array $language = ['get'];
     protected array $currency = [];
 
+    private const TABLES = [
+        'sessions (id VARCHAR(100) PRIMARY KEY, state TEXT)',
+        'comments (item VARCHAR(100), text TEXT)',
+        'messages (text TEXT)',
+        'users (name VARCHAR(100) PRIMARY KEY, password VARCHAR(100))',
+        'votes (choice VARCHAR(100))',
+        'forms (id VARCHAR(100) PRIMARY KEY, form VARCHAR(100))',
+    ];
+
     // Begins the session and sends its cookies.
     abstract protected function begin(): void;
 
@@ -43,11 +52,9 @@ abstract class Application
     {
         $folder = dirname($_SERVER['SCRIPT_FILENAME']);
         $this->data = dirname($folder) . '/data/' . basename($folder);
-        $this->db = new PDO("sqlite:$this->data/site.sqlite", null, null, [PDO::ATTR_TIMEOUT => 10]);
-        $this->db->exec('PRAGMA synchronous = OFF');
+        $this->db = $this->database();
         if (!is_file("$this->data/is-made")) {
-            $this->db->exec('PRAGMA journal_mode = WAL');
-            foreach (['sessions (id PRIMARY KEY, state)', 'comments (item, text)', 'messages (text)', 'users (name PRIMARY KEY, password)', 'votes (choice)', 'forms (id PRIMARY KEY, form)'] as $table) {
+            foreach (self::TABLES as $table) {
                 $this->db->exec("CREATE TABLE IF NOT EXISTS $table");
             }
             touch("$this->data/is-made");
@@ -55,6 +62,21 @@ abstract class Application
         $this->note('runs', $_SERVER['REQUEST_METHOD'] . ' ' . $_SERVER['REQUEST_URI']);
         // As long as a page of a shop takes.
         usleep((int) @file_get_contents("$this->data/delay"));
+    }
+
+    // MariaDB, where the site was given one; otherwise SQLite.
+    private function database(): PDO
+    {
+        if (is_file("$this->data/mariadb.json")) {
+            $given = json_decode(file_get_contents("$this->data/mariadb.json"));
+            return new PDO("mysql:unix_socket=$given->socket;dbname=$given->name;charset=utf8mb4", $given->user, $given->password);
+        }
+        $db = new PDO("sqlite:$this->data/site.sqlite", null, null, [PDO::ATTR_TIMEOUT => 10]);
+        $db->exec('PRAGMA synchronous = OFF');
+        if (!is_file("$this->data/is-made")) {
+            $db->exec('PRAGMA journal_mode = WAL');
+        }
+        return $db;
     }
 
     public function run(): void
@@ -366,7 +388,7 @@ abstract class Application
                 $currency = $this->session['currency'] ?? 'USD';
                 $html = '<h1>' . ITEMS[(int) $id] . '</h1>' . TEXT . p('price', sprintf('%s %.2f', $currency, 10 * $id * RATES[$currency]));
                 $html .= in_array('add', $this->has) ? $this->adding($id) : '';
-                $comments = $this->db->prepare('SELECT text FROM comments WHERE item = ? ORDER BY rowid');
+                $comments = $this->db->prepare('SELECT text FROM comments WHERE item = ?');
                 $comments->execute([$id]);
                 foreach ($comments->fetchAll(PDO::FETCH_COLUMN) as $text) {
                     $html .= '<blockquote>' . htmlspecialchars($text) . "</blockquote>\n";
@@ -382,7 +404,8 @@ abstract class Application
             case 'login':
                 return $this->form($page, $this->address($page), '<input name="name"><input name="password" type="password">');
             case 'poll':
-                $counts = $this->db->query("SELECT choice || ' ' || COUNT(*) FROM votes GROUP BY choice ORDER BY choice")->fetchAll(PDO::FETCH_COLUMN);
+                $counts = $this->db->query('SELECT choice, COUNT(*) FROM votes GROUP BY choice ORDER BY choice')->fetchAll(PDO::FETCH_KEY_PAIR);
+                $counts = array_map(fn($choice, $count) => "$choice $count", array_keys($counts), $counts);
                 $voted = $this->session['voted'] ?? '';
                 $form = $this->form('vote', $this->address('vote'), '<input name="choice" type="radio" value="A"><input name="choice" type="radio" value="B">');
                 return $voted ? p('voted', "You chose $voted") . p('votes', implode(', ', $counts)) : $form;
