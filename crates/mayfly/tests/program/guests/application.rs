@@ -127,6 +127,8 @@ pub struct Rules {
     pub varies: bool,
     /// The first page counts its visits.
     pub counts_visits: bool,
+    /// The first page says whether its visitor has read `/page/3`.
+    pub notes_reading: bool,
     /// Links that write lead to the first page.
     pub redirects: bool,
     /// All guests are given a cookie with the same value.
@@ -140,6 +142,9 @@ pub struct Rules {
 
 /// The cookie that such scripts read.
 pub const SCRIPT_COOKIE: &str = "XSRF-TOKEN";
+
+/// How the paths of pages begin that write the language that they name into the session, and show it.
+const CHOICE: &str = "/choose/";
 
 impl Rules {
     pub fn random(random: &mut Random) -> Rules {
@@ -165,6 +170,7 @@ impl Rules {
             has_trolley: false,
             varies: random.one_in(10),
             counts_visits: random.one_in(6),
+            notes_reading: random.one_in(4),
             redirects: random.one_in(2),
             gives_currency: random.one_in(3),
             shows_time: random.one_in(3),
@@ -180,7 +186,7 @@ impl Rules {
             format!("name={}", state.name),
             format!("flash={}", state.flash),
         ];
-        if path == "/" || !self.is_discreet {
+        if path == "/" || path.starts_with(CHOICE) || !self.is_discreet {
             lines.push(format!("language={}", state.language));
         }
         if path == "/trolley" || !self.has_trolley && (path == "/" || !self.is_discreet) {
@@ -191,6 +197,9 @@ impl Rules {
         }
         if path == "/" && self.counts_visits {
             lines.push(format!("visits={}", state.visits));
+        }
+        if path == "/" && self.notes_reading {
+            lines.push(format!("read={}", state.has_read));
         }
         lines
     }
@@ -205,6 +214,7 @@ pub struct State {
     pub partner: String,
     pub flash: String,
     pub visits: u32,
+    pub has_read: bool,
 }
 
 impl State {
@@ -220,9 +230,13 @@ impl State {
         self.flash = format!("{what} {value} {}", self.partner);
     }
 
-    /// What a link writes.
-    pub fn follow(&mut self, target: &str) {
+    /// What a page or a link writes.
+    pub fn follow(&mut self, target: &str, rules: &Rules) {
         let (path, arguments) = target.split_once('?').unwrap_or((target, ""));
+        if let Some(language) = path.strip_prefix(CHOICE) {
+            language.clone_into(&mut self.language);
+        }
+        self.has_read |= rules.notes_reading && path == "/page/3";
         if path == "/account" && self.name.is_empty() {
             // Whoever logs in comes back.
             "account".clone_into(&mut self.partner);
@@ -246,9 +260,9 @@ fn mark_of(head: &str) -> Option<Mark> {
     found.find_map(|before| Mark::of(head.split_once(before)?.1.get(..7)?))
 }
 
-fn is_written_by(target: &str) -> bool {
+fn is_written_by(target: &str, rules: &Rules) -> bool {
     let mut state = State::default();
-    state.follow(target);
+    state.follow(target, rules);
     state != State::default()
 }
 
@@ -383,7 +397,7 @@ impl Sessions {
             kept.contains_key(&name)
         });
         let mut fields = "Content-Type: text/html\r\n".to_owned();
-        let needs = !rules.is_lazy || is_post || is_written_by(&request.target);
+        let needs = !rules.is_lazy || is_post || is_written_by(&request.target, &rules);
         let mut sid = match known {
             Some(sid) => sid.clone(),
             None => self.draw(),
@@ -404,7 +418,7 @@ impl Sessions {
             let is_account = path == "/account" && session.state.name.is_empty();
             let mut used = self.used.lock().expect("no panic");
             if path != "/once" || used.insert(request.target.clone()) {
-                session.state.follow(&request.target);
+                session.state.follow(&request.target, &rules);
             }
             drop(used);
             let sent = sent_by(request);

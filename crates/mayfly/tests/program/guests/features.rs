@@ -166,6 +166,44 @@ async fn who_is_led_to_the_log_in_form_is_a_guest_still() {
     }
 }
 
+/// Nothing in these addresses says that they write into the session; each shows what it writes, or the same to all. The first page
+/// says what is in the session, and others do so or do not.
+#[tokio::test]
+async fn a_page_that_changes_another_one_is_not_shared() {
+    let mut at_once = JoinSet::new();
+    for is_discreet in [false, true] {
+        at_once.spawn(changes_another_page(Rules {
+            is_discreet,
+            notes_reading: true,
+            ..Rules::default()
+        }));
+    }
+    at_once.join_all().await;
+}
+
+async fn changes_another_page(rules: Rules) {
+    let guests = GuestSite::start(rules).await;
+    for page in ["/", FORM, "/page/2"] {
+        guests.warm(page).await;
+    }
+    for (page, name, value) in [
+        ("/set?language=fr", "language", "fr"),
+        ("/choose/es", "language", "es"),
+        ("/page/3", "read", "true"),
+    ] {
+        let verdict = guests.tried(page).await;
+        let is_shared = matches!(verdict, SessionPart::Shared { .. });
+        assert!(!is_shared, "{page}, {rules:?}: {verdict:?}");
+        for nth in 0..4 {
+            let mut visitor = Visitor::new(HOST, nth);
+            let reply = visitor.get(&guests.site, page).await;
+            assert!(!is_from_memory(&reply), "{page}, {rules:?}, {nth}");
+            let reply = visitor.get(&guests.site, "/").await;
+            assert_eq!(line(&reply, name), value, "{page}, {rules:?}, {nth}");
+        }
+    }
+}
+
 /// A guest's first write, from a page that came from memory.
 async fn first_writes_work(rules: Rules, visitors: usize) {
     first_writes_from(FORM, rules, visitors).await;

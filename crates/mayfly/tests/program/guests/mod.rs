@@ -14,10 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use control::explain::SessionPart;
 use testkit::client::Reply;
 
 use self::application::{Bound, FormEncoding, Rules, SCRIPT_COOKIE, Sessions, State, percent};
-use crate::visits::{Application, Mark, Site, ask_port, is_from_memory};
+use crate::visits::explained::explain;
+use crate::visits::{Application, Mark, Site, ask_port, is_from_memory, settle};
 
 const HOST: &str = "site.test";
 
@@ -74,6 +76,21 @@ impl GuestSite {
             // What is made of the second is found a second later, and the page is made once more.
             self.warm(path).await;
         }
+    }
+
+    /// Guests ask for a page until a trial says whether they share it.
+    async fn tried(&self, path: &str) -> SessionPart {
+        let mut last = None;
+        for nth in 0..400 {
+            Visitor::new(HOST, nth % 50).get(&self.site, path).await;
+            let told = explain(&self.site, path, "", false).await;
+            last = told.evidence.and_then(|evidence| evidence.session);
+            match last {
+                None | Some(SessionPart::Unproven) => settle().await,
+                Some(verdict) => return verdict,
+            }
+        }
+        panic!("{path} is not tried: {last:?}")
     }
 
     /// How often guests get a page from memory that has been asked for before.

@@ -70,6 +70,8 @@ impl Step {
             (10..12, ..) => Step::Get("/account".to_owned()),
             (12, ..) => Step::Get(format!("/enter?name={value}")),
             (13, ..) => Step::Get(format!("/once?word={}", word_of(Mark::next()))),
+            // Many ask for it, so that it is tried whether guests may share it.
+            (14..17, ..) => Step::Get("/choose/fr".to_owned()),
             (9, ..) => {
                 let (method, fields) = [
                     ("HEAD", ""),
@@ -299,7 +301,7 @@ impl Crowd {
             "/enter" | "/once" => true,
             _ => false,
         };
-        visitor.state.follow(target);
+        visitor.state.follow(target, &self.rules);
         let has_session = !self.rules.is_lazy || visitor.jar.contains_key("sid");
         if is_led_on && has_session && reply.status == 302 {
             return;
