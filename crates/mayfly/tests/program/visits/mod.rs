@@ -15,11 +15,11 @@ mod random_applications;
 mod seven_faults;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use control::PurgeRequest;
 use testkit::client::{Client, Reply};
 use testkit::fake_http::{FakeHttp, Request, Script};
 use testkit::process::free_port;
@@ -29,14 +29,15 @@ use tokio::net::TcpSocket;
 use crate::program;
 use crate::serve::expanded;
 
-/// The number of one visit. Seven digits that begin with a 9 stand in no other field.
+/// The number of one visit. Seven digits that begin with a 9 stand in no other field. After a million visits the numbers
+/// begin again: by then the application of the first ones has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mark(pub u32);
 
 impl Mark {
     pub fn next() -> Mark {
-        static COUNT: AtomicU32 = AtomicU32::new(9_000_000);
-        Mark(COUNT.fetch_add(1, Relaxed))
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        Mark(9_000_000 + COUNT.fetch_add(1, Relaxed) % 1_000_000)
     }
 
     /// The mark in the head of a request, if it has one.
@@ -81,7 +82,7 @@ impl Application {
         runs.iter().filter(|run| is_counted(run)).count()
     }
 
-    fn runs(&self) -> usize {
+    pub fn runs(&self) -> usize {
         self.count(|_| true)
     }
 
@@ -185,14 +186,12 @@ impl Site {
 
     /// Removes all stored pages.
     pub async fn purge(&self) {
-        let control = self.server.control();
-        let purged = tokio::task::spawn_blocking(move || {
-            let mut command = Command::new(program());
-            command.arg("purge").arg("--socket").arg(control);
-            command.arg("--all").output().expect("the program")
-        });
-        let output = purged.await.expect("a thread");
-        assert!(output.status.success(), "{output:?}");
+        let everything = PurgeRequest {
+            everything: true,
+            ..PurgeRequest::default()
+        };
+        let purged = control::client::purge(&self.server.control(), &everything).await;
+        purged.expect("purged");
     }
 }
 
