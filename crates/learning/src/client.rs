@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
-use crate::postgres;
+use crate::postgres::{self, PostgresClient};
 
 /// Bytes of one packet of the server.
 const MOST_PACKET_BYTES: usize = 1 << 20;
@@ -83,19 +83,32 @@ pub struct Client {
 /// # Errors
 /// The system or the server reports an error, or a proxy stands between: it may ask one server after the other.
 pub async fn ask(account: &DatabaseAccount, questions: &[&str]) -> io::Result<Vec<Vec<TextRow>>> {
-    if postgres::parts(&account.server).is_some() {
-        return postgres::ask(account, questions).await;
-    }
-    let conversation = async {
-        let mut client = Client::open(account, COLLATION).await?;
-        client.expect_no_proxy().await?;
+    within(async {
         let mut answers = Vec::with_capacity(questions.len());
-        for question in questions {
-            answers.push(client.query(question).await?);
+        if postgres::parts(&account.server).is_some() {
+            let mut client = PostgresClient::open(account).await?;
+            for question in questions {
+                answers.push(client.query(question).await?);
+            }
+            client.quit().await;
+        } else {
+            let mut client = Client::open(account, COLLATION).await?;
+            client.expect_no_proxy().await?;
+            for question in questions {
+                answers.push(client.query(question).await?);
+            }
+            client.quit().await;
         }
-        client.quit().await;
         Ok(answers)
-    };
+    })
+    .await
+}
+
+/// Bounds the time of a conversation.
+///
+/// # Errors
+/// The errors of the conversation, or it takes too long.
+pub async fn within<T>(conversation: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     match timeout(WITHIN, conversation).await {
         Ok(answers) => answers,
         Err(_) => Err(io::ErrorKind::TimedOut.into()),

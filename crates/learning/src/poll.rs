@@ -1,5 +1,5 @@
 //! Other programs' writes: asks a server for the state of its tables each second, and compares the state with the one
-//! before. Pure, but for [`ask`].
+//! before. Pure, but for [`Poller`].
 //!
 //! `update_time` has whole seconds and is the time of the transaction's start, shown from COMMIT on. So a
 //! table counts as written if its time differs, is NULL, or lies within the last minute: two
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::{self, DatabaseAccount, TextRow};
 use crate::digest::Digest;
-use crate::postgres as postgres_client;
+use crate::postgres::parts;
 
 /// How long a poll holds: what it did not see is shown no later.
 pub const HOLDS: Duration = Duration::from_secs(2);
@@ -310,23 +310,36 @@ impl TableState {
     }
 }
 
-/// Asks a server for these tables.
-///
-/// # Errors
-/// The error of the system or the server, and that nothing can be seen there.
-pub async fn ask(
-    account: &DatabaseAccount,
-    tables: &[Arc<str>],
-    window: Duration,
-) -> io::Result<PollAnswer> {
-    if postgres_client::parts(&account.server).is_some() {
-        return postgres::ask(account, tables).await;
+/// Asks one server again and again, and keeps what spares questions: nothing of MySQL, whose tables of other engines
+/// are written without a transaction.
+#[derive(Default)]
+pub struct Poller {
+    postgres: postgres::KeptPoll,
+}
+
+impl Poller {
+    /// Asks the server for these tables.
+    ///
+    /// # Errors
+    /// The error of the system or the server, and that nothing can be seen there.
+    pub async fn ask(
+        &mut self,
+        account: &DatabaseAccount,
+        tables: &[Arc<str>],
+        window: Duration,
+    ) -> io::Result<PollAnswer> {
+        if parts(&account.server).is_some() {
+            return self.postgres.ask(account, tables).await;
+        }
+        let questions = questions(tables, window);
+        let questions: Vec<&str> = questions.iter().map(String::as_str).collect();
+        let answers = client::ask(account, &questions).await?;
+        read(&answers).ok_or_else(other_columns)?
     }
-    let questions = questions(tables, window);
-    let questions: Vec<&str> = questions.iter().map(String::as_str).collect();
-    let answers = client::ask(account, &questions).await?;
-    read(&answers)
-        .ok_or_else(|| io::Error::other("the answer has other columns than were asked for"))?
+}
+
+fn other_columns() -> io::Error {
+    io::Error::other("the answer has other columns than were asked for")
 }
 
 /// The questions, in this order: the status, variables, definitions, tables.

@@ -37,7 +37,10 @@ async fn each_change_of_a_table_is_seen_by_the_next_poll() {
     // The clock decides which tables are recent: each answer is compared as if none were.
     let mut look = async || {
         let now = Instant::now();
-        let mut answer = ask(&account, &tables, Duration::ZERO).await.unwrap();
+        let mut answer = Poller::default()
+            .ask(&account, &tables, Duration::ZERO)
+            .await
+            .unwrap();
         answer
             .tables
             .values_mut()
@@ -82,7 +85,12 @@ async fn each_change_of_a_table_is_seen_by_the_next_poll() {
     let (_, keeps) = look().await;
     assert!(keeps.is_err());
     drop(database);
-    assert!(ask(&account, &tables, Duration::ZERO).await.is_err());
+    assert!(
+        Poller::default()
+            .ask(&account, &tables, Duration::ZERO)
+            .await
+            .is_err()
+    );
 }
 
 /// Each of these leaves `update_time`, `create_time` and the size of some table as they were, or may do so.
@@ -102,7 +110,10 @@ async fn statements_that_replace_rows_and_leave_the_times_are_seen_by_the_next_p
     let tables: Vec<Arc<str>> = ["shop.other", "shop.sale"].map(Arc::from).to_vec();
     let all = PollResult::Tables(tables.clone());
     let look = async || {
-        let mut answer = ask(&account, &tables, Duration::ZERO).await.unwrap();
+        let mut answer = Poller::default()
+            .ask(&account, &tables, Duration::ZERO)
+            .await
+            .unwrap();
         // The clock would show that they are new.
         let states = answer.tables.values_mut();
         states.for_each(|it| it.is_recent = false);
@@ -149,13 +160,17 @@ async fn proxy(listener: UnixListener, server: PathBuf, number: u32) {
 async fn nothing_is_known_of_a_server_behind_a_proxy() {
     let database = MariaDb::start();
     let tables: Vec<Arc<str>> = vec!["mysql.user".into()];
-    let direct = ask(&account(&database.socket()), &tables, Duration::ZERO).await;
+    let direct = Poller::default()
+        .ask(&account(&database.socket()), &tables, Duration::ZERO)
+        .await;
     assert!(direct.is_ok(), "{direct:?}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("proxy");
     let listener = UnixListener::bind(&path).unwrap();
     tokio::spawn(proxy(listener, database.socket(), 4_000_000));
-    let proxied = ask(&account(&path), &tables, Duration::ZERO).await;
+    let proxied = Poller::default()
+        .ask(&account(&path), &tables, Duration::ZERO)
+        .await;
     let why = proxied.unwrap_err().to_string();
     assert_eq!(why, "a proxy stands before the database");
 }

@@ -2,7 +2,7 @@
 //! changes without a message: files, pages that have been known for long enough, workers that are gone. It sleeps while
 //! no page may be shown by what is known, and none is fetched.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
@@ -23,7 +23,7 @@ use crate::files;
 use crate::heartbeat::{self, ProcessConnections};
 use crate::join::{End, Join};
 use crate::mark::Marks;
-use crate::poll;
+use crate::poll::{self, Poller};
 use crate::postgres;
 use crate::process;
 use crate::read_back::{self, PageToReadBack};
@@ -154,6 +154,9 @@ async fn run(
                 let has_nothing = pool.book.lock().has_nothing_to_show(Instant::now());
                 if has_nothing && join.lock().is_empty() {
                     marks.rest();
+                    if !marks.is_awake() {
+                        polls.close_all_but(&[]);
+                    }
                 }
             }
         }
@@ -216,18 +219,43 @@ fn read_schemas(pool: &Arc<LearnedPool>, readings: &mut HashMap<ServerName, Inst
     }
 }
 
-/// Servers that are being asked what other programs have written.
+/// Servers that are asked what other programs have written; `None`: one is being asked.
 #[derive(Clone, Default)]
-struct Polls(Arc<Mutex<HashSet<ServerName>>>);
+struct Polls(Arc<Mutex<HashMap<ServerName, Option<Poller>>>>);
 
 impl Polls {
+    fn take(&self, server: &ServerName) -> Option<Poller> {
+        let mut all = self.0.lock();
+        let known = all.insert(server.clone(), None);
+        known.unwrap_or_else(|| Some(Poller::default()))
+    }
+
+    /// Puts back what the next poll uses again. While the thread sleeps there is none.
+    fn put_back(&self, server: &ServerName, poller: Poller, is_awake: impl Fn() -> bool) {
+        let mut all = self.0.lock();
+        match is_awake() {
+            true => all.insert(server.clone(), Some(poller)),
+            false => all.remove(server),
+        };
+    }
+
+    /// Closes the connections that are kept for the next poll of other servers.
+    fn close_all_but(&self, servers: &[ServerName]) {
+        let is_used = |server: &ServerName| servers.contains(server);
+        let mut all = self.0.lock();
+        all.retain(|server, poller| poller.is_none() || is_used(server));
+    }
+
     /// Asks each server, where pages are kept, and none twice at a time.
     fn begin(&self, pool: &Arc<LearnedPool>) {
         if !pool.keeps() {
+            self.close_all_but(&[]);
             return;
         }
         let (began, now) = (Instant::now(), clock::now());
         let servers = pool.change(|book| book.to_poll(began));
+        let names: Vec<_> = servers.iter().map(|(server, ..)| server.clone()).collect();
+        self.close_all_but(&names);
         if servers.is_empty() {
             pool.marks.note_polled(now + poll::holds());
         }
@@ -235,16 +263,16 @@ impl Polls {
             let Some(account) = pool.account_of(&server) else {
                 continue;
             };
-            if !self.0.lock().insert(server.clone()) {
+            let Some(mut poller) = self.take(&server) else {
                 continue;
-            }
+            };
             let (pool, polls) = (Arc::downgrade(pool), self.clone());
             tokio::spawn(async move {
-                let answer = poll::ask(&account, &tables, window).await;
-                polls.0.lock().remove(&server);
+                let answer = poller.ask(&account, &tables, window).await;
                 let Some(pool) = pool.upgrade() else {
                     return;
                 };
+                polls.put_back(&server, poller, || pool.marks.is_awake());
                 match answer {
                     Ok(answer) => {
                         pool.change(|book| book.polled(&server, answer, (&tables[..], began)));

@@ -2,7 +2,7 @@
 //! The server that answers is the one of the configuration; what it sends is bounded all the same.
 
 use std::io;
-use std::time::Duration;
+use std::net::{IpAddr, SocketAddr};
 
 use aws_lc_rs::{constant_time, digest, hmac, pbkdf2, rand};
 use base64::Engine as _;
@@ -10,7 +10,6 @@ use base64::engine::general_purpose::STANDARD;
 use md5::{Digest as _, Md5};
 use postgres_wire::{Fields, put_message, startup_message};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
 
 use crate::client::{self, DatabaseAccount, TextRow};
 
@@ -22,8 +21,6 @@ const MOST_MESSAGE_BYTES: usize = 1 << 20;
 /// Rows and bytes of one answer.
 const MOST_ROWS: usize = 500_000;
 const MOST_BYTES: usize = 64 << 20;
-/// All of a conversation.
-const WITHIN: Duration = Duration::from_secs(10);
 
 /// Rounds of the hash that a server may ask for; 4,096 are usual.
 const MOST_ROUNDS: u32 = 200_000;
@@ -31,8 +28,9 @@ const MOST_ROUNDS: u32 = 200_000;
 /// With an empty path, definitions of views come with the schemas of their tables.
 const SESSION: &str = "SET search_path = ''";
 
-/// The number by which PostgreSQL itself knows the connection. A proxy gives another one to its client.
-const PROCESS: &str = "SELECT pg_backend_pid()";
+/// The number by which PostgreSQL itself knows the connection, and the address at which it took it. A proxy gives another
+/// number to its client; a balancer leaves the number and has another address.
+const CONNECTION: &str = "SELECT pg_backend_pid(), host(inet_server_addr()), inet_server_port()";
 
 /// The parts of such a server's name: its address and its database. `None`: it is no PostgreSQL.
 pub fn parts(server: &str) -> Option<(&str, &str)> {
@@ -42,32 +40,7 @@ pub fn parts(server: &str) -> Option<(&str, &str)> {
 /// A connection to a server.
 pub struct PostgresClient {
     stream: Box<dyn client::Stream>,
-}
-
-/// The answers to these questions, in their order.
-///
-/// # Errors
-/// The system or the server reports an error, or a proxy stands between: it may ask one server after the other.
-pub async fn ask(account: &DatabaseAccount, questions: &[&str]) -> io::Result<Vec<Vec<TextRow>>> {
-    within(async {
-        let mut client = PostgresClient::open(account).await?;
-        let mut answers = Vec::with_capacity(questions.len());
-        for question in questions {
-            answers.push(client.query(question).await?);
-        }
-        client.quit().await;
-        Ok(answers)
-    })
-    .await
-}
-
-/// # Errors
-/// Those of the conversation, or that it takes too long.
-pub async fn within<T>(conversation: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    match timeout(WITHIN, conversation).await {
-        Ok(answers) => answers,
-        Err(_) => Err(io::ErrorKind::TimedOut.into()),
-    }
+    is_direct: bool,
 }
 
 impl PostgresClient {
@@ -78,16 +51,28 @@ impl PostgresClient {
     pub async fn open(account: &DatabaseAccount) -> io::Result<PostgresClient> {
         let (address, database) = parts(&account.server).ok_or_else(nonsense)?;
         let stream = client::connect(address).await?;
-        let mut client = PostgresClient { stream };
+        let mut client = PostgresClient {
+            stream,
+            is_direct: false,
+        };
         let is_local = address.starts_with("unix:");
         let process = client.log_in(account, database, is_local).await?;
         client.query(SESSION).await?;
-        let known = client.query(PROCESS).await?;
-        let known = known.first().and_then(|row| row.first()?.as_deref());
-        match known == Some(process.to_string().as_bytes()) {
-            true => Ok(client),
-            false => Err(io::Error::other("a proxy stands before the database")),
+        let known = client.query(CONNECTION).await?;
+        let [known, host, port] = known.first().map_or(&[][..], Vec::as_slice) else {
+            return Err(nonsense());
+        };
+        if known.as_deref() != Some(process.to_string().as_bytes()) {
+            return Err(io::Error::other("a proxy stands before the database"));
         }
+        client.is_direct = is_direct(address, host.as_deref(), port.as_deref());
+        Ok(client)
+    }
+
+    /// Whether the server itself took the connection at the address that was asked for, so that the next
+    /// connection to this address comes to the same server.
+    pub fn is_direct(&self) -> bool {
+        self.is_direct
     }
 
     /// Says that nothing more is asked.
@@ -194,6 +179,19 @@ impl PostgresClient {
                 _ => {}
             }
         }
+    }
+}
+
+/// Whether the server took the connection at this address. It has none for a socket.
+fn is_direct(address: &str, host: Option<&[u8]>, port: Option<&[u8]>) -> bool {
+    let text = |field: Option<&[u8]>| String::from_utf8(field?.to_vec()).ok();
+    match address.parse::<SocketAddr>() {
+        Ok(asked) => {
+            let host: Option<IpAddr> = text(host).and_then(|it| it.parse().ok());
+            let port: Option<u16> = text(port).and_then(|it| it.parse().ok());
+            (host, port) == (Some(asked.ip()), Some(asked.port()))
+        }
+        Err(_) => host.is_none(),
     }
 }
 
@@ -324,6 +322,22 @@ mod tests {
         );
         assert_eq!(parts("postgres:[::1]:5432/a"), Some(("[::1]:5432", "a")));
         assert_eq!(parts("unix:/run/mysqld/mysqld.sock"), None);
+    }
+
+    #[test]
+    fn a_server_behind_a_balancer_is_not_direct() {
+        for (address, host, port, expected) in [
+            ("unix:/run/postgresql/.s.PGSQL.5432", None, None, true),
+            ("unix:/run/balancer", Some("10.0.0.2"), Some("5432"), false),
+            ("127.0.0.1:5432", Some("127.0.0.1"), Some("5432"), true),
+            ("[::1]:5432", Some("::1"), Some("5432"), true),
+            ("127.0.0.1:5000", Some("127.0.0.1"), Some("5432"), false),
+            ("10.0.0.1:5432", Some("10.0.0.2"), Some("5432"), false),
+            ("10.0.0.1:5432", None, None, false),
+        ] {
+            let (host, port) = (host.map(str::as_bytes), port.map(str::as_bytes));
+            assert_eq!(is_direct(address, host, port), expected, "{address}");
+        }
     }
 
     #[test]

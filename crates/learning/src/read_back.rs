@@ -240,7 +240,8 @@ async fn ask_for_writes(
     let (began, now) = (Instant::now(), clock::now());
     let to_ask = pool.book.lock().to_ask(server, began);
     let (_, tables, window) = to_ask.ok_or(io::ErrorKind::NotFound)?;
-    let answer = poll::ask(account, &tables, window).await?;
+    let mut poller = poll::Poller::default();
+    let answer = poller.ask(account, &tables, window).await?;
     pool.change(|book| book.polled(server, answer, (&tables[..], began)));
     pool.marks.note_polled(now + poll::holds());
     Ok(())

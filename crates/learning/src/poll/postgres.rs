@@ -6,6 +6,8 @@
 //!
 //! TRUNCATE and what else exchanges all rows gives a table a new file. Definitions are compared by the numbers of the
 //! transactions that wrote them.
+//!
+//! While no transaction is committed, the former answer stands: neither tables nor definitions are asked for.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,10 +15,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{PollAnswer, TableState};
-use crate::client::{DatabaseAccount, TextRow};
+use super::{PollAnswer, TableState, other_columns};
+use crate::client::{self, DatabaseAccount, TextRow};
 use crate::digest::Digest;
-use crate::postgres::{self, PostgresClient};
+use crate::postgres::PostgresClient;
 
 /// The engine of a table whose writes are counted.
 pub(super) const ENGINE: &str = "PostgreSQL";
@@ -27,8 +29,8 @@ const PASSES_COUNTS_ON: u32 = 150_000;
 /// A process may be gone after so long.
 const SHORT_WHILE: Duration = Duration::from_millis(250);
 
-/// Asked first: what is committed later is seen by the next poll.
-const COMMITTED: &str = "SELECT pg_current_snapshot()::text";
+/// Polls by one connection. DROP DATABASE waits for five seconds until all others have left: in between, there is none.
+const MOST_POLLS: u32 = 4;
 
 /// Processes that may hold counts back: an idle one passes them on after ten seconds, or after a minute if it could not.
 /// Another Mayfly, which only reads, may ask at the same time.
@@ -37,15 +39,25 @@ const HOLDERS: &str = "SELECT pid FROM pg_stat_activity
       AND COALESCE(application_name, '') <> 'mayfly' AND COALESCE(backend_type, '') NOT IN ('walsender', 'parallel worker')
       AND NOT COALESCE(state = 'idle' AND state_change < clock_timestamp() - interval '61 seconds', false)";
 
-/// The version, for how long it has been running, whether it repeats what another one writes, whether it counts, when it
-/// began to count, and which server and database it is.
-const SERVER: &str = "SELECT current_setting('server_version_num'),
+/// When the server began to count.
+macro_rules! counted_since {
+    () => {
+        "concat_ws(' ', (SELECT stats_reset FROM pg_stat_bgwriter),
+          (SELECT stats_reset FROM pg_stat_database WHERE datname = current_database()))"
+    };
+}
+
+/// Asked first: what is committed later is seen by the next poll. The numbers of transactions, the version, for how long the
+/// server has been running, whether it repeats what another one writes, whether it counts, since when, and
+/// which server and database it is.
+const SERVER: &str = concat!(
+    "SELECT pg_current_snapshot()::text, current_setting('server_version_num'),
       floor(extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()))::bigint,
-      pg_is_in_recovery(), current_setting('track_counts'),
-      concat_ws(' ', (SELECT stats_reset FROM pg_stat_bgwriter),
-        (SELECT stats_reset FROM pg_stat_database WHERE datname = current_database())),
-      concat_ws(' ', (SELECT system_identifier FROM pg_control_system()),
-        (SELECT oid FROM pg_database WHERE datname = current_database()))";
+      pg_is_in_recovery(), current_setting('track_counts'), ",
+    counted_since!(),
+    ", concat_ws(' ', (SELECT system_identifier FROM pg_control_system()),
+        (SELECT oid FROM pg_database WHERE datname = current_database()))"
+);
 
 /// One number for all definitions. The rows of tables themselves are written by VACUUM as well, so that their columns count.
 const DEFINITIONS: &str = "SELECT sum(hashtextextended(it, 0)) FROM (
@@ -68,33 +80,116 @@ const DEFINITIONS: &str = "SELECT sum(hashtextextended(it, 0)) FROM (
       UNION ALL SELECT concat_ws(' ', 'setting', setdatabase, setrole, xmin) FROM pg_db_role_setting
     ) AS definitions (it)";
 
-/// Asks a server for these tables.
-///
-/// # Errors
-/// The error of the system or the server, and that nothing can be seen there.
-pub(super) async fn ask(account: &DatabaseAccount, tables: &[Arc<str>]) -> io::Result<PollAnswer> {
-    postgres::within(async {
-        let mut client = PostgresClient::open(account).await?;
-        let committed = client.query(COMMITTED).await?;
-        let mut holders = client.query(HOLDERS).await?;
-        if !holders.is_empty() {
-            // Most are connections of a page that ends soon.
-            tokio::time::sleep(SHORT_WHILE).await;
-            let still = client.query(HOLDERS).await?;
-            holders.retain(|holder| still.contains(holder));
-        }
-        let server = client.query(SERVER).await?;
-        let definitions = client.query(DEFINITIONS).await?;
-        let states = match question(tables) {
-            Some(question) => client.query(&question).await?,
-            None => Vec::new(),
+/// The row of [`SERVER`].
+#[derive(Clone, PartialEq, Eq)]
+struct ServerState {
+    snapshot: String,
+    version: u32,
+    uptime: u64,
+    counted_since: String,
+    identity: String,
+}
+
+/// What the next poll of a server uses again.
+#[derive(Default)]
+pub(super) struct KeptPoll {
+    connection: Option<KeptConnection>,
+    answer: Option<KeptAnswer>,
+}
+
+struct KeptConnection {
+    client: PostgresClient,
+    account: DatabaseAccount,
+    /// How often it was used.
+    polls: u32,
+}
+
+struct KeptAnswer {
+    server: ServerState,
+    tables: Vec<Arc<str>>,
+    answer: PollAnswer,
+}
+
+impl KeptPoll {
+    /// Asks a server for these tables.
+    ///
+    /// # Errors
+    /// The error of the system or the server, and that nothing can be seen there.
+    pub(super) async fn ask(
+        &mut self,
+        account: &DatabaseAccount,
+        tables: &[Arc<str>],
+    ) -> io::Result<PollAnswer> {
+        // An error leaves nothing that may be used again.
+        let kept = std::mem::take(self);
+        client::within(async {
+            let mut connection = match kept.connection {
+                Some(connection) if connection.account == *account => connection,
+                _ => KeptConnection {
+                    client: PostgresClient::open(account).await?,
+                    account: account.clone(),
+                    polls: 0,
+                },
+            };
+            connection.polls += 1;
+            let client = &mut connection.client;
+            let server = server_state(&client.query(SERVER).await?)?;
+            let former = kept.answer.filter(|it| it.stands(&server, tables));
+            let answer = match former {
+                Some(former) => PollAnswer {
+                    uptime: server.uptime,
+                    ..former.answer
+                },
+                None => ask_for_tables(client, &server, tables).await?,
+            };
+            self.answer = Some(KeptAnswer {
+                server,
+                tables: tables.to_vec(),
+                answer: answer.clone(),
+            });
+            // A balancer may send the next connection to another server.
+            if connection.polls < MOST_POLLS && client.is_direct() {
+                self.connection = Some(connection);
+            } else {
+                client.quit().await;
+            }
+            Ok(answer)
+        })
+        .await
+    }
+}
+
+impl KeptAnswer {
+    /// Nothing was committed since that could make the answer to these tables another one: it is the same run of the same server,
+    /// and the numbers of its transactions stand still.
+    fn stands(&self, server: &ServerState, tables: &[Arc<str>]) -> bool {
+        let of_this_run = ServerState {
+            uptime: server.uptime,
+            ..self.server.clone()
         };
-        client.quit().await;
-        let answers = [&committed[..], &server, &definitions];
-        read(answers, &states, (tables, !holders.is_empty()))
-            .ok_or_else(|| io::Error::other("the answer has other columns than were asked for"))?
-    })
-    .await
+        of_this_run == *server && self.server.uptime <= server.uptime && self.tables == tables
+    }
+}
+
+async fn ask_for_tables(
+    client: &mut PostgresClient,
+    server: &ServerState,
+    tables: &[Arc<str>],
+) -> io::Result<PollAnswer> {
+    let mut holders = client.query(HOLDERS).await?;
+    if !holders.is_empty() {
+        // Most are connections of a page that ends soon.
+        tokio::time::sleep(SHORT_WHILE).await;
+        let still = client.query(HOLDERS).await?;
+        holders.retain(|holder| still.contains(holder));
+    }
+    let definitions = client.query(DEFINITIONS).await?;
+    let states = match question(tables) {
+        Some(question) => client.query(&question).await?,
+        None => Vec::new(),
+    };
+    let is_held_back = !holders.is_empty();
+    read(server, &definitions, &states, (tables, is_held_back)).ok_or_else(other_columns)
 }
 
 /// `None`: no table is asked for.
@@ -102,8 +197,11 @@ fn question(tables: &[Arc<str>]) -> Option<String> {
     let names: Vec<_> = tables.iter().filter_map(|it| it.split_once('.')).collect();
     let mut question = String::from(
         "SELECT n.nspname, c.relname, c.relkind, c.oid, concat_ws(' ', pg_stat_get_tuples_inserted(c.oid),
-           pg_stat_get_tuples_updated(c.oid), pg_stat_get_tuples_deleted(c.oid)), c.relfilenode
-         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE (n.nspname, c.relname) IN (",
+           pg_stat_get_tuples_updated(c.oid), pg_stat_get_tuples_deleted(c.oid)), concat_ws(' ', c.relfilenode, ",
+    );
+    question.push_str(counted_since!());
+    question.push_str(
+        ") FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE (n.nspname, c.relname) IN (",
     );
     for (at, (schema, name)) in names.iter().enumerate() {
         let comma = if at == 0 { "" } else { ", " };
@@ -113,31 +211,50 @@ fn question(tables: &[Arc<str>]) -> Option<String> {
     (!names.is_empty()).then_some(question)
 }
 
-fn read(
-    [committed, server, definitions]: [&[TextRow]; 3],
-    states: &[TextRow],
-    (tables, is_held_back): (&[Arc<str>], bool),
-) -> Option<io::Result<PollAnswer>> {
-    let first = |rows: &[TextRow]| -> Option<Vec<u8>> { rows.first()?.first()?.clone() };
-    let text = |field: &Option<Vec<u8>>| String::from_utf8(field.clone().unwrap_or_default()).ok();
-    let fields: Vec<String> = server.first()?.iter().map(text).collect::<Option<_>>()?;
-    let [version, uptime, is_standby, counts, counted_since, identity] = &fields[..] else {
-        return None;
+fn server_state(rows: &[TextRow]) -> io::Result<ServerState> {
+    let texts = || -> Option<Vec<String>> { rows.first()?.iter().map(text).collect() };
+    let fields = texts().ok_or_else(other_columns)?;
+    let [
+        snapshot,
+        version,
+        uptime,
+        is_standby,
+        counts,
+        counted_since,
+        identity,
+    ] = &fields[..]
+    else {
+        return Err(other_columns());
     };
     if is_standby != "f" {
-        return Some(Err(io::Error::other(
-            "a standby, whose writes are those of another server",
-        )));
+        let message = "a standby, whose writes are those of another server";
+        return Err(io::Error::other(message));
     }
     if counts != "on" {
-        return Some(Err(io::Error::other("track_counts is off")));
+        return Err(io::Error::other("track_counts is off"));
     }
+    Ok(ServerState {
+        snapshot: snapshot.clone(),
+        version: version.parse().map_err(|_| other_columns())?,
+        uptime: uptime.parse().map_err(|_| other_columns())?,
+        counted_since: counted_since.clone(),
+        identity: identity.clone(),
+    })
+}
+
+fn read(
+    server: &ServerState,
+    definitions: &[TextRow],
+    states: &[TextRow],
+    (tables, is_held_back): (&[Arc<str>], bool),
+) -> Option<PollAnswer> {
     let digest = |bytes: &[u8]| {
         let mut digest = Digest::default();
         digest.read(bytes);
         digest.finish()
     };
-    let definitions = digest(&first(definitions).unwrap_or_default());
+    let definitions = definitions.first()?.first()?.clone();
+    let definitions = digest(&definitions.unwrap_or_default());
     let schemas = tables.iter().filter_map(|it| it.split_once('.'));
     let states = states.iter().map(|row| {
         let [schema, name, kind, number, counts, file] = &row[..] else {
@@ -148,97 +265,29 @@ fn read(
             engine: if is_counted { ENGINE } else { "no table" }.to_owned(),
             updated: counts.clone(),
             created: number.clone(),
-            size: Some(
-                [
-                    &file.clone().unwrap_or_default(),
-                    &b" "[..],
-                    counted_since.as_bytes(),
-                ]
-                .concat(),
-            ),
+            size: file.clone(),
             is_recent: false,
         };
         Some((format!("{}.{}", text(schema)?, text(name)?).into(), state))
     });
-    let version: u32 = version.parse().ok()?;
-    Some(Ok(PollAnswer {
-        gate: Some(digest(&first(committed)?)),
-        uptime: uptime.parse().ok()?,
+    Some(PollAnswer {
+        gate: Some(digest(server.snapshot.as_bytes())),
+        uptime: server.uptime,
         alterations: 0,
-        holds_counts_back: is_held_back || version < PASSES_COUNTS_ON,
-        identity: identity.clone(),
+        holds_counts_back: is_held_back || server.version < PASSES_COUNTS_ON,
+        identity: server.identity.clone(),
         is_read_only: false,
         definitions: schemas
             .map(|(schema, _)| (schema.to_owned(), definitions))
             .collect::<BTreeMap<_, _>>(),
         tables: states.collect::<Option<_>>()?,
-    }))
+    })
+}
+
+fn text(field: &Option<Vec<u8>>) -> Option<String> {
+    String::from_utf8(field.clone().unwrap_or_default()).ok()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(fields: &[&str]) -> TextRow {
-        fields
-            .iter()
-            .map(|it| Some(it.as_bytes().to_vec()))
-            .collect()
-    }
-
-    fn answer(server: &[&str], is_held_back: bool) -> Option<io::Result<PollAnswer>> {
-        let (committed, definitions) = ([row(&["5:7:6"])], [row(&["-12"])]);
-        let states = [
-            row(&["public", "post", "r", "16385", "1 0 0", "16400"]),
-            row(&["public", "far", "f", "16386", "0 0 0", "0"]),
-        ];
-        let tables = [Arc::from("public.post"), Arc::from("public.far")];
-        let server = [row(server)];
-        read(
-            [&committed, &server, &definitions],
-            &states,
-            (&tables, is_held_back),
-        )
-    }
-
-    #[test]
-    fn a_server_that_counts_is_read_and_others_are_not() {
-        let of = |version: &'static str| [version, "60", "f", "on", "since", "77 5"];
-        let read = answer(&of("150018"), false).unwrap().unwrap();
-        assert_eq!((read.uptime, &*read.identity), (60, "77 5"));
-        assert!(!read.holds_counts_back);
-        let state = &read.tables["public.post"];
-        assert_eq!(state.size.as_deref(), Some(&b"16400 since"[..]));
-        assert!(state.is_polled_engine() && !read.tables["public.far"].is_polled_engine());
-        assert_eq!(read.definitions.len(), 1);
-        assert!(
-            answer(&of("150018"), true)
-                .unwrap()
-                .unwrap()
-                .holds_counts_back
-        );
-        assert!(
-            answer(&of("140012"), false)
-                .unwrap()
-                .unwrap()
-                .holds_counts_back
-        );
-        for (at, value, why) in [(2, "t", "standby"), (3, "off", "track_counts")] {
-            let mut server = of("150018");
-            server[at] = value;
-            let error = answer(&server, false).unwrap().unwrap_err();
-            assert!(error.to_string().contains(why), "{error}");
-        }
-        assert!(answer(&["150018"], false).is_none());
-    }
-
-    #[test]
-    fn tables_are_asked_for_by_schema_and_name() {
-        assert_eq!(question(&[]), None);
-        let question = question(&[Arc::from("a.b"), Arc::from("c.D")]).unwrap();
-        assert!(
-            question.ends_with("IN (('a', 'b'), ('c', 'D'))"),
-            "{question}"
-        );
-    }
-}
+#[path = "postgres_tests.rs"]
+mod tests;
