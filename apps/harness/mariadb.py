@@ -42,6 +42,11 @@ class Database:
         self.password = password
         self._spawn = spawn
 
+    @property
+    def address(self):
+        """As `cache_learn_database` takes it."""
+        return f"unix:{self.socket}"
+
     def start(self):
         self._process = self._spawn()
         wait_for("mariadb", self._answers, START_SECONDS, self._process)

@@ -5,7 +5,19 @@
 mysqli_report(MYSQLI_REPORT_ERROR | MYSQLI_REPORT_STRICT);
 function connect()
 {
-    return new mysqli('localhost', $_SERVER['DB_USER'], $_SERVER['DB_PASSWORD'], 'site', null, $_SERVER['DB_SOCKET']);
+    ['DB_USER' => $user, 'DB_PASSWORD' => $password, 'DB_SOCKET' => $socket] = $_SERVER;
+    return $_SERVER['DB_FUNCTIONS'] === 'pgsql'
+        ? pg_connect('host=' . dirname($socket) . " user=$user password=$password dbname=site", PGSQL_CONNECT_FORCE_NEW)
+        : new mysqli('localhost', $user, $password, 'site', null, $socket);
+}
+function run($database, $statement)
+{
+    return $database instanceof mysqli ? $database->query($statement) : pg_query($database, $statement);
+}
+function version($database, $table, $at)
+{
+    $found = run($database, "SELECT version FROM $table WHERE page = $at");
+    return $database instanceof mysqli ? $found->fetch_row()[0] : pg_fetch_result($found, 0, 0);
 }
 $at = (int) $page;
 $table = $table === 'own' ? 'own' : 'others';
@@ -17,26 +29,26 @@ $database = connect();
 $begun = hrtime(true);
 if ($_SERVER['REQUEST_METHOD'] === 'POST') {
     header('Cache-Control: no-store');
+    $write = "UPDATE $table SET version = version + 1 WHERE page = $at";
     if ($_SERVER['QUERY_STRING'] === 'transaction') {
-        $database->begin_transaction();
-        $database->query("UPDATE $table SET version = version + 1 WHERE page = $at");
+        run($database, 'BEGIN');
+        run($database, $write);
         usleep(random_int(0, 3000));
-        $database->commit();
+        run($database, 'COMMIT');
     } elseif ($_SERVER['QUERY_STRING'] === 'wide') {
         // It may concern any row.
-        $database->query("UPDATE $table SET version = version + (page = $at)");
+        run($database, "UPDATE $table SET version = version + (page = $at)");
     } elseif ($_SERVER['QUERY_STRING'] === 'die') {
-        $select = "SELECT version FROM $table WHERE page = $at";
-        $before = $database->query($select)->fetch_row();
-        $database->query("UPDATE $table SET version = version + 1 WHERE page = $at", MYSQLI_ASYNC);
-        for ($others = connect(); $others->query($select)->fetch_row() == $before; usleep(100));
+        $before = version($database, $table, $at);
+        $database instanceof mysqli ? $database->query($write, MYSQLI_ASYNC) : pg_send_query($database, $write);
+        for ($others = connect(); version($others, $table, $at) == $before; usleep(100));
         posix_kill(getmypid(), 9);
     } else {
-        $database->query("UPDATE $table SET version = version + 1 WHERE page = $at");
+        run($database, $write);
         header('X-Took: ' . intdiv(hrtime(true) - $begun, 1000));
     }
 }
-$version = $database->query("SELECT version FROM $table WHERE page = $at")->fetch_row()[0];
+$version = version($database, $table, $at);
 if ($_SERVER['REQUEST_METHOD'] === 'GET') {
     usleep(random_int(0, 20000));
 }

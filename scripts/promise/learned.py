@@ -7,8 +7,9 @@
     scripts/promise/learned.py --binary-log --foreign 2000
     scripts/promise/learned.py --nodes [--alone]
     scripts/promise/learned.py --redis --foreign 10000 --kills 1000
+    scripts/promise/learned.py --postgres [--lasting] [--counts] --foreign 10000 --kills 1000
 
-A MariaDB, a server on loopback with a PHP pool of its own, and pages that show which version of a
+A MariaDB (or MySQL, MAYFLY_APPS_MYSQLD), a server on loopback with a PHP pool of its own, and pages that show which version of a
 row they were made from. What is not learned has its ordinary lifetime, a millisecond: it is no part of the promise. Writers change rows through PHP, with and without a transaction. Readers ask the database
 themselves, with a plain SELECT, then ask for the page: an answer is old if it shows an earlier version than the one
 that was selected before it was asked for, or that PHP had told a writer. Another program changes rows of another table: these pages
@@ -32,6 +33,10 @@ can be told: it ends with 0 if old answers are found.
 With --redis, the versions are in a Redis in place of the tables: PHP reads and writes its keys (INCR, within MULTI or without), and another
 program does.
 
+With --postgres, the database is a PostgreSQL. The other program connects anew for each write, so that its counts name the table;
+with --lasting it stays, and all tables count as written. With --counts the server believes the counts that such a program holds
+back, which a build with debug assertions can be told: it ends with 0 if old answers are found.
+
 Ends with 1 where an answer was old, or where too few were kept: then nothing was tried. With --late the server
 compares a page with the writes since its fetch ended, not since it began, which a build with debug assertions can
 be told: it ends with 0 if old answers are found.
@@ -54,7 +59,7 @@ import time
 
 import page_trial  # It makes harness importable.
 from engines import Redis
-from harness import mariadb, workdir
+from harness import mariadb, postgres, workdir
 
 # The last own page is written by workers that are killed for it.
 PAGES = 7
@@ -89,7 +94,7 @@ http {{
             fastcgi_pass php:site;
             fastcgi_cache pages; fastcgi_cache_key $uri; fastcgi_cache_valid 200 1ms; fastcgi_cache_lock on;
             cache_learn on; cache_learn_replay {replay}; cache_learn_binary_log {log};
-            cache_learn_database unix:{database.socket} {database.user} {database.password};
+            cache_learn_database {database.address} {database.user} {database.password};
             fastcgi_param SCRIPT_FILENAME {folder}/learned.php;
             fastcgi_param REQUEST_METHOD $request_method;
             fastcgi_param QUERY_STRING $query_string;
@@ -97,6 +102,7 @@ http {{
             fastcgi_param DB_USER {database.user};
             fastcgi_param DB_PASSWORD {database.password};
             fastcgi_param DB_SOCKET {database.socket};
+            fastcgi_param DB_FUNCTIONS {functions};
             fastcgi_param KEYS_PORT {keys};
             add_header X-Cache $upstream_cache_status;
         }}
@@ -110,11 +116,12 @@ class Sql:
     """A client of the database, one statement after the other."""
 
     def __init__(self, database):
-        command = ["mariadb", "--no-defaults", f"--socket={database.socket}", f"--user={database.user}",
-                   f"--password={database.password}", "--batch", "--skip-column-names", "--unbuffered",
-                   database.name]  # fmt: skip
+        command = [*database.client("mariadb"), "--batch", "--skip-column-names", "--unbuffered", database.name]
+        self._begin(command)
+
+    def _begin(self, command, environment=None):
         self._lock = threading.Lock()
-        self._client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
     def ask(self, statement):
         """The first field of the first row. A statement without one is followed by one that has."""
@@ -137,6 +144,22 @@ class Sql:
     def stop(self):
         self._client.stdin.close()
         self._client.wait(10)
+
+
+class Postgres(Sql):
+    """The same of a PostgreSQL."""
+
+    def __init__(self, database, is_lasting):
+        self._database, self._is_lasting = database, is_lasting
+        # A reader has no counts of writes to hold back, and says so by its name: otherwise no count would be believed.
+        self._begin(database.client(), {**os.environ, "PGAPPNAME": "writer" if is_lasting else "mayfly"})
+
+    def add(self, table, page):
+        if self._is_lasting:
+            return super().add(table, page)
+        statement = f"UPDATE {table} SET version = version + 1 WHERE page = {page} RETURNING version"
+        done = subprocess.run(self._database.client(f"--command={statement}"), stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+        return int(done.stdout)
 
 
 class Keys:
@@ -170,8 +193,10 @@ class Keys:
 class Trial(page_trial.PageTrial):
     def __init__(self, chosen, folder):
         super().__init__(chosen, folder)
+        if chosen.counts:
+            self.fault_to_catch = "late"
         self.keys = Redis(folder.path, "keys") if chosen.redis else None
-        self.database = mariadb.start(folder, has_log=chosen.binary_log)
+        self.database = postgres.start(folder) if chosen.postgres else mariadb.start(folder, has_log=chosen.binary_log)
         # Of own pages: the version that PHP has told a writer.
         self.told = [0] * PAGES
         # Of others: when each version was seen to be committed.
@@ -188,7 +213,7 @@ class Trial(page_trial.PageTrial):
 
     def start(self):
         rows = ", ".join(f"({page}, 1)" for page in range(PAGES))
-        sql = Sql(self.database)
+        sql = Postgres(self.database, True) if self.chosen.postgres else Sql(self.database)
         for table in ("own", "others"):
             statement = f"CREATE TABLE {table} (page INT PRIMARY KEY, version INT NOT NULL)"
             sql.ask(f"{statement}; INSERT INTO {table} VALUES {rows}; SELECT 1")
@@ -204,10 +229,12 @@ class Trial(page_trial.PageTrial):
             self.start_server(
                 CONFIGURATION, database=self.database, replay="on" if self.chosen.replay else "off",
                 log="on" if self.chosen.binary_log else "off", nodes=nodes,
-                keys=self.keys.port if self.keys else 0)  # fmt: skip
+                keys=self.keys.port if self.keys else 0, functions="pgsql" if self.chosen.postgres else "mysqli")  # fmt: skip
 
     def client(self):
         """A program that reads and writes what pages show."""
+        if self.chosen.postgres:
+            return Postgres(self.database, self.chosen.lasting)
         return Keys(self.keys.port) if self.keys else Sql(self.database)
 
     def connections(self):
@@ -215,7 +242,7 @@ class Trial(page_trial.PageTrial):
         return [http.client.HTTPConnection("127.0.0.1", port, timeout=self.answer_seconds) for port, _ in self.places]
 
     def failpoint(self):
-        return "alone" if self.chosen.alone else super().failpoint()
+        return "alone" if self.chosen.alone else "counts" if self.chosen.counts else super().failpoint()
 
     def read_own(self, number, sql):
         chance, connections = random.Random(number), self.connections()
@@ -370,7 +397,7 @@ class Trial(page_trial.PageTrial):
             median, late = (times[int(share * (len(times) - 1))] / 1000 for share in (0.5, 0.99))
             print(f"{len(times)} statements of PHP that write took {median:.2f} ms (median), {late:.2f} ms (99 %)")
         if self.failpoint():
-            return 0 if counts["old"] else 1
+            return 0 if self.is_caught() else 1
         is_tried = self.is_tried() and self.is_enough()
         if self.chosen.replay:
             found = re.search(r"^mayfly_learned_freshened_total\{.*\} (\d+)", self.learned(), re.M)
@@ -411,11 +438,18 @@ def main():
     parser.add_argument("--nodes", action="store_true")
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--redis", action="store_true")
+    parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--lasting", action="store_true")
+    parser.add_argument("--counts", action="store_true")
     chosen = parser.parse_args()
     chosen.program = os.path.abspath(chosen.program)
     chosen.nodes |= chosen.alone
+    chosen.lasting |= chosen.counts
+    chosen.postgres |= chosen.lasting
     if chosen.redis and (chosen.nodes or chosen.replay or chosen.binary_log):
         parser.error("--redis stands alone: keys are not replayed, not shared, and in no log")
+    if chosen.postgres and (chosen.redis or chosen.nodes or chosen.replay or chosen.binary_log):
+        parser.error("--postgres stands alone: nothing of it is run again, and it has no log that is followed")
     with workdir.Workdir("promise-learned", parent=page_trial.PLACE) as folder:
         trial = Trial(chosen, folder)
         try:
