@@ -18,6 +18,7 @@ use std::time::Duration;
 use super::{PollAnswer, TableState, other_columns};
 use crate::client::{self, DatabaseAccount, TextRow};
 use crate::digest::Digest;
+use crate::failpoint;
 use crate::postgres::PostgresClient;
 
 /// The engine of a table whose writes are counted.
@@ -188,7 +189,7 @@ async fn ask_for_tables(
         Some(question) => client.query(&question).await?,
         None => Vec::new(),
     };
-    let is_held_back = !holders.is_empty();
+    let is_held_back = !holders.is_empty() && !failpoint::is("counts");
     read(server, &definitions, &states, (tables, is_held_back)).ok_or_else(other_columns)
 }
 
