@@ -91,6 +91,7 @@ def arguments():
     parser.add_argument("--applications", help="learned_applications: some of them, separated by commas")
     parser.add_argument("--sources", default=os.environ.get("MAYFLY_APPS_SOURCES", ""), help="learned_applications: the folder with the applications' files")
     parser.add_argument("--sqlite", action="store_true", help="learned_applications: on SQLite")
+    parser.add_argument("--postgres", action="store_true", help="learned_applications, learned_cost: on PostgreSQL")
     parser.add_argument("--settle", type=int, default=0, help="learned_applications: seconds to wait for pages to be learned")
     parser.add_argument("--keep", action="store_true", help="keep the temporary directory")
     parser.add_argument("--no-setup", action="store_true", help="do not look for missing packages")

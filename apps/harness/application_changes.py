@@ -11,6 +11,13 @@ NUMBERS = ("int", "tinyint", "smallint", "mediumint", "bigint", "enum")
 # Tables and columns that a page may show by accident, or without which there is no site.
 NO_TABLES = re.compile(r"session|cache|_log|search|template|registry|router|menu_links|block|system|variable|settinggroups|l10n|objectcache", re.I)
 NO_COLUMNS = re.compile(r"url|path|file|pass|template|theme|key|slug|type|format|class|hash|code|lang|salt|uid$|^name$(?<=user)|email|ip|thing|clean|option_name", re.I)
+# The tables of PostgreSQL by the names that types have elsewhere.
+COLUMNS_OF_POSTGRES = """SELECT relname, attname, CASE typname WHEN 'int2' THEN 'smallint' WHEN 'int4' THEN 'int' WHEN 'int8' THEN 'bigint'
+    WHEN 'bpchar' THEN 'char' ELSE typname END,
+    CASE WHEN attnum = ANY (indkey) THEN 'PRI' END FROM pg_attribute JOIN pg_class c ON c.oid = attrelid JOIN pg_type t ON t.oid = atttypid
+    LEFT JOIN pg_index ON indrelid = c.oid AND indisprimary
+    WHERE relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped AND pg_table_is_visible(c.oid)
+      AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) ORDER BY relname, attnum"""
 LONGEST = 300
 LONGEST_FILE = 100_000
 ROWS = 60
@@ -33,7 +40,7 @@ def quoted(text):
 class Changes:
     def __init__(self, site, shown):
         self.site = site
-        self.quote = "`" if site.database else '"'
+        self.quote = "`" if site.is_mysql else '"'
         self.tables = self._tables()
         self.rows = list(self._by_turns(self._rows(shown)))
         self.kinds = itertools.cycle(KINDS)
@@ -47,7 +54,7 @@ class Changes:
         site = self.site
         tables = {}
         if site.database:
-            rows = site.sql(f"SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_KEY, EXTRA FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = '{site.database.name}' ORDER BY TABLE_NAME, ORDINAL_POSITION")
+            rows = site.sql(f"SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_KEY, EXTRA FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = '{site.database.name}' ORDER BY TABLE_NAME, ORDINAL_POSITION" if site.is_mysql else COLUMNS_OF_POSTGRES)
             for table, column, kind, key, *extra in rows:
                 names, keys = tables.setdefault(table, ({}, []))
                 names[column] = kind.lower()

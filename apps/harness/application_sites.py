@@ -59,10 +59,12 @@ class Application:
     """`skip` are addresses that a crawl leaves out, `normal` what differs each time in a text, `starts` where a crawl begins."""
 
     source = None
-    has_database, has_sqlite = True, False
+    has_database, has_sqlite, has_postgres = True, False, False
     skip = r"(?!)"
     normal = r"(?!)"
     starts = ("/",)
+    # The script that runs statements of the trial; where `serve` runs a few scripts alone, one of those.
+    door = "trial.php"
 
     def put(self, site):
         self.source.put(site.options.sources, site.root)
@@ -199,7 +201,7 @@ flush_rewrite_rules(false);
 class MediaWiki(Application):
     """Debian's. Its settings say that it keeps nothing in caches (docs/learned.md)."""
 
-    has_sqlite = True
+    has_sqlite = has_postgres = True
     skip = r"Special:|oldid=|action=(edit|info)|diff=|printable=|load\.php|api\.php|veaction|redlink=1"
     normal = mediawiki_normal = (
         r"<!--.*?-->|\"wgRequestId\":\"[^\"]*\"|\"wgBackendResponseTime\":\d+|\"wgPageParseReport\":.*?</script>"
@@ -210,6 +212,9 @@ class MediaWiki(Application):
     def put(self, site):
         site.wiki = mediawiki.Wiki(site.workdir, site.port, mediawiki.NO_CACHES, site.database)
         site.root = site.wiki.document_root("site", "")
+        if site.options.postgres:
+            # Programs name its tables without their schema.
+            site.sql(f"ALTER ROLE {site.database.user} SET search_path = mediawiki, public")
 
     def install(self, site):
         pass
@@ -491,20 +496,29 @@ class Backdrop(CopiesInTables):
 
 
 class Drupal7(CopiesInTables):
+    """Without `has_blocklist`, its settings say that no address is blocked, as they explain: no page looks the visitor's address up."""
+
     source = Source("pantheon-systems/drops-7")
-    has_sqlite = True
+    has_sqlite = has_postgres = True
     skip = r"user/|admin|\?destination|comment/reply|search|filter/tips"
+    door = "xmlrpc.php"
+    normal = r"\"theme_token\":\"[^\"]*\""
+
+    def __init__(self, has_blocklist=True):
+        self.has_blocklist = has_blocklist
 
     def install(self, site):
         database = f"['driver' => 'sqlite', 'database' => '{self.sqlite_file(site)}', 'prefix' => '']"
         if site.database:
-            database = (f"['driver' => 'mysql', 'host' => '{site.address}', 'port' => '', 'prefix' => '', 'username' => '{site.database.user}',"
+            kind, host = ("mysql", site.address) if site.is_mysql else ("pgsql", site.database.folder)
+            database = (f"['driver' => '{kind}', 'host' => '{host}', 'port' => '', 'prefix' => '', 'username' => '{site.database.user}',"
                         f" 'password' => '{site.database.password}', 'database' => '{site.database.name}']")  # fmt: skip
         with open(os.path.join(site.root, "sites/default/default.settings.php"), encoding="utf-8") as file:
             text = file.read()
         # As its installer writes them.
         text = text.replace("$databases = array();", f"$databases = ['default' => ['default' => {database}]];", 1)
-        site.write("sites/default/settings.php", text.replace("$drupal_hash_salt = '';", "$drupal_hash_salt = 'salt';"))
+        text = text.replace("$drupal_hash_salt = '';", "$drupal_hash_salt = 'salt';")
+        site.write("sites/default/settings.php", text + ("" if self.has_blocklist else "\n$conf['blocked_ips'] = array();\n"))
         script = site.workdir.write("drupal.php", f"""<?php
 define('DRUPAL_ROOT', getcwd());
 define('MAINTENANCE_MODE', 'install');
@@ -550,7 +564,7 @@ for ($number = 1; $number <= 15; $number++) {{
 
 class MyBB(Application):
     source = Source("mybb/mybb")
-    has_sqlite = True
+    has_sqlite = has_postgres = True
     normal = r"[\d,]+ users active in the past|\(\d+ members?, [^)]*\)"
     skip = r"member\.php\?action|usercp|search|newreply|newthread|admin|private|calendar|sendthread|report|printthread|syndication|misc\.php|reputation|modcp|captcha|contact|task\.php|javascript"
 
@@ -558,8 +572,9 @@ class MyBB(Application):
         shutil.move(os.path.join(site.root, "inc/config.default.php"), os.path.join(site.root, "inc/config.php"))
         site.touch("inc/settings.php")
         visitor = Visitor(site.plain, site.host)
-        kind = "mysqli" if site.database else "sqlite"
-        login = {"dbhost": site.address, "dbuser": site.database.user, "dbpass": site.database.password, "dbname": site.database.name} if site.database else {"dbname": self.sqlite_file(site)}
+        kind = "mysqli" if site.is_mysql else "pgsql" if site.database else "sqlite"
+        host = site.address if site.is_mysql else getattr(site.database, "folder", "")
+        login = {"dbhost": host, "dbuser": site.database.user, "dbpass": site.database.password, "dbname": site.database.name} if site.database else {"dbname": self.sqlite_file(site)}
         more = {f"config[{kind}][{name}]": value for name, value in {**login, "tableprefix": "mybb_", "encoding": "utf8mb4" if site.database else "utf8"}.items()}
         page = "/install/index.php"
         for form in (
@@ -646,5 +661,5 @@ class Bludit(OfFiles):
 APPLICATIONS = {
     "wordpress": WordPress(), "wordpress_redis": WordPress(has_redis=True),
     "mediawiki": MediaWiki(), "opencart": OpenCart(), "piwigo": Piwigo(), "textpattern": Textpattern(), "serendipity": Serendipity(),
-    "question2answer": Question2Answer(), "chyrp": Chyrp(), "backdrop": Backdrop(), "drupal7": Drupal7(), "processwire": ProcessWire(), "mybb": MyBB(), "kirby": Kirby(), "dokuwiki": DokuWiki(), "bludit": Bludit(),
+    "question2answer": Question2Answer(), "chyrp": Chyrp(), "backdrop": Backdrop(), "drupal7": Drupal7(), "drupal7_no_blocklist": Drupal7(has_blocklist=False), "processwire": ProcessWire(), "mybb": MyBB(), "kirby": Kirby(), "dokuwiki": DokuWiki(), "bludit": Bludit(),
 }  # fmt: skip

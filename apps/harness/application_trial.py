@@ -12,7 +12,7 @@ import subprocess
 import time
 import urllib.parse
 
-from . import learned, mariadb
+from . import learned, mariadb, postgres
 from . import subject as subjects
 from .application_changes import Changes, FileChanges
 from .client import Client, path_of
@@ -55,6 +55,7 @@ class Site:
 
     def __init__(self, workdir, options, application, database):
         self.workdir, self.options, self.application, self.database = workdir, options, application, database
+        self.is_mysql = bool(database) and not options.postgres
         self.address = workdir.address
         self.plain_address = f"{self.address.rpartition('.')[0]}.251"
         self.port = workdir.free_port()
@@ -96,11 +97,12 @@ class Site:
     def put_door(self):
         self.word = os.urandom(12).hex()
         if self.database:
-            place = f"'mysql:host={self.address};dbname={self.database.name}'"
+            kind, host = ("mysql", self.address) if self.is_mysql else ("pgsql", self.database.folder)
+            place = f"'{kind}:host={host};dbname={self.database.name}'"
             user, password = f"'{self.database.user}'", f"'{self.database.password}'"
         else:
             place, user, password = "'sqlite:' . file_get_contents(__DIR__ . '/trial-place')", "null", "null"
-        self.write("trial.php", DOOR % {"word": self.word, "place": place, "user": user, "password": password})
+        self.write(self.application.door, DOOR % {"word": self.word, "place": place, "user": user, "password": password})
 
     def write(self, name, text):
         path = os.path.join(self.root, name)
@@ -122,7 +124,9 @@ class Site:
 
     def sql(self, text):
         """What another program writes and reads; rows of texts."""
-        if self.database:
+        if self.options.postgres:
+            command = self.database.client("--field-separator=\t")
+        elif self.database:
             command = [*self.database.client("mariadb"), "--batch", "--skip-column-names", "--default-character-set=utf8mb4", self.database.name]
         else:
             command = ["setpriv", "--reuid=www-data", "--regid=www-data", "--clear-groups", "sqlite3", "-separator", "\t", "-cmd", ".timeout 5000", self.sqlite()]
@@ -136,21 +140,21 @@ class Site:
 
     def own_sql(self, text):
         """A write by the site's own PHP."""
-        answer = Client(self.subject.address, self.subject.port, fields={"Host": self.host, "X-Trial": self.word}).post("/trial.php", body=text.encode())
+        answer = Client(self.subject.address, self.subject.port, fields={"Host": self.host, "X-Trial": self.word}).post(f"/{self.application.door}", body=text.encode())
         if not answer.text.startswith("done"):
             raise RuntimeError(f"{text[:100]}: {answer.status} {answer.text[:300]}")
 
     def columns(self, table):
         if self.database:
-            rows = self.sql(f"SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = '{self.database.name}' AND TABLE_NAME = '{table}' ORDER BY ORDINAL_POSITION")
+            rows = self.sql(f"SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {self.schema()} AND TABLE_NAME = '{table}' ORDER BY ORDINAL_POSITION")
             return [row[0] for row in rows]
         return [row[1] for row in self.sql(f"PRAGMA table_info({table})")]
 
     def empty(self, table, column):
         """A value for a column that has to have one."""
         if self.database:
-            (kind, may_be_null, default), = self.sql(f"SELECT DATA_TYPE, IS_NULLABLE, COLUMN_DEFAULT IS NOT NULL FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = '{self.database.name}' AND TABLE_NAME = '{table}' AND COLUMN_NAME = '{column}'")
-            if may_be_null == "YES" or default == "1":
+            (kind, may_be_null, default), = self.sql(f"SELECT DATA_TYPE, IS_NULLABLE, COLUMN_DEFAULT IS NOT NULL FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {self.schema()} AND TABLE_NAME = '{table}' AND COLUMN_NAME = '{column}'")
+            if may_be_null == "YES" or default in ("1", "t"):
                 return None
         else:
             row = next(row for row in self.sql(f"PRAGMA table_info({table})") if row[1] == column)
@@ -159,7 +163,12 @@ class Site:
             kind = row[2].lower()
         return "0" if "int" in kind or kind in ("decimal", "float", "double") else "''"
 
+    def schema(self):
+        return f"'{self.database.name}'" if self.is_mysql else "current_schema()"
+
     def version(self):
+        if self.options.postgres:
+            return f"PostgreSQL {self.sql('SHOW server_version')[0][0]}"
         return self.sql("SELECT VERSION()")[0][0] if self.database else f"SQLite {self.sql('SELECT sqlite_version()')[0][0]}"
 
 
@@ -180,7 +189,9 @@ class Trial:
 
     def run(self, workdir):
         has_database = self.application.has_database
-        database = None if self.options.sqlite or not has_database else mariadb.start(workdir, has_network=True)
+        database = None
+        if has_database and not self.options.sqlite:
+            database = postgres.start(workdir) if self.options.postgres else mariadb.start(workdir, has_network=True)
         self.site = site = Site(workdir, self.options, self.application, database)
         try:
             site.prepare()

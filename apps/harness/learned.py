@@ -74,7 +74,7 @@ def start(workdir, options, root, database, mode, name="mayfly", port=None, php_
          "--ttl", f"{round(options.ttl)}s", "--workers", str(options.workers), "--learn=watch", "--print-config"],
         check=True, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    account = f"cache_learn_database unix:{database.socket} {database.user} {database.password};"
+    account = f"cache_learn_database {database.address} {database.user} {database.password};"
     if not replays:
         account += "\n        cache_learn_replay off;"
     text, found = re.subn(r"cache_learn watch;", f"cache_learn {mode};\n        {account}", printed.stdout)

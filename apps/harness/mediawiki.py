@@ -10,6 +10,8 @@ import re
 import shutil
 import subprocess
 
+from . import postgres
+
 ROOT = "/var/lib/mediawiki"
 MAINTENANCE = "/usr/share/mediawiki/maintenance"
 INSTALL_SECONDS = 180
@@ -26,7 +28,7 @@ $wgCdnServers = [];
 
 
 class Wiki:
-    """`more` are further lines of settings. Without a `database` of MariaDB it has one of SQLite."""
+    """`more` are further lines of settings. Without a `database` of MariaDB or PostgreSQL it has one of SQLite."""
 
     def __init__(self, workdir, port, more="", database=None):
         self.workdir = workdir
@@ -37,8 +39,10 @@ class Wiki:
         self.settings = os.path.join(folder, "LocalSettings.php")
         where = ["--dbtype=sqlite", f"--dbpath={workdir.mkdir('wiki-data')}"]
         if database:
+            is_postgres = isinstance(database, postgres.Database)
+            place = ["postgres", database.folder] if is_postgres else ["mysql", f"localhost:{database.socket}"]
             where = [
-                "--dbtype=mysql", f"--dbserver=localhost:{database.socket}", f"--dbname={database.name}",
+                f"--dbtype={place[0]}", f"--dbserver={place[1]}", f"--dbname={database.name}",
                 f"--dbuser={database.user}", f"--dbpass={database.password}",
             ]  # fmt: skip
         self._php(

@@ -1,4 +1,5 @@
-"""Real applications behind `mayfly serve FOLDER`, without a line written, on MariaDB, MySQL (MAYFLY_APPS_MYSQLD) or SQLite (`--sqlite`).
+"""Real applications behind `mayfly serve FOLDER`, without a line written, on MariaDB, MySQL (MAYFLY_APPS_MYSQLD),
+PostgreSQL (`--postgres`) or SQLite (`--sqlite`).
 
 Of each, up to 20 pages that a guest finds are kept, and 20 changes are made: by the application's own forms, by the site's own PHP, and by
 another program. After each, all pages are compared with PHP's own answers: at once, or two seconds after another program's write.
@@ -22,6 +23,8 @@ def run(options, report):
     for name in names:
         application = APPLICATIONS[name]
         if options.sqlite and not application.has_sqlite or options.sqlite and not application.has_database:
+            continue
+        if options.postgres and not application.has_postgres:
             continue
         if application.source and not application.source.place(options.sources):
             report.note(f"left out: {name}: there is no {application.source.name} in {options.sources} (--sources)")

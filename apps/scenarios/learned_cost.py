@@ -1,4 +1,5 @@
-"""What the library of learned pages (`cache_learn`) costs PHP for a page of WordPress.
+"""What the library of learned pages (`cache_learn`) costs PHP for a page of WordPress, or of MediaWiki on PostgreSQL (`--postgres`, which
+counts instructions alone).
 
 Processor time: two servers with one worker each on one site, one of which learns, make the same pages by turns. Two processes differ by
 1 % without any library, so that both are started anew again and again; what is said is the median of the differences, and how far
@@ -11,7 +12,7 @@ import shutil
 import statistics
 import time
 
-from harness import learned, wordpress, wordpress_blog
+from harness import learned, mediawiki, postgres, wordpress, wordpress_blog
 from harness.client import Client
 from harness.counted_php import Php
 from harness.workdir import Workdir, children_of
@@ -28,6 +29,8 @@ def run(options, report):
     if options.subject != "mayfly":
         report.note("left out: it starts its servers itself")
         return
+    if options.postgres:
+        return of_wiki(options, report)
     original = wordpress_blog.block_theme()
     if original is None:
         report.note("left out: there is no theme of blocks here")
@@ -45,9 +48,22 @@ def run(options, report):
         subject.stop()
         processor_time(report, workdir, options, site, subject.host)
         if shutil.which("valgrind"):
-            instructions(report, workdir, subject, library)
+            instructions(report, workdir, subject, library, (wordpress.ROOT, PAGES))
         else:
             report.note("instructions are left out: valgrind is missing")
+
+
+def of_wiki(options, report):
+    options = copy.copy(options)
+    options.ttl, options.workers = LIFETIME_SECONDS, 1
+    with Workdir("cost", keep=options.keep, parent=learned.SITES) as workdir:
+        database, port = postgres.start(workdir), workdir.free_port()
+        root = mediawiki.Wiki(workdir, port, mediawiki.NO_CACHES, database).document_root("site", "")
+        subject, _ = learned.start(workdir, options, root, database, "watch", port=port)
+        ask(subject, subject.host, "/wiki/Main_Page", 0)
+        library = loaded_library(worker_of(subject))
+        subject.stop()
+        instructions(report, workdir, subject, library, (root, ("/wiki/Main_Page", "/wiki/Special:AllPages")))
 
 
 def worker_of(subject):
@@ -116,15 +132,16 @@ def ask(server, host, page, number):
         raise RuntimeError(f"{page} answers {answer.status} {answer.cache_word}")
 
 
-def instructions(report, workdir, subject, library):
+def instructions(report, workdir, subject, library, site):
+    root, pages = site
     counts = []
     for name, preloaded in (("without", None), ("with", library)):
         php = Php(workdir, name, preloaded)
-        for page in PAGES * WARM_UP:
-            make(php, subject, page)
+        for page in pages * WARM_UP:
+            make(php, subject, root, page)
         php.counts()
-        counts.append([counted(php, subject, page) for page in PAGES])
-    for page, (without, *misses_without), (with_library, *misses) in zip(PAGES, *counts, strict=True):
+        counts.append([counted(php, subject, root, page) for page in pages])
+    for page, (without, *misses_without), (with_library, *misses) in zip(pages, *counts, strict=True):
         more = with_library - without
         missed = [f"{with_ - without_:,.0f}" for with_, without_ in zip(misses, misses_without, strict=True)]
         report.note(
@@ -134,22 +151,22 @@ def instructions(report, workdir, subject, library):
         report.check(f"{page}: at most {MOST_INSTRUCTIONS:,} instructions more", 0 < more <= MOST_INSTRUCTIONS, more)
 
 
-def make(php, subject, page):
+def make(php, subject, root, page):
     params = {
         "REQUEST_URI": page, "SCRIPT_NAME": "/index.php", "PHP_SELF": "/index.php", "QUERY_STRING": "",
-        "DOCUMENT_ROOT": wordpress.ROOT, "SERVER_PROTOCOL": "HTTP/1.1", "SERVER_NAME": subject.address,
+        "DOCUMENT_ROOT": root, "SERVER_PROTOCOL": "HTTP/1.1", "SERVER_NAME": subject.address,
         "HTTP_HOST": subject.host, "REMOTE_ADDR": subject.address, "MAYFLY_FETCH": "1",
     }  # fmt: skip
-    answer = php.get(f"{wordpress.ROOT}/index.php", params)
+    answer = php.get(f"{root}/index.php", params)
     if b"Status: " in answer.partition(b"\r\n\r\n")[0] or len(answer) < 10_000:
         raise RuntimeError(f"{page}: {answer[:300]}")
 
 
-def counted(php, subject, page):
+def counted(php, subject, root, page):
     """The least of some: once a minute WordPress does more."""
 
     def once():
-        make(php, subject, page)
+        make(php, subject, root, page)
         return php.counts()
 
     return min(once() for _ in range(COUNTED))
