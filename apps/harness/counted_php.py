@@ -39,7 +39,13 @@ class Php:
         out = f"--callgrind-out-file={self.folder}/out.%p"
         command = ["valgrind", "--tool=callgrind", "--trace-children=yes", "--quiet", *CACHES, out, *preload, program, *STEADY, "-R", "-y", conf]
         self.process = workdir.spawn(f"counted-{name}", command, channel)
-        wait_for("php-fpm", lambda: os.path.exists(self.socket), START_SECONDS, self.process)
+        wait_for("php-fpm", self._listens, START_SECONDS, self.process)
+
+    def _listens(self):
+        # The socket is there before anybody listens to it.
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(self.socket)
+        return True
 
     def get(self, script, params):
         """The answer of a script, with its head."""
