@@ -7,7 +7,8 @@
 //! TRUNCATE and what else exchanges all rows gives a table a new file. Definitions are compared by the numbers of the
 //! transactions that wrote them.
 //!
-//! While no transaction is committed, the former answer stands: neither tables nor definitions are asked for.
+//! While no transaction is committed, the former answer stands: neither tables nor definitions are asked for. Definitions are
+//! not asked for either while no row of the catalogs was written.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -60,6 +61,15 @@ const SERVER: &str = concat!(
         (SELECT oid FROM pg_database WHERE datname = current_database()))"
 );
 
+/// How often rows of the catalogs of [`DEFINITIONS`] were written, and a number for the settings of databases and accounts, which
+/// are shared: a process of another database may hold back their counts.
+const CATALOGS: &str = "SELECT string_agg(concat_ws(' ', oid, pg_stat_get_tuples_inserted(oid), pg_stat_get_tuples_updated(oid),
+      pg_stat_get_tuples_deleted(oid)), ',' ORDER BY oid),
+      (SELECT sum(hashtextextended(concat_ws(' ', setdatabase, setrole, xmin), 0)) FROM pg_db_role_setting)
+    FROM pg_class WHERE oid IN ('pg_class'::regclass, 'pg_attribute'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass,
+      'pg_index'::regclass, 'pg_inherits'::regclass, 'pg_trigger'::regclass, 'pg_rewrite'::regclass, 'pg_policy'::regclass,
+      'pg_proc'::regclass, 'pg_operator'::regclass, 'pg_cast'::regclass, 'pg_enum'::regclass, 'pg_namespace'::regclass)";
+
 /// One number for all definitions. The rows of tables themselves are written by VACUUM as well, so that their columns count.
 const DEFINITIONS: &str = "SELECT sum(hashtextextended(it, 0)) FROM (
       SELECT concat_ws(' ', 'class', oid, relname, relnamespace, relkind, relowner, relrowsecurity, relhasrules, relhastriggers,
@@ -78,7 +88,6 @@ const DEFINITIONS: &str = "SELECT sum(hashtextextended(it, 0)) FROM (
       UNION ALL SELECT concat_ws(' ', 'cast', oid, xmin) FROM pg_cast WHERE oid >= 16384
       UNION ALL SELECT concat_ws(' ', 'enum', oid, xmin) FROM pg_enum
       UNION ALL SELECT concat_ws(' ', 'namespace', oid, xmin) FROM pg_namespace WHERE nspname !~ '^pg_(toast_)?temp_'
-      UNION ALL SELECT concat_ws(' ', 'setting', setdatabase, setrole, xmin) FROM pg_db_role_setting
     ) AS definitions (it)";
 
 /// The row of [`SERVER`].
@@ -109,6 +118,13 @@ struct KeptAnswer {
     server: ServerState,
     tables: Vec<Arc<str>>,
     answer: PollAnswer,
+    definitions: Definitions,
+}
+
+/// The rows of [`CATALOGS`], and those of [`DEFINITIONS`], which were asked for later.
+struct Definitions {
+    catalogs: Vec<TextRow>,
+    number: Vec<TextRow>,
 }
 
 impl KeptPoll {
@@ -135,19 +151,20 @@ impl KeptPoll {
             connection.polls += 1;
             let client = &mut connection.client;
             let server = server_state(&client.query(SERVER).await?)?;
-            let former = kept.answer.filter(|it| it.stands(&server, tables));
-            let answer = match former {
-                Some(former) => PollAnswer {
-                    uptime: server.uptime,
-                    ..former.answer
+            let former = kept.answer.filter(|it| server.continues(&it.server));
+            let kept = match former {
+                Some(former) if former.stands(&server, tables) => KeptAnswer {
+                    answer: PollAnswer {
+                        uptime: server.uptime,
+                        ..former.answer
+                    },
+                    server,
+                    ..former
                 },
-                None => ask_for_tables(client, &server, tables).await?,
+                former => ask_for_tables(client, server, tables, former).await?,
             };
-            self.answer = Some(KeptAnswer {
-                server,
-                tables: tables.to_vec(),
-                answer: answer.clone(),
-            });
+            let answer = kept.answer.clone();
+            self.answer = Some(kept);
             // A balancer may send the next connection to another server.
             if connection.polls < MOST_POLLS && client.is_direct() {
                 self.connection = Some(connection);
@@ -161,22 +178,30 @@ impl KeptPoll {
 }
 
 impl KeptAnswer {
-    /// Nothing was committed since that could make the answer to these tables another one: it is the same run of the same server,
-    /// and the numbers of its transactions stand still.
+    /// Nothing was committed since that could make the answer to these tables another one: the numbers of transactions stand still.
     fn stands(&self, server: &ServerState, tables: &[Arc<str>]) -> bool {
-        let of_this_run = ServerState {
-            uptime: server.uptime,
-            ..self.server.clone()
+        self.server.snapshot == server.snapshot && self.tables == tables
+    }
+}
+
+impl ServerState {
+    /// It is the same run of the same server, which has counted all the while.
+    fn continues(&self, before: &ServerState) -> bool {
+        let of_before = ServerState {
+            snapshot: before.snapshot.clone(),
+            uptime: before.uptime,
+            ..self.clone()
         };
-        of_this_run == *server && self.server.uptime <= server.uptime && self.tables == tables
+        of_before == *before && before.uptime <= self.uptime
     }
 }
 
 async fn ask_for_tables(
     client: &mut PostgresClient,
-    server: &ServerState,
+    server: ServerState,
     tables: &[Arc<str>],
-) -> io::Result<PollAnswer> {
+    former: Option<KeptAnswer>,
+) -> io::Result<KeptAnswer> {
     let mut holders = client.query(HOLDERS).await?;
     if !holders.is_empty() {
         // Most are connections of a page that ends soon.
@@ -184,13 +209,29 @@ async fn ask_for_tables(
         let still = client.query(HOLDERS).await?;
         holders.retain(|holder| still.contains(holder));
     }
-    let definitions = client.query(DEFINITIONS).await?;
+    let is_held_back = counts_are_held_back(&server, &holders);
+    let catalogs = client.query(CATALOGS).await?;
+    // Counts are there once their rows can be seen: the number was made of all that these counts tell of.
+    let number = match former.map(|it| it.definitions) {
+        Some(former) if former.catalogs == catalogs && !is_held_back => former.number,
+        _ => client.query(DEFINITIONS).await?,
+    };
+    let definitions = Definitions { catalogs, number };
     let states = match question(tables) {
         Some(question) => client.query(&question).await?,
         None => Vec::new(),
     };
-    let is_held_back = !holders.is_empty() && !failpoint::is("counts");
-    read(server, &definitions, &states, (tables, is_held_back)).ok_or_else(other_columns)
+    let answer = read(&server, &definitions, &states, (tables, is_held_back));
+    Ok(KeptAnswer {
+        answer: answer.ok_or_else(other_columns)?,
+        server,
+        tables: tables.to_vec(),
+        definitions,
+    })
+}
+
+fn counts_are_held_back(server: &ServerState, holders: &[TextRow]) -> bool {
+    server.version < PASSES_COUNTS_ON || !holders.is_empty() && !failpoint::is("counts")
 }
 
 /// `None`: no table is asked for.
@@ -245,7 +286,7 @@ fn server_state(rows: &[TextRow]) -> io::Result<ServerState> {
 
 fn read(
     server: &ServerState,
-    definitions: &[TextRow],
+    definitions: &Definitions,
     states: &[TextRow],
     (tables, is_held_back): (&[Arc<str>], bool),
 ) -> Option<PollAnswer> {
@@ -254,8 +295,10 @@ fn read(
         digest.read(bytes);
         digest.finish()
     };
-    let definitions = definitions.first()?.first()?.clone();
-    let definitions = digest(&definitions.unwrap_or_default());
+    let number = definitions.number.first()?.first()?.clone();
+    let settings = definitions.catalogs.first()?.get(1)?.clone();
+    let both = [number.unwrap_or_default(), settings.unwrap_or_default()];
+    let definitions = digest(&both.join(&b' '));
     let schemas = tables.iter().filter_map(|it| it.split_once('.'));
     let states = states.iter().map(|row| {
         let [schema, name, kind, number, counts, file] = &row[..] else {
@@ -275,7 +318,7 @@ fn read(
         gate: Some(digest(server.snapshot.as_bytes())),
         uptime: server.uptime,
         alterations: 0,
-        holds_counts_back: is_held_back || server.version < PASSES_COUNTS_ON,
+        holds_counts_back: is_held_back,
         identity: server.identity.clone(),
         is_read_only: false,
         definitions: schemas

@@ -35,7 +35,14 @@ fn answer(server: &ServerState, is_held_back: bool) -> PollAnswer {
         row(&["public", "far", "f", "16386", "0 0 0", "0 since"]),
     ];
     let held_back = (&tables()[..], is_held_back);
-    read(server, &[row(&["-12"])], &states, held_back).unwrap()
+    read(server, &definitions(), &states, held_back).unwrap()
+}
+
+fn definitions() -> Definitions {
+    Definitions {
+        catalogs: vec![row(&["1247 1 0 0", "7"])],
+        number: vec![row(&["-12"])],
+    }
 }
 
 #[test]
@@ -48,7 +55,9 @@ fn a_server_that_counts_is_read_and_others_are_not() {
     assert!(state.is_polled_engine() && !read.tables["public.far"].is_polled_engine());
     assert_eq!(read.definitions.len(), 1);
     assert!(answer(&usual(), true).holds_counts_back);
-    assert!(answer(&server(1, "140012").unwrap(), false).holds_counts_back);
+    assert!(!counts_are_held_back(&usual(), &[]));
+    assert!(counts_are_held_back(&usual(), &[row(&["4711"])]));
+    assert!(counts_are_held_back(&server(1, "140012").unwrap(), &[]));
     for (at, value, why) in [(3, "t", "standby"), (4, "off", "track_counts")] {
         let error = server(at, value).err().unwrap();
         assert!(error.to_string().contains(why), "{error}");
@@ -62,6 +71,7 @@ fn the_former_answer_stands_while_the_same_server_has_committed_nothing() {
         server: usual(),
         tables: tables(),
         answer: answer(&usual(), false),
+        definitions: definitions(),
     };
     for (at, value, expected) in [
         (2, "60", true),
@@ -73,7 +83,8 @@ fn the_former_answer_stands_while_the_same_server_has_committed_nothing() {
         (5, "later", false),
         (6, "77 6", false),
     ] {
-        let stands = kept.stands(&server(at, value).unwrap(), &tables());
+        let server = server(at, value).unwrap();
+        let stands = server.continues(&kept.server) && kept.stands(&server, &tables());
         assert_eq!(stands, expected, "{at} {value}");
     }
     assert!(!kept.stands(&usual(), &tables()[..1]));
@@ -94,10 +105,17 @@ const KEPT: &str =
     "SELECT pid, starts_with(query, 'SELECT pg_current_snapshot') FROM pg_stat_activity
     WHERE application_name = 'mayfly'";
 
+fn times_asked_for_definitions(database: &Postgres) -> usize {
+    let log = std::fs::read_to_string(database.folder().join("log"));
+    let log = log.expect("a log");
+    log.matches("SELECT sum(hashtextextended(it").count()
+}
+
 #[tokio::test]
 async fn a_server_that_stands_still_is_asked_little_on_a_connection_that_is_kept() {
     let database = Postgres::start();
     database.run("postgres", "ALTER SYSTEM SET autovacuum = off");
+    database.run("postgres", "ALTER SYSTEM SET log_statement = 'all'");
     database.run(
         "postgres",
         "SELECT pg_reload_conf(); CREATE ROLE blog LOGIN PASSWORD 'secret'; CREATE DATABASE blog OWNER blog;",
@@ -132,10 +150,43 @@ async fn a_server_that_stands_still_is_asked_little_on_a_connection_that_is_kept
     let another = database.run("blog", KEPT);
     assert!(another.trim().ends_with("|t"), "{another}");
     assert!(!another.starts_with(process), "{another}");
-    database.run("blog", "ALTER TABLE far ADD COLUMN text text");
-    assert_eq!(look().await, PollResult::Definitions);
+    assert_eq!(times_asked_for_definitions(&database), 1);
+    for (database_of_it, definition) in [
+        ("blog", "ALTER TABLE far ADD COLUMN text text"),
+        ("blog", "CREATE VIEW seen AS SELECT * FROM far"),
+        (
+            "blog",
+            "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        ),
+        (
+            "blog",
+            "CREATE OR REPLACE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 2'",
+        ),
+        (
+            "blog",
+            "CREATE RULE it AS ON UPDATE TO far DO ALSO SELECT 1",
+        ),
+        ("blog", "CREATE POLICY it ON far"),
+        ("blog", "ALTER TABLE post ADD CHECK (id > 0)"),
+        ("blog", "ALTER TABLE far ALTER text SET DEFAULT 'a'"),
+        ("blog", "DROP VIEW seen"),
+        (
+            "postgres",
+            "ALTER ROLE blog IN DATABASE blog SET work_mem = '1MB'",
+        ),
+    ] {
+        database.run(database_of_it, definition);
+        assert_eq!(look().await, PollResult::Definitions, "{definition}");
+    }
+    let before = times_asked_for_definitions(&database);
     database.run("blog", "TRUNCATE post");
     assert_eq!(look().await, written);
+    // A table that gets another file is a row of pg_class.
+    let after = times_asked_for_definitions(&database);
+    assert_eq!(after, before + 1);
+    database.run("blog", "INSERT INTO post VALUES (1)");
+    assert_eq!(look().await, written);
+    assert_eq!(times_asked_for_definitions(&database), after);
     database.run("postgres", "DROP DATABASE blog WITH (FORCE)");
     assert!(
         poller
