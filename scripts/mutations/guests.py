@@ -27,6 +27,7 @@ pub(crate) fn planted_fault(number: u32) -> bool {
 PROPERTY = "guests::property"
 SERVER = "server/src/content"
 TRIALS = f"{SERVER}/through_cache/guest_trials.rs"
+TWO_ROUNDS = f"{SERVER}/through_cache/guest_trials/two_rounds.rs"
 GUESTS = f"{SERVER}/through_cache/guests.rs"
 WRITE = f"{SERVER}/pass/guest_write.rs"
 SESSION = "guest-pages/src/session.rs"
@@ -45,6 +46,10 @@ FAULTS = (
      "        if FAULT { return Ok(true); }\n        let host = guests::named_host(self.request());\n        loop {"),
     ("a page is shared that does not depend on its session", "a page that writes into its session is shared", PROPERTY, TRIALS,
      "            if traces.are_somewhere() {", "            if traces.are_somewhere() && !FAULT {"),
+    ("a crowd waits for what is needed", "another page that shows a visit is taken for the same", "guests::crowd", TWO_ROUNDS,
+     "            if !self.is_alike(&other, &with) {", "            if !self.is_alike(&other, &with) && !FAULT {"),
+    ("a crowd waits for what is needed", "a page that shows who comes back stays shared", "guests::crowd", TWO_ROUNDS,
+     "        match traces.are_somewhere() {", "        match traces.are_somewhere() && !FAULT {"),
     ("tokens", "the application's token is shown", PROPERTY, "guest-pages/src/pages.rs",
      "        self.page.form.with_tokens(answer, &self.tokens)",
      "        if FAULT { return self.page.form.find(answer).map(|_| answer.to_vec()); }\n        self.page.form.with_tokens(answer, &self.tokens)"),

@@ -440,7 +440,8 @@ fn token(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFi
     let is_escaped = values
         .iter()
         .any(|value| value.iter().any(|byte| matches!(byte, b'\\' | b'%')));
-    let is_known = guests == Guests::LastUnlike && values.len() >= FOR_TOKENS;
+    // By its name, where there are two answers.
+    let is_known = guests == Guests::LastUnlike;
     match distinct.len() < FOR_TOKENS && !is_known {
         true => PlaceFinding::Needs(values.len() + 1),
         false => PlaceFinding::Place(PlaceKind::Token {

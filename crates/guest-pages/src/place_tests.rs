@@ -76,7 +76,7 @@ fn a_long_text_that_is_another_one_for_one_guest_alone_is_no_token() {
         "<input type=hidden name=cart value=",
         "<input type=hidden name=my_post_key value=",
     );
-    for made in 2..6 {
+    for made in 1..6 {
         let mut values = vec![empty; made];
         values.push(full);
         let unnamed = found(&values, hash, ">", Guests::LastUnlike);

@@ -55,21 +55,18 @@ impl SeenPages {
         self.place(page).notify_waiters();
     }
 
-    /// Offers what is begun before the trial of the page to that trial, until the offer is dropped. `others`: the answers
-    /// for other pages of the site, which `tasks` ask for.
+    /// Offers what is begun before the trial of the page to that trial, until the offer is dropped.
     pub fn offer(
         self: &Arc<Self>,
         page: PageName,
         address: Ipv4Addr,
-        others: Vec<(Vec<u8>, oneshot::Receiver<SharedAnswer>)>,
-        tasks: JoinSet<()>,
+        begun: BegunAhead,
     ) -> SharedOffer {
         let (give, shared) = oneshot::channel();
         let ahead = TrialAhead {
             address,
             shared,
-            others,
-            tasks,
+            begun,
         };
         self.ahead.lock().insert(page.number(), ahead);
         SharedOffer {
@@ -100,6 +97,14 @@ pub struct TrialAhead {
     pub address: Ipv4Addr,
     /// The answer to the shared request.
     pub shared: oneshot::Receiver<SharedAnswer>,
+    pub begun: BegunAhead,
+}
+
+/// Those of them that are made besides the shared request.
+#[derive(Debug, Default)]
+pub struct BegunAhead {
+    /// The answer to the shared request, made a second time in the same moment, with a session of its own.
+    pub second: Option<oneshot::Receiver<SharedAnswer>>,
     /// Those for other pages of the site, by their targets.
     pub others: Vec<(Vec<u8>, oneshot::Receiver<SharedAnswer>)>,
     /// End with this value.

@@ -27,8 +27,22 @@ pub enum SessionStanding {
     None,
     /// Answers begin one. It has not been seen that the page does not depend on it: nothing is shared.
     Begun,
+    /// Guests without a session share the page. Whether it leaves the session of a guest who comes back as it was is still
+    /// tried.
+    SharedByNew,
     /// The page does not depend on it, and leaves it as any other page does: guests share the page without a session.
     Indifferent,
+}
+
+impl SessionStanding {
+    /// Do guests without a session share the page?
+    #[must_use]
+    pub fn is_shared_by_new(self) -> bool {
+        matches!(
+            self,
+            SessionStanding::SharedByNew | SessionStanding::Indifferent
+        )
+    }
 }
 
 /// The outline of an answer that may not be stored: two visitors whose answers have the same outline were led to the
@@ -366,6 +380,22 @@ impl PageRecord {
             // Once its answers can be stored, it is tried whether guests share the page.
             false => self.session_from = 0,
         }
+    }
+
+    /// A trial under way found that guests without a session, among them this visitor, can share the page.
+    pub(crate) fn share_with_new(&mut self, left_out: &LeftOut, now: u32) {
+        self.differs_each_time = false;
+        self.agree(left_out, now);
+        self.session = SessionStanding::SharedByNew;
+    }
+
+    /// The rest of that trial did not confirm it. True where the page was shared until then.
+    pub(crate) fn withdraw_from_new(&mut self) -> bool {
+        let is_withdrawn = self.session == SessionStanding::SharedByNew;
+        if is_withdrawn {
+            self.session = SessionStanding::Begun;
+        }
+        is_withdrawn && std::mem::take(&mut self.is_agreed)
     }
 
     /// A trial found that the page does not depend on its session.

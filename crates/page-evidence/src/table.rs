@@ -498,6 +498,13 @@ impl Evidence {
         self.budgets.has_sessions(page)
     }
 
+    /// A trial under way found that guests without a session can share the page: they need not wait for its end.
+    pub fn share_with_new_guests(&self, order: &TrialOrder, now: u64) {
+        let mut shard = self.shard(order.page).lock();
+        let record = shard.records.entry(order.page.page, MAX_PAGES);
+        record.share_with_new(&order.left_out, seconds(now));
+    }
+
     /// A trial has ended, after `requests` requests. `None`: it was broken off.
     pub fn trial_ended(
         &self,
@@ -564,6 +571,9 @@ impl Evidence {
                 record.note_left(answer, is_storable, seconds(now));
             }
             None => {}
+        }
+        if record.withdraw_from_new() {
+            self.epoch.fetch_add(1, Ordering::Release);
         }
         if let Some(under_way) = active.get_mut(&order.page.page) {
             under_way.trial = None;

@@ -309,6 +309,37 @@ fn the_shared_answer_waits_for_a_trial_of_the_session_that_visitors_wait_for() {
 }
 
 #[test]
+fn guests_without_a_session_share_a_page_while_its_trial_goes_on() {
+    for is_confirmed in [true, false] {
+        let evidence = Evidence::default();
+        let (name, guest, second) = (page("/a"), from(ONE, &[]), from(OTHER, &[]));
+        let returning = from(OTHER, &[(Trait::Session, 1)]);
+        let run = own(evidence.begin(name, &guest, (1, false), 0));
+        evidence.begin(name, &second, (2, false), 0);
+        let order = evidence.own_ended(&run, OwnEnd::OfSession(1), None, 1);
+        let order = order.unwrap();
+        let standing = |visitor| evidence.standing(name, visitor, 3);
+        assert_eq!(standing(&second), Standing::Unproven);
+        evidence.share_with_new_guests(&order, 2);
+        assert_eq!(standing(&second), Standing::Shared);
+        assert_eq!(standing(&returning), Standing::Unproven);
+        let part = evidence.begin(name, &returning, (3, true), 3);
+        assert!(!matches!(part, Part::Shared), "{part:?}");
+        let epoch = evidence.epoch();
+        let verdict = is_confirmed.then_some(TrialVerdict::Agree { each_time: false });
+        evidence.trial_ended(&order, verdict, 9, 3);
+        let (wanted, withdrawn) = match is_confirmed {
+            true => (Standing::Shared, 0),
+            false => (Standing::Unproven, 1),
+        };
+        for visitor in [&second, &returning] {
+            assert_eq!(standing(visitor), wanted);
+        }
+        assert_eq!(evidence.epoch(), epoch + withdrawn);
+    }
+}
+
+#[test]
 fn a_second_answer_that_nothing_explains_ends_sharing() {
     let evidence = Evidence::default();
     let visitor = from(ONE, &[(Trait::Language, 3)]);

@@ -58,7 +58,7 @@ fn session(request: &Request, page: PageName, found: &PageFindings) -> Option<Se
             },
             None => SessionPart::Unproven,
         }),
-        SessionStanding::Indifferent => {
+        SessionStanding::SharedByNew | SessionStanding::Indifferent => {
             let (numbers, tokens) = guests
                 .page(page)
                 .map_or((0, 0), |known| known.form().count());

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cache_decision::Plan;
 use guest_pages::{MOST_WITNESSES, target};
-use live_state::evidence::{SeenPages, SharedAnswer, SharedOffer};
+use live_state::evidence::{BegunAhead, SeenPages, SharedAnswer, SharedOffer};
 use page_evidence::PageName;
-use shared_request::left_out;
+use shared_request::{TraitSet, left_out};
 use site::Pass;
 use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 
 use super::guests;
 use super::shared;
@@ -20,11 +19,11 @@ use super::trial_requests::TrialRequest;
 use super::tried::TrialSource;
 use crate::exchange::request::Request;
 
-/// So many other pages are asked for beside the first guest's own request and the shared one.
-const MOST_OTHERS: usize = 2;
+/// So many requests are begun beside the first guest's own and the shared one.
+const MOST_BEGUN: usize = 2;
 
-/// Offers the shared request that begins now to the trial that may follow, and begins other pages for it. `is_idle`: PHP
-/// has nothing to do that waits.
+/// Offers the shared request that begins now to the trial that may follow, and begins others for it. `is_idle`: PHP has
+/// nothing to do that waits.
 pub fn offer(
     request: &Request,
     pass: &Arc<Pass>,
@@ -40,29 +39,34 @@ pub fn offer(
     plan.tried_address = Some(address);
     let own = guests::asked_target(request);
     let is_likely = seen.evidence.has_sessions(page) && !target::is_for_one_visitor(own);
-    let mut tasks = JoinSet::new();
-    let mut others = Vec::new();
+    let mut begun = BegunAhead::default();
     if is_likely && is_idle {
-        let front = front_if_unknown(request, seen).map(<[u8]>::to_vec);
-        let less = less_one_argument(request, seen).into_iter();
-        let targets = front.into_iter().chain(less.map(|(_, target)| target));
-        for target in targets.take(MOST_OTHERS) {
+        let mut begin = |wanted: TrialRequest| {
             let mut source = TrialSource::ahead(address, shared::copy_of(request), pass);
             let (give, given) = oneshot::channel();
-            others.push((target.clone(), given));
-            tasks.spawn(async move {
-                let wanted = TrialRequest::Other(target, None);
-                if let Ok(Some(tried)) = wanted.make(&mut source).await {
+            begun.tasks.spawn(async move {
+                if let Ok(Some(tried)) = wanted.make(&mut source).await
+                    && let Some(answer) = tried.storable()
+                {
                     let _ = give.send(SharedAnswer {
-                        status: tried.answer.status,
-                        fields: tried.answer.fields,
-                        body: Bytes::from(tried.answer.body),
+                        status: answer.status,
+                        fields: answer.fields,
+                        body: Bytes::from(answer.body),
                     });
                 }
             });
+            given
+        };
+        begun.second = Some(begin(TrialRequest::Own(TraitSet::NONE, None)));
+        let front = front_if_unknown(request, seen).map(<[u8]>::to_vec);
+        let less = less_one_argument(request, seen).into_iter();
+        let targets = front.into_iter().chain(less.map(|(_, target)| target));
+        for target in targets.take(MOST_BEGUN - 1) {
+            let given = begin(TrialRequest::Other(target.clone(), None));
+            begun.others.push((target, given));
         }
     }
-    Some(seen.offer(page, address, others, tasks))
+    Some(seen.offer(page, address, begun))
 }
 
 /// The site's first page, where it is another one than that of the trial, and its form is not known.

@@ -17,7 +17,7 @@ use crate::exchange::request_values::RequestValues;
 use crate::exchange::subrequest;
 
 /// A whole answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WholeAnswer {
     pub status: u16,
     pub fields: Vec<(Bytes, Bytes)>,

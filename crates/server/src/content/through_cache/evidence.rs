@@ -15,6 +15,9 @@ use http_cache::{
 use http_semantics::RequestHead;
 use live_state::evidence::SeenPages;
 use page_evidence::{OwnEnd, OwnRun, PageName, Renderer, SessionStanding, TrialOrder};
+use shared_request::Trait;
+
+use super::asking::WholeAnswer;
 
 /// The link from a fetch to the evidence of its page.
 pub struct EvidenceLink {
@@ -36,6 +39,8 @@ struct OwnFetch {
     marks: Vec<CookieMark>,
     renderer: Option<Renderer>,
     session: Option<OwnSession>,
+    /// The whole answer, where it may be compared with those of a trial, and is for a guest without a session.
+    answer: Option<WholeAnswer>,
 }
 
 /// The session facts of the answer to a visitor's own request, with `cache_guest_sessions`.
@@ -43,14 +48,18 @@ struct OwnFetch {
 struct OwnSession {
     /// The answer begins a session, or shows that one is under way.
     is_begun: bool,
+    status: u16,
     fields: Vec<(Bytes, Bytes)>,
     /// The form of a page that guests share: its body is compared as far as the form allows.
     page: Option<Arc<GuestPage>>,
     body: Vec<u8>,
+    /// The body is longer than what is compared.
+    is_cut: bool,
 }
 
-/// Begins a trial of the visitor's request.
-pub type BeginTrial = Box<dyn FnOnce(&Arc<SeenPages>, TrialOrder) + Send + Sync>;
+/// Begins a trial of the visitor's request, whose own answer may be compared.
+pub type BeginTrial =
+    Box<dyn FnOnce(&Arc<SeenPages>, TrialOrder, Option<WholeAnswer>) + Send + Sync>;
 
 /// The zone and key under which the shared answer is stored.
 #[derive(Clone, Copy)]
@@ -78,6 +87,7 @@ impl EvidenceLink {
                 marks,
                 renderer: None,
                 session: None,
+                answer: None,
             }))),
         }
     }
@@ -119,9 +129,11 @@ impl EvidenceLink {
         own.give(&self.seen.guests, (status, fields), is_shared);
         own.session = Some(OwnSession {
             is_begun: is_uniform || session::is_of_session(fields),
+            status,
             fields: fields.to_vec(),
             page: self.seen.guests.page(page).filter(|_| is_shared),
             body: Vec::new(),
+            is_cut: false,
         });
     }
 
@@ -160,11 +172,16 @@ impl EvidenceLink {
             && let Some(renderer) = &mut own.renderer
         {
             match &mut own.session {
-                Some(session) if session.page.is_some() && session.has_room(bytes) => {
+                Some(session) if session.has_room(bytes) => {
                     session.body.extend_from_slice(bytes);
+                    if session.page.is_some() {
+                        return;
+                    }
                 }
-                _ => renderer.read(bytes),
+                Some(session) => session.is_cut = true,
+                None => {}
             }
+            renderer.read(bytes);
         }
     }
 
@@ -174,6 +191,9 @@ impl EvidenceLink {
         match self.role.take() {
             Some(Role::Own(mut own)) => {
                 let session = own.session.take().unwrap_or_default();
+                if own.run.left_out.value(Trait::Session) == 0 && !own.run.is_coded {
+                    own.answer = session.whole_answer();
+                }
                 let end = match own.renderer.take() {
                     Some(renderer) if session.is_begun => {
                         OwnEnd::OfSession(session.finish(renderer))
@@ -273,7 +293,7 @@ impl EvidenceLink {
         let order = self.seen.evidence.own_ended(&own.run, end, copy, now);
         self.seen.announce(own.run.page);
         if let Some(order) = order {
-            (own.begin_trial)(&self.seen, order);
+            (own.begin_trial)(&self.seen, order, own.answer);
         }
     }
 }
@@ -362,6 +382,16 @@ impl OwnFetch {
 impl OwnSession {
     fn has_room(&self, bytes: &Bytes) -> bool {
         self.body.len() + bytes.len() <= MAX_BODY_BYTES
+    }
+
+    /// The answer, if it is compared with no form yet.
+    fn whole_answer(&self) -> Option<WholeAnswer> {
+        let is_whole = self.is_begun && self.page.is_none() && !self.is_cut;
+        is_whole.then(|| WholeAnswer {
+            status: self.status,
+            fields: self.fields.clone(),
+            body: without_links(&self.fields, self.body.clone()),
+        })
     }
 
     /// The digest of the answer.

@@ -13,7 +13,7 @@ use guest_pages::{
 };
 use http_cache::{Millis, Storable};
 use live_state::evidence::{SharedAnswer, SharedOffer};
-use page_evidence::{Renderer, SessionStanding};
+use page_evidence::Renderer;
 use tokio::time::{Instant, timeout_at};
 use upstream_fetch::{FetchSpec, FetchedResponse, TruncatedBody};
 
@@ -97,7 +97,7 @@ pub async fn is_shared_after_trial(
     loop {
         let mut change = pin!(seen.change(page));
         change.as_mut().enable();
-        if seen.evidence.session(page) == SessionStanding::Indifferent {
+        if seen.evidence.session(page).is_shared_by_new() {
             // One of another form says nothing against the trial's: it is older.
             let known = seen.guests.page(page);
             let body = without_links(&fetched.fields, body.to_vec());

@@ -3,6 +3,8 @@
 //! the site with that session. What differs between guests are times, counts and tokens; then only the traits of the
 //! visitor are tried, as for any page.
 
+mod two_rounds;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,15 +79,20 @@ pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &Tr
     store_shared(trial.requests.source);
 }
 
-/// Carries out a trial. `requests` counts those that are made.
+/// Carries out a trial. `own`: the visitor's own answer, where that may be compared. `requests` counts those that are made.
 pub async fn carry_out(
     seen: &Arc<SeenPages>,
     source: &mut TrialSource,
-    order: &TrialOrder,
+    (order, own): (&TrialOrder, Option<WholeAnswer>),
     requests: &mut u32,
 ) -> Result<TrialVerdict, BrokenOff> {
     let mut trial = GuestTrial::new(source, requests);
-    match trial.try_page(seen, order).await {
+    trial.own = own;
+    let end = trial.try_page(seen, order).await;
+    if trial.is_shared_by_new && end.is_err() {
+        purge(trial.requests.source);
+    }
+    match end {
         Ok(verdict) => Ok(verdict),
         Err(TrialEnd::BrokenOff(why)) => Err(why),
         Err(TrialEnd::NotShared(why)) => {
@@ -161,6 +168,19 @@ impl NeutralAnswers {
     fn first(&self) -> Option<&WholeAnswer> {
         self.answers.first()
     }
+
+    fn have_no_token_in_field(&self) -> Result<(), TrialEnd> {
+        let has_in_field = |answer: &WholeAnswer| {
+            let tokens = self.form.tokens_of(&answer.body).into_iter().flatten();
+            session::has_in_field(&answer.fields, &tokens.collect::<Vec<_>>())
+        };
+        match self.answers.iter().any(has_in_field) {
+            true => Err(TrialEnd::NotShared(
+                "a field of the answer has a token in it that the page has, too",
+            )),
+            false => Ok(()),
+        }
+    }
 }
 
 /// A trial under way.
@@ -172,6 +192,10 @@ struct GuestTrial<'t> {
     traces: Option<SessionTraces>,
     /// Visitors wait for the end of the trial: what will be needed is begun side by side.
     is_awaited: bool,
+    /// The visitor's own answer, for a guest without a session.
+    own: Option<WholeAnswer>,
+    /// Guests without a session share the page already.
+    is_shared_by_new: bool,
 }
 
 impl<'t> GuestTrial<'t> {
@@ -181,6 +205,8 @@ impl<'t> GuestTrial<'t> {
             session: None,
             traces: None,
             is_awaited: false,
+            own: None,
+            is_shared_by_new: false,
         }
     }
 
@@ -216,10 +242,20 @@ impl<'t> GuestTrial<'t> {
         let ahead = seen.take_ahead(order.page).filter(|_| self.is_awaited);
         let is_begun = ahead.is_some();
         match ahead {
-            Some(ahead) => self.requests.take_over(ahead),
-            None => self.requests.begin(neutral.clone()),
+            Some(mut ahead) => {
+                match self.own.is_some() {
+                    true if ahead.begun.second.is_some() => {}
+                    true => self.own = None,
+                    false => ahead.begun.second = None,
+                }
+                self.requests.take_over(ahead);
+            }
+            None => {
+                self.own = None;
+                self.requests.begin(neutral.clone());
+            }
         }
-        if !traits.is_empty() && !is_refused {
+        if !traits.is_empty() && !is_refused && self.own.is_none() {
             self.requests.begin_once(TrialRequest::Own(traits, None));
         }
         if self.is_awaited {
@@ -256,11 +292,17 @@ impl<'t> GuestTrial<'t> {
         first: WholeAnswer,
     ) -> Result<TrialVerdict, TrialEnd> {
         let traits = order.traits.without(Trait::Session);
+        if let Some(own) = self.own.take() {
+            if let Some(found) = self.look_in_two_rounds(seen, order, &first, &own).await? {
+                return self.share_with_new(seen, order, found).await;
+            }
+            self.requests
+                .forget(&TrialRequest::Own(TraitSet::NONE, None));
+            self.requests.begin_once(TrialRequest::Own(traits, None));
+        }
         self.begin_with_session(seen, has_key(&first.body));
         let mut neutral = self.neutral(ComparedPage::Own, first).await?;
-        let cookies = cookies_of_scripts(&neutral.answers).ok_or(TrialEnd::NotShared(
-            "it gives scripts a token of the session in a cookie, now and then",
-        ))?;
+        let cookies = cookies_of_scripts(&neutral.answers)?;
         if let Some(known) = seen.guests.page(order.page) {
             // It may have places that a moment does not show.
             let mut answers = neutral.answers.iter();
@@ -298,20 +340,7 @@ impl<'t> GuestTrial<'t> {
             }
             self.look_at_arguments(seen, &neutral).await?;
         }
-        let has_in_field = |answer: &WholeAnswer| {
-            let tokens: Vec<Vec<u8>> = neutral
-                .form
-                .tokens_of(&answer.body)
-                .into_iter()
-                .flatten()
-                .collect();
-            session::has_in_field(&answer.fields, &tokens)
-        };
-        if neutral.answers.iter().any(has_in_field) {
-            return Err(TrialEnd::NotShared(
-                "a field of the answer has a token in it that the page has, too",
-            ));
-        }
+        neutral.have_no_token_in_field()?;
         self.note(seen, order, (neutral, cookies));
         Ok(verdict)
     }
@@ -757,16 +786,18 @@ fn wider(host: &[u8], neutral: &NeutralAnswers, answer: &WholeAnswer) -> Compari
     compare(&bodies, Guests::LastUnlike, guests::asked_site(host))
 }
 
-/// The cookies with a token that a script of the page may read. `None`: not all guests are given them.
-fn cookies_of_scripts(answers: &[WholeAnswer]) -> Option<Vec<Vec<u8>>> {
+/// The cookies with a token that a script of the page may read.
+fn cookies_of_scripts(answers: &[WholeAnswer]) -> Result<Vec<Vec<u8>>, TrialEnd> {
     if !answers
         .iter()
         .any(|answer| session::has_script(&answer.body))
     {
-        return Some(Vec::new());
+        return Ok(Vec::new());
     }
     let fields: Vec<&[session::Field]> = answers.iter().map(|it| &it.fields[..]).collect();
-    session::tokens_of_scripts(&fields)
+    session::tokens_of_scripts(&fields).ok_or(TrialEnd::NotShared(
+        "it gives scripts a token of the session in a cookie, now and then",
+    ))
 }
 
 /// The answer as it is compared: without what stands at the places of the form.

@@ -178,7 +178,7 @@ pub fn may_share(request: &Request, plan: &Plan<'_>) -> bool {
             let page = plan.shared.as_ref().map(|page| page.name);
             let name = || standing::name_of(request, plan.zone, plan.key.as_ref().bytes());
             let page = page.unwrap_or_else(name);
-            seen(request).evidence.session(page) == SessionStanding::Indifferent
+            seen(request).evidence.session(page).is_shared_by_new()
         }
     }
 }

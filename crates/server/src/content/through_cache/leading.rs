@@ -46,7 +46,7 @@ pub async fn lead_fetch(
     };
     if let FetchRole::Own(run) = &plan.role {
         let source = TrialSource::new(shared::copy_of(request), pass);
-        let begin = Box::new(|seen: &_, order| trials::begin(seen, source, order));
+        let begin = Box::new(|seen: &_, order, own| trials::begin(seen, source, (order, own)));
         let guest = request.cache.guest.as_ref();
         let marks = guest.map(|guest| guest.marks.clone()).unwrap_or_default();
         let seen = &request.configuration.live.alive_zones.seen_pages;

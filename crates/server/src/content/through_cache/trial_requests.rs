@@ -71,12 +71,18 @@ impl TrialRequests<'_> {
         self.start(wanted, async move { made.make(&mut source).await });
     }
 
-    /// Takes over what was begun before the trial: its first request, and some for other pages.
+    /// Takes over what was begun before the trial: its first request, perhaps the same once more, and some for other pages.
     pub fn take_over(&mut self, ahead: TrialAhead) {
+        let neutral = TrialRequest::Own(TraitSet::NONE, None);
         self.source.comes_from(ahead.address);
-        self.tasks_ahead = ahead.tasks;
-        self.adopt(TrialRequest::Own(TraitSet::NONE, None), ahead.shared);
-        for (target, answer) in ahead.others {
+        self.tasks_ahead = ahead.begun.tasks;
+        self.adopt(neutral.clone(), ahead.shared);
+        if let Some(second) = ahead.begun.second
+            && self.count_one()
+        {
+            self.adopt(neutral, second);
+        }
+        for (target, answer) in ahead.begun.others {
             if self.count_one() {
                 self.adopt(TrialRequest::Other(target, None), answer);
             }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use live_state::evidence::SeenPages;
-use page_evidence::{Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerdict};
+use page_evidence::{
+    Renderer, Rendering, SessionStanding, Trial, TrialOrder, TrialStep, TrialVerdict,
+};
 use site::LogLevel;
 use tokio::time::timeout;
 
@@ -23,8 +25,12 @@ const NEXT_SECOND: Duration = Duration::from_millis(1100);
 /// Why a page is not shared that begins no session.
 const NEW_KEY: &str = "a form has a key that is new each time";
 
-/// Begins a trial, in a task of its own.
-pub fn begin(seen: &Arc<SeenPages>, source: TrialSource, order: TrialOrder) {
+/// Begins a trial, in a task of its own. `own`: the visitor's own answer, where that may be compared.
+pub fn begin(
+    seen: &Arc<SeenPages>,
+    source: TrialSource,
+    (order, own): (TrialOrder, Option<WholeAnswer>),
+) {
     let seen = seen.clone();
     tokio::spawn(Box::pin(async move {
         let mut run = TrialRun {
@@ -34,7 +40,7 @@ pub fn begin(seen: &Arc<SeenPages>, source: TrialSource, order: TrialOrder) {
             verdict: None,
         };
         let mut source = source.for_trial(&order);
-        let _ = timeout(MAX_TRIAL, run.carry_out(&mut source)).await;
+        let _ = timeout(MAX_TRIAL, run.carry_out(&mut source, own)).await;
         let is_shared = matches!(run.verdict, Some(TrialVerdict::Agree { .. }));
         let is_to_be_stored = run.order.of_session && is_shared;
         drop(run);
@@ -55,10 +61,10 @@ struct TrialRun {
 }
 
 impl TrialRun {
-    async fn carry_out(&mut self, source: &mut TrialSource) {
+    async fn carry_out(&mut self, source: &mut TrialSource, own: Option<WholeAnswer>) {
         if self.order.of_session {
-            let tried =
-                guest_trials::carry_out(&self.seen, source, &self.order, &mut self.requests);
+            let order = (&self.order, own);
+            let tried = guest_trials::carry_out(&self.seen, source, order, &mut self.requests);
             if let Ok(verdict) = tried.await {
                 self.end(source, verdict);
             }
@@ -111,11 +117,16 @@ impl TrialRun {
         }
     }
 
+    fn is_shared_by_new(&self) -> bool {
+        self.seen.evidence.session(self.order.page) == SessionStanding::SharedByNew
+    }
+
     fn end(&mut self, source: &mut TrialSource, verdict: TrialVerdict) {
         match verdict {
-            // The answer to the shared request may wait for this verdict.
+            // The answer to the shared request may wait for this verdict, or it is shown since the trial's first rounds.
             TrialVerdict::Agree { .. }
-                if self.order.of_session && stored_body(source).is_none() => {}
+                if self.order.of_session
+                    && (self.is_shared_by_new() || stored_body(source).is_none()) => {}
             // The visitor's answer and the shared one are the same by now: the stored response is older, as it may be
             // where nothing explains the visitor's answer.
             TrialVerdict::Agree { each_time: false }
