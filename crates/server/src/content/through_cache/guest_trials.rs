@@ -3,6 +3,7 @@
 //! the site with that session. What differs between guests are times, counts and tokens; then only the traits of the
 //! visitor are tried, as for any page.
 
+mod other_pages;
 mod two_rounds;
 
 use std::sync::Arc;
@@ -10,14 +11,11 @@ use std::time::Duration;
 
 use guest_pages::session::{self, SetCookie};
 use guest_pages::{
-    Comparison, GuestPage, Guests, LearnedForm, PageForm, SessionNumbers, SessionTraces, compare,
-    has_key,
+    Comparison, Guests, LearnedForm, PageForm, SessionNumbers, SessionTraces, compare, has_key,
 };
 use guest_pages::{outline, target};
 use live_state::evidence::SeenPages;
-use page_evidence::{
-    AnswerOutline, Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerdict,
-};
+use page_evidence::{Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerdict};
 use shared_request::{Trait, TraitSet};
 use site::LogLevel;
 
@@ -391,34 +389,6 @@ impl<'t> GuestTrial<'t> {
         }
     }
 
-    /// Does a page that is not shared (a redirect to the log-in form) leave a visitor's session as it was, so that other
-    /// pages of the site are the same for who has seen it? It is noted on which pages it shows.
-    async fn leaves_session(
-        &mut self,
-        seen: &Arc<SeenPages>,
-        order: &TrialOrder,
-        first: AnswerOutline,
-    ) -> Result<bool, TrialEnd> {
-        let Some(session) = self.session.clone() else {
-            return Ok(false);
-        };
-        // The session may be that of the site's first page.
-        let again = TrialRequest::Own(TraitSet::of(Trait::Session), Some(session.clone()));
-        let Some(again) = self.requests.take(again).await? else {
-            return Ok(false);
-        };
-        let again = outline::of(again.answer.status, &again.answer.fields);
-        if again.digest != first.digest {
-            return Ok(false);
-        }
-        let traces = self.look_at_other_pages(seen, &session).await?;
-        let is_left = !traces.are_everywhere();
-        if is_left {
-            seen.guests.note_traces(order.page, traces);
-        }
-        Ok(is_left)
-    }
-
     /// The session by which it is seen what the page does: the one that it begins, or that of the site's first page.
     async fn session_of(&mut self, first: &WholeAnswer) -> Result<Option<Arc<[u8]>>, TrialEnd> {
         if let Some(session) = cookies_sent_back(first) {
@@ -615,108 +585,6 @@ impl<'t> GuestTrial<'t> {
         }
     }
 
-    /// Are other pages of the site the same for a guest with this session as for one without? Its first page, and some that
-    /// guests share: the cart, if the page has put something into it.
-    async fn look_at_other_pages(
-        &mut self,
-        seen: &Arc<SeenPages>,
-        session: &Arc<[u8]>,
-    ) -> Result<SessionTraces, TrialEnd> {
-        if let Some(traces) = &self.traces {
-            return Ok(traces.clone());
-        }
-        let host = guests::named_host(self.request());
-        let others = other_pages(self.request(), seen);
-        for target in &others {
-            let with = TrialRequest::Other(target.clone(), Some(session.clone()));
-            self.requests.begin_once(with);
-        }
-        let mut traces = SessionTraces::default();
-        for target in others {
-            let known = seen.guests.at(&host, &target);
-            if let Some(is_same) = self.is_same(&target, known.as_deref(), session).await? {
-                let look = seen.guests.look(&host, &target);
-                traces.note(look, !is_same);
-                if !is_same {
-                    seen.guests.note_shows_session(look);
-                }
-            }
-        }
-        Ok(self.traces.insert(traces).clone())
-    }
-
-    /// Is the page another one without each of its arguments? One that shows nothing may be for the session: a currency, a
-    /// partner's link. Not asked where pages whose addresses look alike were found to be shared.
-    async fn look_at_arguments(
-        &mut self,
-        seen: &Arc<SeenPages>,
-        neutral: &NeutralAnswers,
-    ) -> Result<(), TrialEnd> {
-        let request = self.request();
-        let host = guests::named_host(request);
-        let path = guests::path_of(guests::asked_target(request)).to_vec();
-        let less = less_one_argument(self.request(), seen);
-        for (_, target) in &less {
-            let without = TrialRequest::Other(target.clone(), None);
-            self.requests.begin_once(without);
-        }
-        for (argument, target) in less {
-            let without = self.ask_for(&target, None).await?;
-            let is_alike = neutral
-                .first()
-                .is_some_and(|first| first.status == without.status);
-            if is_alike
-                && matches!(
-                    wider(&host, neutral, &without),
-                    Comparison::Form(_) | Comparison::More
-                )
-            {
-                return Err(TrialEnd::NotShared(
-                    "an argument shows nothing, and may be for the session",
-                ));
-            }
-            seen.guests.note_shown(&host, &path, &argument);
-        }
-        Ok(())
-    }
-
-    /// Is a page the same for a guest with this session? `None`: it differs between guests, or is none.
-    async fn is_same(
-        &mut self,
-        target: &[u8],
-        known: Option<&GuestPage>,
-        session: &Arc<[u8]>,
-    ) -> Result<Option<bool>, TrialEnd> {
-        let mut target = target.to_vec();
-        let mut with = self.ask_for(&target, Some(session)).await?;
-        if known.is_some_and(|known| known.form().find(&with.body).is_some()) {
-            return Ok(Some(true));
-        }
-        // The known form may be of another moment.
-        let host = guests::named_host(self.request());
-        let mut without = self.ask_for(&target, None).await?;
-        if let Some(led) = same_site_target(&host, &without) {
-            target = led;
-            without = self.ask_for(&target, None).await?;
-            with = self.ask_for(&target, Some(session)).await?;
-        }
-        if without.status != 200 {
-            return Ok(None);
-        }
-        let of = ComparedPage::Other(&target);
-        let mut neutral = match self.neutral(of, without).await {
-            Ok(neutral) => neutral,
-            Err(TrialEnd::NotShared(_)) => return Ok(None),
-            Err(why) => return Err(why),
-        };
-        if self.fits(of, &mut neutral, &with).await? {
-            return Ok(Some(true));
-        }
-        // A number that rises with each guest is known by its order.
-        with = self.ask_for(&target, Some(session)).await?;
-        self.fits(of, &mut neutral, &with).await.map(Some)
-    }
-
     /// Asks as a guest does who has never been here. `None`: the answer may not be stored.
     async fn ask(&mut self, of: ComparedPage<'_>) -> Result<Option<WholeAnswer>, BrokenOff> {
         match of {
@@ -820,23 +688,6 @@ fn cookies_sent_back(answer: &WholeAnswer) -> Option<Arc<[u8]>> {
         .map(|cookie| [cookie.name, b"=", cookie.value].concat())
         .collect();
     (!pairs.is_empty()).then(|| pairs.join(&b"; "[..]).into())
-}
-
-/// Returns the target of a redirect within this site.
-fn same_site_target(host: &[u8], answer: &WholeAnswer) -> Option<Vec<u8>> {
-    if !(300..400).contains(&answer.status) {
-        return None;
-    }
-    let location = answer.field(b"location")?;
-    let is_relative = location.starts_with(b"/") && !location.starts_with(b"//");
-    if is_relative {
-        return Some(location.to_vec());
-    }
-    let rest = location
-        .strip_prefix(b"https://")
-        .or(location.strip_prefix(b"http://"))?;
-    let target = rest.strip_prefix(host)?;
-    target.starts_with(b"/").then(|| target.to_vec())
 }
 
 /// Cookies that both guests were given are given to all.
