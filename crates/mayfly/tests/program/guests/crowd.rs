@@ -159,13 +159,13 @@ impl Crowd {
     }
 
     /// A crowd on a page of a site whose first page has begun a session before.
-    async fn after_first_page(kind: Kind, target: &str) -> (Crowd, usize) {
+    async fn after_first_page(kind: Kind, target: &str, of_trial: usize) -> (Crowd, usize) {
         let mut crowd = Crowd::new(kind).await;
         crowd.shop.gate.add_permits(1);
         Visitor::new(HOST, 0).get(&crowd.site, "/").await;
         crowd.come += 1;
         let (ahead, at_once, _) = LATER;
-        let own = crowd.comes(target, (ahead, at_once, MANY)).await;
+        let own = crowd.comes(target, (ahead, at_once, of_trial)).await;
         (crowd, own)
     }
 }
@@ -194,8 +194,11 @@ async fn a_third_answer_is_asked_for_beside_the_second_where_a_form_has_a_key() 
 #[tokio::test]
 async fn a_page_that_another_one_shows_to_who_comes_back_is_shared_with_nobody_in_the_end() {
     let target = "/other?id=2";
-    let (crowd, own) = Crowd::after_first_page(Kind::KnowsReturn, target).await;
+    let (_, at_once, _) = LATER;
+    let before_return = at_once as usize;
+    let (crowd, own) = Crowd::after_first_page(Kind::KnowsReturn, target, before_return).await;
     assert_eq!(own, 1);
+    crowd.shop.gate.add_permits(MANY);
     let is_refused = async || {
         let told = explain(&crowd.site, target, "", false).await;
         let session = told.evidence.and_then(|evidence| evidence.session);
@@ -213,6 +216,6 @@ async fn a_page_that_another_one_shows_to_who_comes_back_is_shared_with_nobody_i
 
 #[tokio::test]
 async fn a_page_that_another_one_shows_to_who_has_seen_it_once_is_shown_to_no_other_guest() {
-    let (_, own) = Crowd::after_first_page(Kind::KnowsVisit, "/other?id=2").await;
+    let (_, own) = Crowd::after_first_page(Kind::KnowsVisit, "/other?id=2", MANY).await;
     assert_eq!(own, GUESTS);
 }

@@ -87,7 +87,8 @@ pub async fn carry_out(
     let mut trial = GuestTrial::new(source, requests);
     trial.own = own;
     let end = trial.try_page(seen, order).await;
-    if trial.is_shared_by_new && end.is_err() {
+    let is_confirmed = matches!(end, Ok(TrialVerdict::Agree { .. }));
+    if trial.is_shared_by_new && !is_confirmed {
         purge(trial.requests.source);
     }
     match end {
@@ -296,7 +297,9 @@ impl<'t> GuestTrial<'t> {
             }
             self.requests
                 .forget(&TrialRequest::Own(TraitSet::NONE, None));
-            self.requests.begin_once(TrialRequest::Own(traits, None));
+            if !traits.is_empty() {
+                self.requests.begin_once(TrialRequest::Own(traits, None));
+            }
         }
         self.begin_with_session(seen, has_key(&first.body));
         let mut neutral = self.neutral(ComparedPage::Own, first).await?;
