@@ -439,8 +439,8 @@ impl PageForm {
     }
 
     /// Is a number of the page the session's? `own`: the first answer, and those to its guest who comes back; `others`: to
-    /// other guests. A count that does not rise is the session's. So may be a number that stays and is another one
-    /// for each other guest, and a time that stays and is another one for some other guest.
+    /// other guests. A count that has not risen when the guest comes back is the session's. So may be a number that stays
+    /// and is another one for each other guest, and a time that stays and is another one for some other guest.
     #[must_use]
     pub fn numbers_of_session(&self, own: &[&[u8]], others: &[&[u8]], now: u64) -> SessionNumbers {
         let ranges = |answer: &&[u8]| self.find(answer);
@@ -457,7 +457,13 @@ impl PageForm {
             };
             let values = values_at(&at_place(&own_ranges), own);
             let of_others = values_at(&at_place(&other_ranges), others);
-            let rises = || values.is_sorted_by(|one, next| number(one) < number(next));
+            // A guest who comes back again is one of those who are online, and does not raise their number.
+            let rises = || {
+                values.split_first().is_none_or(|(first, returns)| {
+                    returns.iter().all(|it| number(first) < number(it))
+                        && returns.is_sorted_by(|one, next| number(one) <= number(next))
+                })
+            };
             let stays = || values.iter().all(|value| values.first() == Some(value));
             let mut others = of_others.iter().map(|value| values.first() != Some(value));
             let is_of_session = match are_times(&values, now) {

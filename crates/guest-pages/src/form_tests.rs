@@ -284,6 +284,8 @@ fn a_number_that_stays_for_one_guest_is_the_sessions() {
     assert_eq!(kept(&times, &["<p>1795926080"]), SessionNumbers::None);
     let counts = ["<p>7", "<p>8", "<p>9", "<p>10"];
     assert_eq!(kept(&counts, &["<p>11", "<p>12"]), SessionNumbers::None);
+    assert_eq!(kept(&counts, &["<p>11", "<p>11"]), SessionNumbers::None);
+    assert_eq!(kept(&counts, &["<p>11", "<p>10"]), SessionNumbers::Some);
     assert_eq!(kept(&counts, &["<p>7"]), SessionNumbers::Some);
     assert_eq!(kept(&counts, &["<b>7"]), SessionNumbers::Some);
 }
