@@ -27,6 +27,7 @@ pub(crate) fn planted_fault(number: u32) -> bool {
 PROPERTY = "guests::property"
 SERVER = "server/src/content"
 TRIALS = f"{SERVER}/through_cache/guest_trials.rs"
+OTHERS = f"{SERVER}/through_cache/guest_trials/other_pages.rs"
 TWO_ROUNDS = f"{SERVER}/through_cache/guest_trials/two_rounds.rs"
 GUESTS = f"{SERVER}/through_cache/guests.rs"
 WRITE = f"{SERVER}/pass/guest_write.rs"
@@ -50,6 +51,16 @@ FAULTS = (
      "            if !self.is_alike(&other, &with) {", "            if !self.is_alike(&other, &with) && !FAULT {"),
     ("a crowd waits for what is needed", "a page that shows who comes back stays shared", "guests::crowd", TWO_ROUNDS,
      "        match traces.are_somewhere() {", "        match traces.are_somewhere() && !FAULT {"),
+    ("a page is shared that does not depend on its session", "a number of the session is shown", "guests::corners", TRIALS,
+     "        const NOT_SHARED: TrialEnd", "        if FAULT { return Ok(()); }\n        const NOT_SHARED: TrialEnd"),
+    ("a page is shared that does not depend on its session", "another page that differs is taken for the same", PROPERTY, OTHERS,
+     "        let mut target = target.to_vec();\n", "        if FAULT { return Ok(Some(true)); }\n        let mut target = target.to_vec();\n"),
+    ("a page is shared that does not depend on its session", "an argument whose writes no page shows is shared", "guests::corners", TRIALS,
+     "            if has_args && traces.are_everywhere() {", "            if has_args && traces.are_everywhere() && !FAULT {"),
+    ("a page is shared that does not depend on its session", "an argument that shows nothing is for no session", "guests::features", OTHERS,
+     "            if is_alike\n", "            if is_alike && !FAULT\n"),
+    ("a page is shared that does not depend on its session", "a field with a token is shown", "guests::corners", TRIALS,
+     "        match self.answers.iter().any(has_in_field) {", "        match self.answers.iter().any(has_in_field) && !FAULT {"),
     ("tokens", "the application's token is shown", PROPERTY, "guest-pages/src/pages.rs",
      "        self.page.form.with_tokens(answer, &self.tokens)",
      "        if FAULT { return self.page.form.find(answer).map(|_| answer.to_vec()); }\n        self.page.form.with_tokens(answer, &self.tokens)"),

@@ -390,6 +390,44 @@ async fn what_a_session_has_drawn_is_shown_to_nobody_else() {
     }
 }
 
+/// A field of the answer has the token of the page, as policies for scripts do. And a site whose first page is another one each
+/// time: no page shows what an argument writes into the session.
+#[tokio::test]
+async fn a_token_in_a_field_and_an_argument_that_no_other_page_shows_are_not_shared() {
+    let drawn = AtomicU64::new(0);
+    let application = Application::start(move |request| {
+        let number = drawn.fetch_add(1, Relaxed);
+        let key = u128::from(number + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced;
+        let word = char::from(b'a' + u8::try_from(number % 26).expect("small"));
+        let (path, arguments) = request
+            .target
+            .split_once('?')
+            .unwrap_or((&request.target, ""));
+        let body = match path {
+            "/field" | "/form" => {
+                format!("<form><input type=hidden name=key value={key:032x}></form>")
+            }
+            "/colour" => format!("<p>{arguments}</p>"),
+            _ => format!("<p>The letter of the day is {word}</p>"),
+        };
+        let field = match path {
+            "/field" => format!("X-Key: {key:032x}\r\n"),
+            _ => String::new(),
+        };
+        let fields =
+            format!("Content-Type: text/html\r\nSet-Cookie: sid=5e{number:014x}\r\n{field}");
+        Script::new().raw(crate::visits::answer_text("200 OK", &fields, &body))
+    })
+    .await;
+    let site = Site::of_guests(&application, "1h").await;
+    for path in ["/field", "/colour?is=red"] {
+        assert_eq!(from_memory_of(&site, path).await, 0, "{path}");
+    }
+    // They are compared with it from now on.
+    warm(&site, "/form").await;
+    warm(&site, "/colour").await;
+}
+
 /// What all pages said alike turns out to be said of some. The next answer to the shared request is nobody's: its token is bound
 /// to another browser.
 #[tokio::test]
