@@ -277,6 +277,7 @@ fn without_shape(text: &str, tokens: &[Token]) -> Option<StatementMeaning> {
         });
     }
     Some(match () {
+        () if asks_for_the_time(tokens) => StatementMeaning::neither(),
         () if any(&[
             "select", "insert", "replace", "update", "delete", "truncate", "with",
         ]) =>
@@ -299,6 +300,29 @@ fn without_shape(text: &str, tokens: &[Token]) -> Option<StatementMeaning> {
         () if any(&["lock", "unlock"]) => StatementMeaning::harmless(NotLearned::Lock),
         () => StatementMeaning::everything(NotLearned::Syntax),
     })
+}
+
+/// Whether a statement returns the present time, and nothing that depends on data: PHP's own clock says as much.
+fn asks_for_the_time(tokens: &[Token]) -> bool {
+    const CLOCKS: [&str; 5] = [
+        "now",
+        "unix_timestamp",
+        "current_timestamp",
+        "utc_timestamp",
+        "curdate",
+    ];
+    const OTHERS: [&str; 6] = ["select", "from", "into", "for", "lock", "procedure"];
+    let Some((first, rest)) = tokens.split_first() else {
+        return false;
+    };
+    let is_one_of = |token: &Token, words: &[&str]| words.iter().any(|it| token.is_word(it));
+    let calls = rest.windows(2).filter(|it| it[1] == Token::Sign('('));
+    let mut calls = calls.peekable();
+    first.is_word("select")
+        && calls.peek().is_some()
+        && calls.all(|it| is_one_of(&it[0], &CLOCKS))
+        // With the name of a database it is a stored function.
+        && !rest.iter().any(|token| is_one_of(token, &OTHERS) || *token == Token::Sign('.'))
 }
 
 /// The query that a temporary table is made of, if the statement makes or drops one: no tokens without a query.

@@ -113,7 +113,10 @@ fn statements_are_learned_or_say_why_not() {
         ("CALL anything()", Some(NotLearned::Syntax)),
         ("SELECT SLEEP(1)", Some(NotLearned::Connection)),
         ("SELECT UUID()", Some(NotLearned::Chance)),
-        ("SELECT UNIX_TIMESTAMP()", Some(NotLearned::Clock)),
+        (
+            "SELECT UNIX_TIMESTAMP(), id FROM posts",
+            Some(NotLearned::Clock),
+        ),
         (
             "SELECT title FROM posts WHERE @a = 1",
             Some(NotLearned::UserVariable),
@@ -201,6 +204,30 @@ fn statements_are_learned_or_say_why_not() {
             "{statement}"
         );
         assert_eq!(understood.effect, Effect::Nothing, "{statement}");
+    }
+}
+
+/// PHP has a clock of its own, which says the same.
+#[test]
+fn statement_that_returns_the_present_time_alone_reads_nothing() {
+    let mut shapes = shapes();
+    for (statement, reads_nothing) in [
+        (
+            "SELECT 'db_time' AS `title`, UNIX_TIMESTAMP(NOW()) AS `content`",
+            true,
+        ),
+        ("SELECT CURDATE()", true),
+        ("SELECT NOW(), RAND()", false),
+        ("SELECT NOW(), (SELECT COUNT(*) FROM posts)", false),
+        ("SELECT id, NOW() FROM posts", false),
+        ("SELECT blog.now()", false),
+        ("SELECT `now`()", false),
+        ("SELECT NOW() INTO OUTFILE '/tmp/now'", false),
+        ("SELECT NOW() UNION SELECT shop_total()", false),
+    ] {
+        let meaning = shapes.understand(statement.as_bytes(), &[], &session());
+        let is_nothing = matches!(meaning.reading, Reading::Nothing);
+        assert_eq!(is_nothing, reads_nothing, "{statement}");
     }
 }
 
