@@ -93,6 +93,16 @@ fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
                 tokens.push(Token::Text);
                 end + 2
             }
+            // MediaWiki writes the names of variables so.
+            b'`' => {
+                let inner = rest.get(1..)?;
+                let name = inner.get(..inner.find('`')?)?;
+                let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+                tokens.push(Token::Word(
+                    Some(name).filter(|it| it.bytes().all(is_of_name))?,
+                ));
+                name.len() + 2
+            }
             b'=' | b',' | b'@' | b'.' => {
                 tokens.push(Token::Sign(first));
                 1
@@ -160,7 +170,7 @@ mod tests {
             "SET NAMES 'utf8mb4' COLLATE 'utf8mb4_unicode_520_ci'",
             "SET SESSION sql_mode='NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION'",
             "set @@session.time_zone = '+00:00', @@sql_mode = ''",
-            "SET /* Database::open */ sql_mode = '', group_concat_max_len = 262144",
+            "SET /* Database::open */ group_concat_max_len = 262144, `sql_mode` = ''",
         ] {
             assert!(is_plain_setting(text), "{text}");
         }
@@ -175,6 +185,9 @@ mod tests {
             "SET sql_mode = 'a'; DROP TABLE post",
             "SET sql_mode = 'a\\'', max_statement_time = 0",
             "SET sql_mode = 'a' 'b'",
+            "SET `sql_mode = ''",
+            "SET `sql_mode`` = ''",
+            "SET `global` `sql_mode` = ''",
             "SET NAMES utf8 -- a",
             "SET NAMES utf8 # a",
             "SET /*!50000 GLOBAL */ sql_mode = ''",
