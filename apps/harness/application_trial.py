@@ -90,6 +90,10 @@ class Site:
         self.application.seed(self)
         if self.application.has_database:
             self.put_door()
+        if self.application.has_database and not self.database:
+            # What its owner has to do (docs/learned.md#sqlite): the server's account reads it.
+            os.chmod(self.sqlite(), 0o644)
+            os.chmod(os.path.dirname(self.sqlite()), 0o755)
         # With the settings that are there now.
         self.plain.stop()
         self.serve_plain()
