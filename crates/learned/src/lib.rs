@@ -15,6 +15,7 @@
 //! Text, collations and conversions follow the rules in `value.rs`. The crate does no I/O; the caller
 //! passes what is known of tables ([`Schema`]).
 
+mod any_address;
 mod arguments;
 mod condition;
 mod functions;
@@ -37,6 +38,7 @@ mod tokens;
 mod value;
 mod write;
 
+pub use any_address::lookups_by_any_address;
 pub use condition::Possible;
 #[doc(hidden)]
 pub use fuzz::fuzz_statements;

@@ -34,7 +34,7 @@ pub struct RunAgain {
 impl RunAgain {
     /// `None`: a text with bytes that are no characters may be read otherwise by the server, and a value that is not known
     /// cannot be sent.
-    pub(crate) fn of(text: &[u8], values: &[Value], run_in: RunIn) -> Option<Self> {
+    pub fn of(text: &[u8], values: &[Value], run_in: RunIn) -> Option<Self> {
         let text = str::from_utf8(text).ok()?;
         let values = run_in.is_prepared.then(|| values.into());
         let text = RunText {

@@ -114,15 +114,17 @@ pub fn end(book: &Book, digest: u64) -> PageEnd {
     PageEnd {
         page: StoredPage {
             name: b"pages\0/".as_slice().into(),
+            key: Arc::default(),
             address: "http://a/".to_owned(),
             digest: Some(digest),
             clients: Vec::new(),
             is_own: false,
+            has_session: true,
             is_repeated: false,
             most: Duration::from_secs(60),
             shape: None,
             keep: None,
-            withdraw: Box::new(|_| ()),
+            withdraw: Box::new(|_, _| ()),
         },
         begun: FetchBeginning {
             writes: book.writes(),
@@ -578,15 +580,17 @@ pub fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instan
     let keep: crate::KeepPage = Box::new(|_, _| true);
     let page = StoredPage {
         name: under_way.page.name.clone(),
+        key: Arc::default(),
         address: String::new(),
         digest: Some(1),
         clients: Vec::new(),
         is_own: false,
+        has_session: true,
         is_repeated: false,
         most: Duration::from_secs(60),
         shape: None,
         keep: Some(keep),
-        withdraw: Box::new(|_| ()),
+        withdraw: Box::new(|_, _| ()),
     };
     let end = PageEnd {
         page,

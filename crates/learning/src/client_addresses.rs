@@ -16,15 +16,34 @@ use crate::{statement_text, told};
 /// Smaller numbers stand for other things as well.
 const LEAST_NUMBER: u32 = 1 << 24;
 
-/// Notes in the record of a page that it is one visitor's, if the database was asked by one of these addresses.
-pub fn note_lookup(record: &mut RunRecord, clients: &[IpAddr]) {
-    if record.statements.is_empty() || clients.is_empty() || record.address_database().is_some() {
-        return;
+/// How the database was asked by the visitor's address.
+pub struct AddressUse {
+    /// The first statement, for people.
+    shown: String,
+    /// Statements that find a row if another visitor may get another page. `None`: there are none that do.
+    pub lookups: Option<Vec<SentStatement>>,
+}
+
+impl AddressUse {
+    /// `None`: none of these addresses was looked up.
+    pub fn of(record: &RunRecord, clients: &[IpAddr]) -> Option<AddressUse> {
+        if record.statements.is_empty() || clients.is_empty() {
+            return None;
+        }
+        let clients = ClientAddresses::of(clients.iter().copied());
+        let mut found = clients.looked_up(&record.statements).peekable();
+        let shown = statement_text::without_values(&found.peek()?.text);
+        let lookups: Option<Vec<_>> = found.map(|it| clients.by_any(it)).collect();
+        Some(AddressUse {
+            shown: told::shown(&shown),
+            lookups: lookups.map(|it| it.into_iter().flatten().collect()),
+        })
     }
-    let clients = ClientAddresses::of(clients.iter().copied());
-    if let Some(found) = clients.looked_up(&record.statements) {
-        let text = statement_text::without_values(&found.text);
-        record.obstacle = Some(WhyNot::new(Reason::AddressDatabase, told::shown(&text)));
+
+    /// Notes in the record of the page that it is one visitor's, and why it is not known to be for others.
+    pub fn note_in(&self, record: &mut RunRecord, why: &str) {
+        let why = format!("{} ({why})", self.shown);
+        record.obstacle = Some(WhyNot::new(Reason::AddressDatabase, why));
     }
 }
 
@@ -74,14 +93,38 @@ impl ClientAddresses {
         }
     }
 
-    /// The first statement that reads by one of the addresses.
-    fn looked_up<'a>(&self, statements: &'a [SentStatement]) -> Option<&'a SentStatement> {
-        let mut reading = statements.iter().filter(|it| reads(&it.text));
-        reading.find(|statement| {
+    /// The statements that read by one of the addresses.
+    fn looked_up<'a>(
+        &'a self,
+        statements: &'a [SentStatement],
+    ) -> impl Iterator<Item = &'a SentStatement> {
+        let reading = statements.iter().filter(|it| reads(&it.text));
+        reading.filter(|statement| {
             let mut parameters = statement.parameters.iter();
             parameters.any(|value| self.is_value(value))
                 || literals(&statement.text).any(|literal| self.is_literal(literal))
         })
+    }
+
+    /// Statements that find a row if this one may return something else to another visitor.
+    fn by_any(&self, statement: &SentStatement) -> Option<Vec<SentStatement>> {
+        statement.again_in.as_ref()?;
+        let is_address = |value: &Value| self.is_value(value);
+        let SentStatement {
+            text,
+            parameters,
+            session,
+            ..
+        } = statement;
+        let texts = learned::lookups_by_any_address(text, parameters, session, &is_address)?;
+        let lookups = texts.into_iter().map(|text| SentStatement {
+            text: text.into_bytes(),
+            parameters: Vec::new(),
+            is_prepared: false,
+            result: 0,
+            ..statement.clone()
+        });
+        Some(lookups.collect())
     }
 
     fn is_value(&self, value: &Value) -> bool {
@@ -201,7 +244,11 @@ mod tests {
             ("", false),
         ] {
             let all = [statement(text, &[])];
-            assert_eq!(addresses.looked_up(&all).is_some(), is_found, "{text}");
+            assert_eq!(
+                addresses.looked_up(&all).next().is_some(),
+                is_found,
+                "{text}"
+            );
         }
         for (value, is_found) in [
             (Value::Text(b"203.0.113.9".into()), true),
@@ -215,7 +262,11 @@ mod tests {
                 "SELECT 1 FROM votes WHERE ip = ?",
                 std::slice::from_ref(&value),
             )];
-            assert_eq!(addresses.looked_up(&all).is_some(), is_found, "{value:?}");
+            assert_eq!(
+                addresses.looked_up(&all).next().is_some(),
+                is_found,
+                "{value:?}"
+            );
         }
     }
 

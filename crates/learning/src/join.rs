@@ -143,15 +143,17 @@ mod tests {
         Box::new(PageEnd {
             page: StoredPage {
                 name: name.as_bytes().into(),
+                key: Arc::default(),
                 address: String::new(),
                 digest: Some(1),
                 clients: Vec::new(),
                 is_own: false,
+                has_session: true,
                 is_repeated: false,
                 most: Duration::from_secs(60),
                 shape: None,
                 keep: None,
-                withdraw: Box::new(|_| ()),
+                withdraw: Box::new(|_, _| ()),
             },
             begun: FetchBeginning {
                 ..FetchBeginning::default()

@@ -13,6 +13,7 @@
 //! what is known of a page.
 
 mod address_databases;
+mod address_lookups;
 mod announced;
 mod binary_log;
 mod book;
@@ -73,8 +74,10 @@ use learned::NoisyStatement;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
+use address_lookups::AddressLookups;
 use book::{Book, Confirmation, LearnedEnd, PageEnd, Showing};
 pub use client::DatabaseAccount;
+use client_addresses::AddressUse;
 pub use counts::{Comparison, Counts, ReplayEnd, SHAPE_STATES};
 pub use digest::Digest;
 pub use files::has_untold_times;
@@ -87,8 +90,8 @@ use other_nodes::WrittenEntry;
 pub use other_nodes::{NodesKnow, OtherNodes, merged};
 pub use pages::PageReport;
 pub use read_back::PageToReadBack;
-use record::RunRecord;
 pub use record::{Reason, WhyNot};
+use record::{RunRecord, SentStatement};
 pub use replay_time::MOST_PERCENT as MOST_REPLAY_PERCENT;
 pub use sessions::{SessionWatch, Sessions, Visit, may_be_session};
 use sqlite_of_pool::KnownDatabases;
@@ -147,6 +150,7 @@ pub struct LearnedPool {
     /// [`PoolRules::lasts`], with `replays`.
     lasts: Mutex<Option<u64>>,
     read_backs: mpsc::Sender<PageToReadBack>,
+    address_lookups: AddressLookups,
     ends: mpsc::Sender<End>,
     /// Whom to ask about tables.
     accounts: Mutex<Vec<DatabaseAccount>>,
@@ -279,6 +283,7 @@ fn begin_pool(
 ) -> io::Result<Arc<LearnedPool>> {
     let (ends, received) = mpsc::channel(MOST_ENDS);
     let (read_backs, to_read_back) = mpsc::channel(read_back::MOST_WAITING);
+    let (address_lookups, questions) = AddressLookups::new();
     let facts = fs::metadata(path_of(&socket)?)?;
     let pool = Arc::new(LearnedPool {
         name: name.to_owned(),
@@ -295,6 +300,7 @@ fn begin_pool(
         follows: AtomicBool::new(false),
         lasts: Mutex::default(),
         read_backs,
+        address_lookups,
         ends,
         accounts: Mutex::default(),
         neighbours: Mutex::default(),
@@ -306,7 +312,7 @@ fn begin_pool(
         sessions: sessions.clone(),
     });
     pool.book.lock().expect_scripts_of(&facts);
-    pool_thread::begin(&pool, socket, (received, to_read_back))?;
+    pool_thread::begin(&pool, socket, (received, to_read_back, questions))?;
     Ok(pool)
 }
 
@@ -421,12 +427,91 @@ impl LearnedPool {
     }
 
     /// Learns a page that was made, from the record of its run.
-    fn learn(&self, end: PageEnd, mut record: Option<RunRecord>) {
+    fn learn(self: &Arc<Self>, end: PageEnd, mut record: Option<RunRecord>) {
+        let mut lookups = None;
         if let Some(record) = &mut record {
-            client_addresses::note_lookup(record, &end.page.clients);
             self.note_sessions(&end, record);
+            if record.address_database().is_none() {
+                lookups = self.lookups_of(&end.page, record);
+            }
         }
         join::settle(end.visit.as_ref(), record.as_ref());
+        match (lookups, record) {
+            (Some(lookups), Some(record)) if record.obstacle.is_none() => {
+                self.learn_looked_up(end, record, lookups);
+            }
+            (Some(_), record) => self.learn_settled(end, record, Withdrawal::UntilAsked),
+            (None, record) => self.learn_settled(end, record, Withdrawal::ForLong),
+        }
+    }
+
+    /// The lookups by which it is found out whether the page is for others as well. If that cannot be, the record says so.
+    fn lookups_of(&self, page: &StoredPage, record: &mut RunRecord) -> Option<Vec<SentStatement>> {
+        let found = AddressUse::of(record, &page.clients)?;
+        let why = match &found.lookups {
+            _ if !self.replays.load(Ordering::Acquire) => "statements are not run again",
+            None => "it cannot be asked for any address",
+            Some(lookups) if self.address_lookups.note(&page.key, lookups) => {
+                return Some(lookups.clone());
+            }
+            Some(_) => "there are too many such statements",
+        };
+        found.note_in(record, why);
+        None
+    }
+
+    /// The page is not shown until the database has answered.
+    fn learn_looked_up(
+        self: &Arc<Self>,
+        end: PageEnd,
+        mut record: RunRecord,
+        lookups: Vec<SentStatement>,
+    ) {
+        end.mark.wait();
+        let asked = self.address_lookups.ask(lookups.clone());
+        let pool = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let results = asked.await;
+            let Some(pool) = pool.upgrade() else {
+                return end.mark.give_up();
+            };
+            let why = match &results {
+                None => Some("the database did not answer"),
+                Some(results) if results.iter().any(|it| it.rows > 0) => {
+                    Some("the database has addresses")
+                }
+                Some(_) => None,
+            };
+            if let Some(why) = why
+                && let Some(found) = AddressUse::of(&record, &end.page.clients)
+            {
+                found.note_in(&mut record, why);
+            }
+            // On disk there would be nothing but the lookups of this visitor.
+            record.told = None;
+            let lookups = lookups.into_iter().zip(results.unwrap_or_default());
+            let lookups = lookups.map(|(lookup, result)| SentStatement {
+                result: result.hash,
+                ..lookup
+            });
+            record.statements.extend(lookups);
+            pool.learn_settled(end, Some(record), Withdrawal::UntilAsked);
+            pool.replayed.notify_waiters();
+        });
+    }
+
+    /// May the answer to one visitor's request for this page be another than the answer to another's, since the page looks
+    /// their addresses up? The key is that of [`StoredPage`]. No, as far as is known, if no such page was made.
+    pub async fn depends_on_address(&self, key: &[u8]) -> bool {
+        let lookups = self.address_lookups.of(key);
+        if lookups.is_empty() {
+            return false;
+        }
+        let results = self.address_lookups.ask(lookups).await;
+        results.is_none_or(|results| results.iter().any(|it| it.rows > 0))
+    }
+
+    fn learn_settled(&self, end: PageEnd, mut record: Option<RunRecord>, withdrawal: Withdrawal) {
         // What the object cache held is not written beside a page on disk.
         let mut told = record.as_mut().and_then(|record| record.told.take());
         told = told.filter(|_| record.as_ref().is_some_and(|it| it.cache.is_none()));
@@ -447,9 +532,13 @@ impl LearnedPool {
             (learned, book.showing(learned))
         });
         match address_database {
-            Some(path) => {
+            Some(found) => {
                 end.mark.give_up();
-                (end.page.withdraw)(&path);
+                (end.page.withdraw)(&found, withdrawal);
+            }
+            // Of a page that looks an address up, no write may be overlooked.
+            None if withdrawal == Withdrawal::UntilAsked && learned == LearnedEnd::Free => {
+                end.mark.give_up();
             }
             None => self.conclude(end, told, learned, showing),
         }
@@ -461,8 +550,13 @@ impl LearnedPool {
         ReadRun::of(record, reader, end.begun.at)
     }
 
-    /// A page that opened a session is for its visitor alone, and not kept unless nothing was written there.
+    /// A page that opened a session is for its visitor alone, and not kept unless nothing was written there. One that was made
+    /// for no visitor's session, and has begun one, is as good for all guests; whether they get it without a session is
+    /// decided before it is stored.
     fn note_sessions(&self, end: &PageEnd, record: &mut RunRecord) {
+        if !end.page.has_session && sessions::began_with(record) {
+            return;
+        }
         let visit = end.visit.as_ref().filter(|_| end.page.is_own);
         let obstacle = sessions::obstacle(&self.sessions, visit, record, unix_seconds());
         let why = obstacle.map(|session| {
@@ -533,11 +627,6 @@ impl LearnedPool {
         self.book.lock().noisiest(most)
     }
 
-    /// Are pages of this shape kept with `cache_learn auto`?
-    pub fn has_proven(&self, shape: &str) -> bool {
-        self.book.lock().trials.is_proven(shape)
-    }
-
     /// A page that counts as fresh, for an audit: the one that was made longest ago of a few.
     pub fn page_to_audit(&self) -> Option<String> {
         self.book.lock().page_to_audit(Instant::now())
@@ -586,6 +675,8 @@ pub struct Fetch {
 /// A page that was stored.
 pub struct StoredPage {
     pub name: Arc<[u8]>,
+    /// The name without the fields of `Vary`.
+    pub key: Arc<[u8]>,
     /// For people, and for an audit: the URL.
     pub address: String,
     /// `None`: it is the same as before.
@@ -594,6 +685,8 @@ pub struct StoredPage {
     pub clients: Vec<IpAddr>,
     /// It is a copy for one visitor.
     pub is_own: bool,
+    /// A cookie was sent that may be a visitor's session.
+    pub has_session: bool,
     /// It is such a copy, and PHP made it before as it is, but for numbers and times.
     pub is_repeated: bool,
     /// How long it may count as known.
@@ -606,8 +699,18 @@ pub struct StoredPage {
     pub withdraw: WithdrawPage,
 }
 
-/// Removes a page that was made with the database of addresses at this path, and keeps those that come from being shared.
-pub type WithdrawPage = Box<dyn FnOnce(&str) + Send>;
+/// Removes a page that was made with the database of addresses at this path, or by this statement, and keeps those that
+/// come from being shared.
+pub type WithdrawPage = Box<dyn FnOnce(&str, Withdrawal) + Send>;
+
+/// For how long pages are not shared that depend on the visitor's address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Withdrawal {
+    /// They are not known to be alike before they are made.
+    ForLong,
+    /// [`LearnedPool::depends_on_address`] is asked before one is made.
+    UntilAsked,
+}
 
 /// Keeps a page for this time from now on; returns whether the page was still there. It may ask for the bytes that are
 /// written beside the page, where that can be.

@@ -5,7 +5,7 @@
 //!                          ├─ not to be learned ───► Free    shown for its ordinary lifetime
 //!                          └─ written meanwhile ───► Gone    never shown
 //! read from disk ─► ReadBack ─┬─ all is the same ──► Known
-//!                             └─ otherwise ────────► Gone
+//!    or the database is asked  └─ otherwise ────────► Gone
 //! ```
 //!
 //! Each change that is counted moves the pool's number ([`Marks`]), with the book's lock held. A page that
@@ -44,7 +44,7 @@ const FREE: u8 = 2;
 const GONE: u8 = 3;
 /// Other programs write nothing that it was made of, or it is shown for its ordinary lifetime.
 const KNOWN_UNPOLLED: u8 = 4;
-/// It was read from disk, and never found good since.
+/// It was read from disk, or the database is asked first; and it was never found good since.
 const READ_BACK: u8 = 5;
 
 /// It is not in the book.
@@ -304,6 +304,12 @@ impl PageMark {
             Showing::Kept | Showing::Ordinary => KNOWN_UNPOLLED,
         };
         self.state.store(state, Release);
+    }
+
+    /// It is not shown before more is known of it.
+    pub(crate) fn wait(&self) {
+        self.number.store(NO_NUMBER, Release);
+        self.state.store(READ_BACK, Release);
     }
 
     /// Is nothing known of what the page was made of?

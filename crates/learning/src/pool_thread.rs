@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::LearnedPool;
+use crate::address_lookups::{self, Question};
 use crate::binary_log::Followers;
 use crate::channel::Worker;
 use crate::client::{self, DatabaseAccount};
@@ -51,7 +52,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub fn begin(
     pool: &Arc<LearnedPool>,
     socket: OwnedFd,
-    (ends, to_read_back): (mpsc::Receiver<End>, mpsc::Receiver<PageToReadBack>),
+    (ends, to_read_back, questions): (
+        mpsc::Receiver<End>,
+        mpsc::Receiver<PageToReadBack>,
+        mpsc::Receiver<Question>,
+    ),
 ) -> io::Result<()> {
     let (weak, marks) = (Arc::downgrade(pool), pool.marks.clone());
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -63,6 +68,12 @@ pub fn begin(
     let name = format!("learn-{}", pool.name());
     let run = move || {
         runtime.spawn(read_back::run(weak.clone(), to_read_back));
+        let pool = weak.clone();
+        let account_of = move |server: &str| {
+            let pool = pool.upgrade()?;
+            Some((pool.account_of(server)?, pool.seed))
+        };
+        runtime.spawn(address_lookups::run(account_of, questions));
         runtime.block_on(run(weak, marks, socket, ends));
     };
     std::thread::Builder::new()

@@ -143,6 +143,17 @@ pub struct SeenSession {
 }
 
 impl SeenSession {
+    /// Was there nothing in it?
+    pub fn began_empty(&self) -> bool {
+        match &self.before {
+            Some(before) => before.is_empty(),
+            None => {
+                let is_empty = |after: &Vec<u8>| after.is_empty();
+                self.hash_before == self.hash_after && self.after.as_ref().is_some_and(is_empty)
+            }
+        }
+    }
+
     /// The names of the times that PHP has written; `None`: it has written something else. `now`: in Unix seconds.
     pub fn times_written(&self, now: i64) -> Option<Vec<Vec<u8>>> {
         if self.hash_before == self.hash_after {

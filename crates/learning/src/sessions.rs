@@ -18,7 +18,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -387,6 +387,20 @@ pub(crate) fn obstacle<'r>(
             || session.times_written(now).is_none()
             // A file whose state the server does not see may change unnoticed.
             || files::state_of(&session.path) != Some(session.state)
+    })
+}
+
+/// Did the sessions of a run begin with it? Nothing was read in them but what the run itself has written, and no visitor has
+/// one of them, if none was sent.
+pub(crate) fn began_with(run: &RunRecord) -> bool {
+    let mut left: Vec<(&Path, u64)> = Vec::new();
+    run.sessions.iter().all(|session| {
+        let is_as_left = match left.iter().rev().find(|(path, _)| *path == session.path) {
+            Some((_, hash)) => *hash == session.hash_before,
+            None => session.began_empty(),
+        };
+        left.push((&session.path, session.hash_after));
+        is_as_left
     })
 }
 

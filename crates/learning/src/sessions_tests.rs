@@ -252,3 +252,56 @@ fn a_file_that_another_program_touches_writes_or_removes_ends_copies() {
     sessions.look();
     assert!(alice.has_moved());
 }
+
+/// The content before and after; `None` is what is as it was.
+fn seen(path: &str, before: Option<&[u8]>, hashes: (u64, u64)) -> SeenSession {
+    SeenSession {
+        id: path.as_bytes().to_vec(),
+        path: path.into(),
+        hash_before: hashes.0,
+        hash_after: hashes.1,
+        before: before.map(<[u8]>::to_vec),
+        after: Some(Vec::new()),
+        state: FileState::MERE_PRESENCE,
+    }
+}
+
+#[test]
+fn sessions_begin_with_a_run_that_finds_nothing_in_them_but_what_it_wrote() {
+    let new = || seen("new", Some(b""), (0, 1));
+    for (name, seen, began) in [
+        ("none", vec![], true),
+        ("a new one", vec![new()], true),
+        (
+            "one that stays empty",
+            vec![seen("new", None, (0, 0))],
+            true,
+        ),
+        (
+            "a known one",
+            vec![seen("old", Some(b"a|i:1;"), (5, 6))],
+            false,
+        ),
+        (
+            "opened again",
+            vec![new(), seen("new", Some(b"a|i:1;"), (1, 2))],
+            true,
+        ),
+        (
+            "written in between",
+            vec![new(), seen("new", Some(b"b|i:1;"), (7, 8))],
+            false,
+        ),
+        (
+            "two",
+            vec![new(), seen("old", Some(b"a|i:1;"), (5, 6))],
+            false,
+        ),
+    ] {
+        let run = RunRecord {
+            sessions: seen,
+            ..RunRecord::default()
+        };
+        assert_eq!(began_with(&run), began, "{name}");
+    }
+}

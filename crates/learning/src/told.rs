@@ -355,6 +355,14 @@ pub const fn is_of_rows(outcomes: &[Outcome]) -> bool {
     matches!(outcomes, [Outcome::Rows { .. }])
 }
 
+pub fn rows_of(outcomes: &[Outcome]) -> u64 {
+    let rows = outcomes.iter().map(|outcome| match *outcome {
+        Outcome::Rows { rows, .. } => rows,
+        Outcome::Done { .. } | Outcome::Failed { .. } => 0,
+    });
+    rows.sum()
+}
+
 /// Stands for all that the statement returned.
 pub fn result_of(outcomes: &[Outcome]) -> u64 {
     let outcomes = outcomes.iter().map(|outcome| match *outcome {

@@ -1,6 +1,6 @@
 //! Tests that statements which are run again read, and cannot write. They need mariadb-server, as the tests of `learned` do.
 
-use learned::RunText;
+use learned::{RunAgain, RunText, Value};
 use testkit::mariadb::MariaDb;
 
 use super::*;
@@ -55,7 +55,8 @@ impl Replays {
             }],
         };
         let (account, session) = (&self.account, &self.session);
-        self.connection.run(&again, account, session).await
+        let result = self.connection.run(&again, account, session).await;
+        result.map(|it| it.hash)
     }
 }
 

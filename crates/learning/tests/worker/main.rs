@@ -82,15 +82,17 @@ fn a_page_of_which_nothing_is_told_says_so() {
     let fetch = pool.pool.begin(None);
     fetch.stored(StoredPage {
         name: b"page".as_slice().into(),
+        key: Arc::default(),
         address: "http://a/".to_owned(),
         digest: Some(1),
         clients: Vec::new(),
         is_own: false,
+        has_session: true,
         is_repeated: false,
         most: Duration::from_secs(3600),
         shape: None,
         keep: None,
-        withdraw: Box::new(|_| ()),
+        withdraw: Box::new(|_, _| ()),
     });
     let report = wait(|| pool.pool.page(b"page"));
     assert_eq!(why(report), Reason::NoRecord);
@@ -320,15 +322,17 @@ fn page_made_with_a_database_of_addresses_is_withdrawn_and_not_kept() {
     let (tell, told) = std::sync::mpsc::channel();
     fetch.stored(StoredPage {
         name: b"page".as_slice().into(),
+        key: Arc::default(),
         address: "http://a/".to_owned(),
         digest: Some(1),
         clients: Vec::new(),
         is_own: false,
+        has_session: true,
         is_repeated: false,
         most: Duration::from_secs(3600),
         shape: None,
         keep: Some(Box::new(|_, _| panic!("it is kept"))),
-        withdraw: Box::new(move |path| tell.send(path.to_owned()).expect("a test")),
+        withdraw: Box::new(move |path, _| tell.send(path.to_owned()).expect("a test")),
     });
     let path = told.recv_timeout(Duration::from_secs(30));
     assert_eq!(path.as_deref(), Ok("/srv/data/GeoLite2-City.mmdb"));
@@ -366,20 +370,23 @@ fn page_that_looks_up_the_visitors_address_is_withdrawn() {
         let (tell, told) = std::sync::mpsc::channel();
         fetch.stored(StoredPage {
             name: name.as_bytes().into(),
+            key: Arc::default(),
             address: "http://a/".to_owned(),
             digest: Some(1),
             clients: vec![std::net::Ipv4Addr::new(203, 0, 113, client).into()],
             is_own: false,
+            has_session: true,
             is_repeated: false,
             most: Duration::from_secs(3600),
             shape: None,
             keep: None,
-            withdraw: Box::new(move |why| tell.send(why.to_owned()).expect("a test")),
+            withdraw: Box::new(move |why, _| tell.send(why.to_owned()).expect("a test")),
         });
         let report = wait(|| pool.pool.page(name.as_bytes()));
         assert_eq!(why(report) == Reason::AddressDatabase, is_withdrawn);
         let statement = told.recv_timeout(Duration::from_secs(30)).ok();
-        let expected = is_withdrawn.then(|| "SELECT ? FROM votes WHERE ip = ?".to_owned());
+        let expected = is_withdrawn
+            .then(|| "SELECT ? FROM votes WHERE ip = ? (statements are not run again)".to_owned());
         assert_eq!(statement, expected);
         assert_eq!(verdict(&mark) == PageVerdict::Outdated, is_withdrawn);
     }
@@ -399,17 +406,19 @@ fn a_page_that_is_known_is_kept_once_and_shown_until_something_may_have_changed(
         let name = format!("page {number}");
         fetch.stored(StoredPage {
             name: name.as_bytes().into(),
+            key: Arc::default(),
             address: "http://a/".to_owned(),
             digest: Some(1),
             clients: Vec::new(),
             is_own: false,
+            has_session: true,
             is_repeated: false,
             most,
             shape: None,
             keep: Some(Box::new(move |_, _| {
                 kept.fetch_add(1, Ordering::Relaxed) == 0
             })),
-            withdraw: Box::new(|_| ()),
+            withdraw: Box::new(|_, _| ()),
         });
         wait(|| pool.pool.page(name.as_bytes()));
         mark

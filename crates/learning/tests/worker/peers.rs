@@ -74,15 +74,17 @@ impl Pool {
         assert!(writer.send(number, |packet| worker.0.send(packet).is_ok()));
         fetch.stored(StoredPage {
             name: name.as_bytes().into(),
+            key: Arc::default(),
             address: "http://a/".to_owned(),
             digest: Some(1),
             clients: Vec::new(),
             is_own: false,
+            has_session: true,
             is_repeated: false,
             most: Duration::from_secs(3600),
             shape: None,
             keep: Some(Box::new(|_, _| true)),
-            withdraw: Box::new(|_| ()),
+            withdraw: Box::new(|_, _| ()),
         });
         wait(|| self.pool.page(name.as_bytes()))
     }

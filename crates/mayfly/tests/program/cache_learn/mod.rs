@@ -1,6 +1,7 @@
 //! `cache_learn`: the pool reports the parts of which a page was made, and `mayfly explain` shows them.
 
 mod address_database;
+mod address_lookup;
 mod after_restart;
 mod auto;
 mod binary_log;

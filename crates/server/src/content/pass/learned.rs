@@ -24,6 +24,11 @@ pub fn visit(request: &Request, pool: &LearnedPool) -> Option<Visit> {
     pool.sessions().visit(values)
 }
 
+/// Does the request send a cookie that may be a visitor's session?
+pub fn has_session(request: &Request) -> bool {
+    cookie_values(request.received.head()).any(learning::may_be_session)
+}
+
 /// The values of the request's cookies.
 fn cookie_values(head: &RequestHead) -> impl Iterator<Item = &[u8]> {
     cookies::pairs(head.view()).map(|(_, value)| value)

@@ -16,6 +16,7 @@ use http_cache::{
 use http_semantics::same_name;
 use learning::{
     Digest, Fetch, KeepPage, PageMark, PageVerdict, SessionWatch, StoredPage, WithdrawPage,
+    Withdrawal,
 };
 use site::{Content, LearnMode, LearnRules, Pass};
 
@@ -30,6 +31,10 @@ use crate::exchange::request::Request;
 /// files it opened.
 const REMEMBER_ADDRESS_DATABASE: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The same for a page that looks the visitor's address up, while the database has any. It is asked before the page is
+/// shared again.
+const REMEMBER_ADDRESS_LOOKUP: Duration = Duration::from_secs(60);
+
 /// A fetch whose page is learned, if it is stored.
 pub struct LearnedFetch {
     fetch: Fetch,
@@ -43,6 +48,8 @@ pub struct LearnedFetch {
     shape: Option<String>,
     /// The visitor's address, and the one that a shared request has in its place.
     clients: Vec<IpAddr>,
+    /// PHP gets a cookie that may be a visitor's session.
+    has_session: bool,
     /// Set if the page is for one visitor.
     own: Option<Arc<OwnCopy>>,
     /// The visitor's copy that PHP made before.
@@ -117,12 +124,14 @@ impl LearnedFetch {
             },
             shape: (rules.mode == LearnMode::Auto).then(|| shape(request)),
             clients: request.received.client_ip().into_iter().collect(),
+            has_session: learned::has_session(request),
         }))
     }
 
-    /// PHP sees this address as the visitor's, if a shared request is sent in the place of the visitor's own.
-    pub fn is_sent_from(&mut self, address: Option<IpAddr>) {
-        self.clients.extend(address);
+    /// This request is sent in the place of the visitor's own.
+    pub fn is_sent_as(&mut self, made: &Request) {
+        self.clients.extend(made.received.client_ip());
+        self.has_session = learned::has_session(made);
     }
 
     pub fn number(&self) -> u64 {
@@ -177,10 +186,12 @@ impl LearnedFetch {
         }
         self.fetch.stored(StoredPage {
             name: page_name(&store.zone, store.key.as_ref().bytes(), vary).into(),
+            key: page_name(&store.zone, store.key.as_ref().bytes(), None).into(),
             address: self.address,
             digest,
             clients: self.clients,
             is_own: self.own.is_some(),
+            has_session: self.has_session,
             is_repeated,
             most: self.most,
             shape: self.shape,
@@ -190,25 +201,48 @@ impl LearnedFetch {
     }
 }
 
-/// Takes the page from visitors once it is known that PHP made it with a database of addresses.
+/// Takes the page from visitors once it is known that PHP made it with a database of addresses, or looked theirs up.
 fn withdraw(store: &StorePlan, stored: &StoredResponse) -> WithdrawPage {
     let (zone, key, status) = (store.zone.clone(), store.key.clone(), stored.head.status);
-    Box::new(move |_path| made_for_an_address(&zone, &key, status))
+    Box::new(move |_found, withdrawal| made_for_an_address(&zone, &key, (status, withdrawal)))
 }
 
 /// The page of a key may be for the visitors of one network: removes its stored responses, and has requests for it go
-/// past the cache for [`REMEMBER_ADDRESS_DATABASE`].
-fn made_for_an_address(zone: &Zone, key: &CacheKey, status: u16) {
+/// past the cache for a time.
+fn made_for_an_address(zone: &Zone, key: &CacheKey, (status, withdrawal): (u16, Withdrawal)) {
     let (key, now, why) = (key.as_ref(), Millis(clock::now()), Reason::AddressDatabase);
+    let time = match withdrawal {
+        Withdrawal::ForLong => REMEMBER_ADDRESS_DATABASE,
+        Withdrawal::UntilAsked => REMEMBER_ADDRESS_LOOKUP,
+    };
     // First: a purge forgets the remembered refusal of the key.
     zone.purge(PurgeTarget::Key(key), PurgeMode::Hard, now);
-    zone.remember_not_shareable(&key, why, now.plus(REMEMBER_ADDRESS_DATABASE));
+    zone.remember_not_shareable(&key, why, now.plus(time));
     let refusal = Refusal {
         why,
         status,
         at: now,
     };
     zone.note_refusal(&key, refusal);
+}
+
+/// May the answer to this request be for its visitor alone, since the page looks the visitor's address up? Others may have
+/// been shown one answer until now: the database is asked whether an address would be found.
+pub async fn depends_on_address(request: &Request, pass: &Pass, plan: &Plan<'_>) -> bool {
+    let Some(pool) = learned::pool(request, pass).filter(|_| plan.rules.learn.is_some()) else {
+        return false;
+    };
+    let key = plan.key.as_ref();
+    if plan.zone.refused(&key, Millis(request.now())) == Some(Reason::AddressDatabase) {
+        return true;
+    }
+    let name = page_name(plan.zone, key.bytes(), None);
+    let depends = pool.depends_on_address(&name).await;
+    if depends {
+        let found = (200, Withdrawal::UntilAsked);
+        made_for_an_address(plan.zone, &key.to_owned(), found);
+    }
+    depends
 }
 
 /// Is it remembered that the page may be for the visitors of one network? Without `cache_shared`, a request that goes
@@ -253,13 +287,11 @@ pub fn reads_from_disk(plan: &Plan<'_>) -> bool {
     !is_own && rules.is_some_and(|rules| is_on(rules) && may_keep(plan, rules))
 }
 
-/// Are pages of this pool kept by what is known of them?
-pub fn are_kept(request: &Request, pass: &Pass, plan: &Plan<'_>) -> bool {
+/// Are pages of this pool kept by what is known of them, or once enough of them agreed?
+pub fn may_be_kept(request: &Request, pass: &Pass, plan: &Plan<'_>) -> bool {
     let rules = plan.rules.learn.as_ref();
-    let (Some(rules), Some(pool)) = (rules, learned::pool(request, pass)) else {
-        return false;
-    };
-    may_keep(plan, rules) && (rules.mode == LearnMode::On || pool.has_proven(&shape(request)))
+    let rules = rules.filter(|_| learned::pool(request, pass).is_some());
+    rules.is_some_and(|rules| may_keep(plan, rules))
 }
 
 /// Returns the shape of a page's address: the site, and what addresses of similar pages have in common.

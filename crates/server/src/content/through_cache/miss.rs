@@ -15,6 +15,7 @@ use super::following::{answer_follower, wait_for_leader};
 use super::from_disk;
 use super::from_memory::{from_memory, hit};
 use super::leading::lead_fetch;
+use super::learned;
 use super::proving;
 use super::purge_keys::address_of;
 use super::refreshing::{Upstream, count_left_out_refresh, refresh};
@@ -48,7 +49,14 @@ pub async fn serve(
     if !is_shown_stale && turn::is_crawler(request, pass) {
         plan.urgency = Urgency::Crawl;
     }
+    // A visit of the server's own is shown to nobody.
+    let is_for_one =
+        !request.is_own_visit() && learned::depends_on_address(request, pass, &plan).await;
     let mut step = match (found, coming) {
+        _ if is_for_one => {
+            request.cache.note_not_stored(Reason::AddressDatabase);
+            Step::unshared(request, &plan)
+        }
         (None, _) if matches!(decision.action, Action::Prove) => {
             request.cache.note_decision(&decision);
             Box::pin(proving::prove(request, pass, &mut plan, client)).await

@@ -245,8 +245,9 @@ pub fn prepare(
     let is_shared = plan.audience.class().is_some() && *role == FetchRole::Shared;
     let validating = leader
         .stale()
-        // PHP may confirm a page by a time that knows nothing of its data, and reads less for a 304 than for the page.
-        .filter(|_| !learned_pages::are_kept(request, pass, plan))
+        // PHP may confirm a page by a time that knows nothing of its data, reads less for a 304 than for the page, and
+        // leaves nothing to be compared.
+        .filter(|_| !learned_pages::may_be_kept(request, pass, plan))
         // LiteSpeed's response fields are not stored, so they would be missing after a 304.
         .filter(|_| !plan.rules.speaks_litespeed())
         .filter(|stored| matches!(stored.head.status, 200 | 206))
@@ -292,7 +293,7 @@ pub fn prepare(
     // The fetch has a trace of its own.
     let made = made.or_else(|| traced.is_some().then(|| request.again()));
     if let Some((learned, made)) = learned.as_mut().zip(made.as_ref()) {
-        learned.is_sent_from(made.received.client_ip());
+        learned.is_sent_as(made);
     }
     let sent = made.as_deref().unwrap_or(request);
     let mut trace = traced;

@@ -1,0 +1,160 @@
+//! Pages that look the visitor's address up, as polls do to see who has voted: they are shared while no address would be
+//! found, and from the first vote on each visitor gets the page that PHP makes for that visitor.
+
+use std::time::Instant;
+
+use testkit::client::Reply;
+use testkit::process::is_root;
+use testkit::running::RunningServer;
+use testkit::wait::TIMEOUT;
+
+use super::database_site::{DatabaseSite, PASSWORD};
+use super::{PAUSE, explained};
+use crate::program;
+
+/// It shows a voter the results, and all others the form.
+const POLL: &str = "<?php
+require __DIR__ . '/connect.php';
+$version = $database->query('SELECT version FROM post WHERE id = 1')->fetch_row()[0];
+$vote = $database->query(\"SELECT id FROM votes WHERE poll = 3 AND ip = '$_SERVER[REMOTE_ADDR]'\")->fetch_row();
+echo ($vote ? 'results' : 'form') . \" $version\";
+";
+
+const VOTE: &str = "<?php
+require __DIR__ . '/connect.php';
+$database->query(\"INSERT INTO votes (poll, ip) VALUES (3, '$_SERVER[REMOTE_ADDR]')\");
+echo 'voted';
+";
+
+/// The visitor's address is part of the page.
+const SHOWN: &str = "<?php
+require __DIR__ . '/connect.php';
+echo $database->query(\"SELECT CONCAT('for ', '$_SERVER[REMOTE_ADDR]')\")->fetch_row()[0];
+";
+
+const VOTER: &str = "203.0.113.9";
+
+struct Site {
+    site: DatabaseSite,
+    server: RunningServer,
+}
+
+impl Site {
+    async fn start(lines: &str) -> Option<Site> {
+        let site = DatabaseSite::make()?;
+        site.database.run(
+            "CREATE TABLE blog.votes (id INT AUTO_INCREMENT PRIMARY KEY, poll INT, ip VARCHAR(45) NOT NULL) ENGINE=InnoDB;
+             INSERT INTO blog.votes (poll, ip) VALUES (3, '');",
+        );
+        for (name, text) in [("poll.php", POLL), ("vote.php", VOTE), ("shown.php", SHOWN)] {
+            site.add(name, text);
+        }
+        let user = if is_root() { "user www-data;" } else { "" };
+        let main = format!("php_pool site {{ workers 4; {user} }}");
+        let http = format!(
+            "fastcgi_cache_path %%/cache keys_zone=pages:1m;\n\
+             server {{ listen unix:%%/http; server_name site.test;\n\
+             set_real_ip_from unix:; real_ip_header X-Real-IP;\n\
+             location / {{ fastcgi_pass php:site; fastcgi_cache pages; fastcgi_cache_valid 1ms; {lines}\n\
+             cache_learn_database unix:{} blog \"{}\";\n\
+             fastcgi_param SCRIPT_FILENAME {}$uri; fastcgi_param REQUEST_METHOD $request_method;\n\
+             fastcgi_param REMOTE_ADDR $remote_addr; add_header X-Cache $upstream_cache_status; }} }}",
+            site.database.socket().display(),
+            PASSWORD.replace('\\', "\\\\").replace('"', "\\\""),
+            site.path().display()
+        );
+        let server = RunningServer::start(program(), &main, &http).await;
+        Some(Site { site, server })
+    }
+
+    async fn ask(&self, method: &str, path: &str, visitor: &str) -> Reply {
+        let fields = format!("X-Real-IP: {visitor}\r\n");
+        let target = self.server.target();
+        let reply = match method {
+            "GET" => target.get_with(path, &fields).await,
+            _ => target.ask(method, path, &fields, "").await,
+        };
+        assert_eq!(reply.status, 200, "{}", self.server.error_log());
+        reply
+    }
+
+    /// Two visitors of other networks get the same page, from memory.
+    async fn until_shared(&self, expected: &str) {
+        let started = Instant::now();
+        for turn in 0.. {
+            let visitor = format!("198.51.{}.{}", turn % 200, turn % 7 + 1);
+            let reply = self.ask("GET", "/poll.php", &visitor).await;
+            assert_eq!(reply.text(), expected);
+            let part = explained(&self.server, "/poll.php").await.learned;
+            let is_kept = part
+                .as_ref()
+                .is_some_and(|it| it.sentence.contains("it is kept for"));
+            if reply.x_cache() == "HIT" && is_kept {
+                return;
+            }
+            assert!(started.elapsed() < TIMEOUT, "{} {part:?}", reply.x_cache());
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+const MODES: [&str; 2] = [
+    "fastcgi_cache_key $uri; cache_learn on;",
+    "cache_shared on; cache_learn on;",
+];
+
+#[tokio::test]
+async fn poll_is_shared_until_somebody_votes_and_then_shows_each_visitor_their_own_page() {
+    for lines in MODES {
+        let Some(site) = Site::start(lines).await else {
+            return;
+        };
+        site.until_shared("form 1").await;
+        // A new version: the page is made anew for all, by whomever it is asked for.
+        site.site
+            .run_by_php(
+                &site.server.target(),
+                "UPDATE post SET version = 2 WHERE id = 1",
+            )
+            .await;
+        site.until_shared("form 2").await;
+        let voted = site.ask("POST", "/vote.php", VOTER).await;
+        assert_eq!(voted.text(), "voted");
+        for turn in 0..10 {
+            for (visitor, expected) in [(VOTER, "results 2"), ("198.51.100.7", "form 2")] {
+                let reply = site.ask("GET", "/poll.php", visitor).await;
+                assert_eq!(reply.text(), expected, "{lines} {turn}");
+                assert_ne!(reply.x_cache(), "HIT", "{lines} {turn}");
+            }
+        }
+        let why = explained(&site.server, "/poll.php").await.reason;
+        assert_eq!(why.expect("a reason").word, "address-database", "{lines}");
+    }
+}
+
+#[tokio::test]
+async fn page_that_has_the_address_in_its_result_is_never_shared() {
+    for lines in MODES {
+        let Some(site) = Site::start(lines).await else {
+            return;
+        };
+        let started = Instant::now();
+        loop {
+            site.ask("GET", "/shown.php", VOTER).await;
+            let explained = explained(&site.server, "/shown.php").await;
+            let why = explained.reason.map(|why| why.word);
+            let is_one_s = ["address-database", "unproven", "depends"];
+            if why.as_deref().is_some_and(|it| is_one_s.contains(&it)) {
+                break;
+            }
+            assert!(started.elapsed() < TIMEOUT, "{why:?}");
+            tokio::time::sleep(PAUSE).await;
+        }
+        for _ in 0..5 {
+            for visitor in [VOTER, "198.51.100.7"] {
+                let reply = site.ask("GET", "/shown.php", visitor).await;
+                assert_eq!(reply.text(), format!("for {visitor}"), "{lines}");
+            }
+        }
+    }
+}
