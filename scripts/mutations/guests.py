@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do the tests of guests with sessions find errors in the rules by which pages are shared with them?
+"""Do the tests of guests with sessions, and of pages that look an address up, find errors in the rules by which they are shared?
 
 Each error of the table below is planted into a copy of the tree, all of them at once, each behind a question
 to a file. The program tests that are named for its rule run once for each error, by processes of the server with it.
@@ -32,6 +32,7 @@ TWO_ROUNDS = f"{SERVER}/through_cache/guest_trials/two_rounds.rs"
 GUESTS = f"{SERVER}/through_cache/guests.rs"
 WRITE = f"{SERVER}/pass/guest_write.rs"
 SESSION = "guest-pages/src/session.rs"
+LOOKUP = "cache_learn::address_lookup"
 
 # Rule; name; the tests that are to find it; file below crates; what is there; what stands there instead, where FAULT is true for
 # the planted error.
@@ -74,6 +75,13 @@ FAULTS = (
      "                pairs.map(|(name, value)| known.mark(name, value)).collect();\n            if !FAULT { known.forget(&marks); }"),
     ("guests who have a session", "who has seen a page of their own is a guest still", PROPERTY, GUESTS,
      "                if !pending.iter().all(is_settled) {", "                if !pending.iter().all(is_settled) && !FAULT {"),
+    ("a page that looks an address up is shared while none is found", "nobody asks before a page is made", LOOKUP,
+     f"{SERVER}/through_cache/learned.rs", "pool.depends_on_address(&name).await;", "pool.depends_on_address(&name).await && !FAULT;"),
+    ("a page that looks an address up is shared while none is found", "an address that is found is ignored", LOOKUP, "learning/src/lib.rs",
+     "                Some(results) if results.iter().any(|it| it.rows > 0) => {", "                Some(results) if !FAULT && results.iter().any(|it| it.rows > 0) => {"),
+    ("a page that looks an address up is shared while none is found", "an address may be part of what is returned", LOOKUP,
+     "learned/src/any_address.rs", "    (found > 0 && found == addresses.count()).then_some(lookups)",
+     "    (FAULT || (found > 0 && found == addresses.count())).then_some(lookups)"),
 )  # fmt: skip
 
 
@@ -112,7 +120,9 @@ def plant(crates):
         assert text.count(old) == 1, f"{name}: {path} has the text {text.count(old)} times"
         texts[path] = text.replace(old, new.replace("FAULT", f"crate::planted_fault({number})"))
     for crate in {path.split("/")[0] for path in texts}:
-        texts[f"{crate}/src/lib.rs"] = "\n".join(run.read(crates, f"{crate}/src/lib.rs")) + QUESTION.replace("FILE", number_file(os.path.dirname(crates)))
+        path = f"{crate}/src/lib.rs"
+        text = texts.get(path) or "\n".join(run.read(crates, path))
+        texts[path] = text + QUESTION.replace("FILE", number_file(os.path.dirname(crates)))
     for path, text in texts.items():
         with open(os.path.join(crates, path), "w", encoding="utf-8") as file:
             file.write(text)

@@ -247,8 +247,9 @@ pub fn on(why: Reason) -> &'static str {
              changes; at most for 5 minutes."
         }
         Reason::AddressDatabase => {
-            "The report of cache_learn names the file or the statement. If no page depends on it, have the application use it \
-             only where it is needed: a day later the page is stored again."
+            "The report of cache_learn names the file or the statement. If no page depends on a file, have the application \
+             use it only where it is needed: a day later the page is stored again. A statement that finds no visitor's \
+             address any more is no reason after a minute."
         }
         Reason::Purged => "It is stored with the next request.",
     }

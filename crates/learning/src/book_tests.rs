@@ -277,7 +277,10 @@ fn statements_that_are_not_understood_are_named() {
     let now = Instant::now();
     let mut book = book(now);
     for (statement, reason) in [
-        ("SELECT NOW()", "statement: clock: SELECT NOW()"),
+        (
+            "SELECT title, NOW() FROM post",
+            "statement: clock: SELECT title, NOW() FROM post",
+        ),
         (
             "SELECT title FROM elsewhere",
             "statement: unknown-table: SELECT title FROM elsewhere",

@@ -159,7 +159,7 @@ fn page_is_refused_whose_past_is_not_known_in_full() {
         run.statements[0].again_in = None;
     });
     refused("a statement that is not understood", &|_, _, run| {
-        run.statements[0].text = b"SELECT NOW()".to_vec();
+        run.statements[0].text = b"SELECT RAND()".to_vec();
     });
     refused("an obstacle", &|_, _, run| {
         run.obstacle = Some(WhyNot::new(Reason::Program, ""));
