@@ -24,7 +24,7 @@ from lib import load, peers, process, subject
 
 ROOT = os.path.dirname(report.FOLDER)
 DOCUMENT = os.path.join(ROOT, "docs", "life-of-a-request.md")
-WARM_UP, TRACED = 40, 3
+WARM_UP, TRACED = 40, 8
 # The walks of the document that are traced, by their headings.
 WALKS = {
     "A hit": Counted("hit", "", scenarios.PAGE.format(0) % 40),
