@@ -323,7 +323,7 @@ class Textpattern(Application):
 class Serendipity(Application):
     source = Source("s9y/Serendipity")
     has_sqlite = True
-    normal = r"serendipity\.css&(?:amp;)?v=\d+"
+    normal = r"serendipity\.(?:css|js)&(?:amp;)?v=\d+"
     # It keeps values in APCu where there is one, which is not learned (docs/learned.md).
     php_settings = "apc.enabled=0\n"
     skip = r"admin|exit\.php|/plugin/|comment\.php|serendipity\.css|/feeds/|rss\.php|wfwcomment|/archives/\d{4}|P\d+\.html|/archive$|search"
