@@ -172,7 +172,7 @@ impl EvidenceLink {
             && let Some(renderer) = &mut own.renderer
         {
             match &mut own.session {
-                Some(session) if session.has_room(bytes) => {
+                Some(session) if session.is_kept() && session.has_room(bytes) => {
                     session.body.extend_from_slice(bytes);
                     if session.page.is_some() {
                         return;
@@ -190,9 +190,9 @@ impl EvidenceLink {
         let now = clock::now();
         match self.role.take() {
             Some(Role::Own(mut own)) => {
-                let session = own.session.take().unwrap_or_default();
+                let mut session = own.session.take().unwrap_or_default();
                 if own.run.left_out.value(Trait::Session) == 0 && !own.run.is_coded {
-                    own.answer = session.whole_answer();
+                    own.answer = session.take_answer();
                 }
                 let end = match own.renderer.take() {
                     Some(renderer) if session.is_begun => {
@@ -380,17 +380,25 @@ impl OwnFetch {
 }
 
 impl OwnSession {
+    /// Is the body compared with a form, or with the answers of a trial?
+    fn is_kept(&self) -> bool {
+        self.page.is_some() || self.is_begun
+    }
+
     fn has_room(&self, bytes: &Bytes) -> bool {
         self.body.len() + bytes.len() <= MAX_BODY_BYTES
     }
 
-    /// The answer, if it is compared with no form yet.
-    fn whole_answer(&self) -> Option<WholeAnswer> {
+    /// Takes the answer, if it is compared with no form yet: its digest is then the renderer's alone.
+    fn take_answer(&mut self) -> Option<WholeAnswer> {
         let is_whole = self.is_begun && self.page.is_none() && !self.is_cut;
-        is_whole.then(|| WholeAnswer {
-            status: self.status,
-            fields: self.fields.clone(),
-            body: without_links(&self.fields, self.body.clone()),
+        is_whole.then(|| {
+            let fields = std::mem::take(&mut self.fields);
+            WholeAnswer {
+                status: self.status,
+                body: without_links(&fields, std::mem::take(&mut self.body)),
+                fields,
+            }
         })
     }
 
