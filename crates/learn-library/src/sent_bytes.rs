@@ -13,7 +13,7 @@ impl SentBytes {
         new
     }
 
-    /// The kernel took so many of them.
+    /// The kernel took this number of them.
     pub(crate) fn are_taken(&mut self, count: usize) {
         self.0 = self.0.saturating_sub(count);
     }

@@ -6,10 +6,10 @@
 //!     ─► SELECT 1 FROM votes WHERE LENGTH(ip) > 0 LIMIT 1
 //! ```
 //!
-//! Conditions are only taken away, so that the second statement finds each row that the first one would find, whoever asks.
-//! All that have a value are, since a part of the address may not be recognised (`range LIKE 'CB00%'`). Only equality with the
-//! whole address leaves something: an empty text is nobody's address. It is known by its length, since a number 0 equals it, and
-//! equals some addresses.
+//! Conditions are only removed, so that the second statement finds each row that the first one finds, for every visitor.
+//! All that have a value are removed, since a part of the address may not be recognised (`range LIKE 'CB00%'`). Equality with
+//! the whole address becomes a condition of length: no visitor has an empty address. Comparison with an empty text would also
+//! leave out the number 0, which equals some addresses.
 
 use std::ops::ControlFlow;
 

@@ -20,7 +20,7 @@ const LEAST_NUMBER: u32 = 1 << 24;
 pub struct AddressUse {
     /// The first statement, for people.
     shown: String,
-    /// Statements that find a row if another visitor may get another page. `None`: there are none that do.
+    /// Statements that find a row if another visitor may get another page. `None`: no such statements are known.
     pub lookups: Option<Vec<SentStatement>>,
 }
 

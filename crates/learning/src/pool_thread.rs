@@ -241,7 +241,7 @@ impl Polls {
         known.unwrap_or_else(|| Some(Poller::default()))
     }
 
-    /// Puts back what the next poll uses again. While the thread sleeps there is none.
+    /// Keeps the poller for the next poll, unless the thread sleeps until pages are kept again.
     fn put_back(&self, server: &ServerName, poller: Poller, is_awake: impl Fn() -> bool) {
         let mut all = self.0.lock();
         match is_awake() {

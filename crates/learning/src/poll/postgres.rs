@@ -31,7 +31,7 @@ const PASSES_COUNTS_ON: u32 = 150_000;
 /// A process may be gone after so long.
 const SHORT_WHILE: Duration = Duration::from_millis(250);
 
-/// Polls by one connection. DROP DATABASE waits for five seconds until all others have left: in between, there is none.
+/// Polls by one connection. It is closed then, because DROP DATABASE waits for five seconds until all others have left.
 const MOST_POLLS: u32 = 4;
 
 /// Processes that may hold counts back: an idle one passes them on after ten seconds, or after a minute if it could not.
