@@ -114,18 +114,12 @@ def main():
 
 def plant(crates):
     """Plants all errors into the crates of a tree."""
-    texts = {}
-    for number, (_, name, _, path, old, new) in enumerate(FAULTS, 1):
-        text = texts.get(path) or "\n".join(run.read(crates, path))
-        assert text.count(old) == 1, f"{name}: {path} has the text {text.count(old)} times"
-        texts[path] = text.replace(old, new.replace("FAULT", f"crate::planted_fault({number})"))
+    texts = run.with_errors(crates, ((name, *error) for _, name, _, *error in FAULTS))
+    question = QUESTION.replace("FILE", number_file(os.path.dirname(crates))).split("\n")
     for crate in {path.split("/")[0] for path in texts}:
         path = f"{crate}/src/lib.rs"
-        text = texts.get(path) or "\n".join(run.read(crates, path))
-        texts[path] = text + QUESTION.replace("FILE", number_file(os.path.dirname(crates)))
-    for path, text in texts.items():
-        with open(os.path.join(crates, path), "w", encoding="utf-8") as file:
-            file.write(text)
+        texts[path] = [*(texts.get(path) or run.read(crates, path)), *question]
+    run.write(crates, texts, [])
 
 
 def number_file(tree):

@@ -148,13 +148,7 @@ def main():
 
 
 def plant(source):
-    texts = {}
-    for number, (name, path, old, new) in enumerate(FAULTS, 1):
-        texts.setdefault(path, run.read(source, path))
-        text = "\n".join(texts[path])
-        assert text.count(old) == 1, f"{name}: {path} has the text {text.count(old)} times"
-        new = new.replace("TEXT", TEXT).replace("FAULT", f"crate::planted_fault({number})")
-        texts[path] = text.replace(old, new).split("\n")
+    texts = run.with_errors(source, ((*fault, new.replace("TEXT", TEXT)) for *fault, new in FAULTS))
     texts["lib.rs"] = run.read(source, "lib.rs")
     run.write(source, texts, [])
 

@@ -146,6 +146,16 @@ def read(source, path):
         return file.read().split("\n")
 
 
+def with_errors(source, errors):
+    """The lines of files, by their paths, with all errors: name, path, what is there, and what stands there instead."""
+    texts = {}
+    for number, (name, path, old, new) in enumerate(errors, 1):
+        text = "\n".join(texts.get(path) or read(source, path))
+        assert text.count(old) == 1, f"{name}: {path} has the text {text.count(old)} times"
+        texts[path] = text.replace(old, new.replace("FAULT", f"crate::planted_fault({number})")).split("\n")
+    return texts
+
+
 def write(source, texts, faults):
     for path, lines in texts.items():
         lines = list(lines)
