@@ -77,7 +77,7 @@ class Ledger:
             *_incomplete(response, text, statuses),
         ]
         if crowd and response.method == "GET":
-            found.extend(self._late(response, text))
+            found.extend(self._late(visitor, response, text))
         with self._lock:
             if not response.is_hit:
                 self.made_seconds.append(response.ended - response.began)
@@ -131,18 +131,22 @@ class Ledger:
             if seen_before:
                 yield "Set-Cookie of another person", f"{line} belongs to {owner}"
 
-    def _late(self, response, text):
+    def _late(self, visitor, response, text):
         with self._lock:
             watches = [w for w in self._watches.values() if w.target == response.url]
         for watch in watches:
             if watch.text in text:
                 with self._lock:
-                    if watch.seen is None:
-                        watch.seen = response.ended
+                    if not watch.is_out:
+                        watch.is_out = True
                         self.delays.append(max(0.0, response.ended - watch.written))
-            elif watch.seen is not None and response.began > watch.seen:
-                # A later request must not travel back to an older copy.
-                yield "older page after newer", watch.text
+                    if watch.seen is None and _is_kept_or_compared(response):
+                        watch.seen = response.ended
+                        watch.seen_in = f"{visitor.name}, {response.field('cache-status')}"
+            elif watch.is_older_than_seen(response):
+                after = response.began - watch.seen
+                now = response.field("cache-status")
+                yield "older page after newer", f"{watch.text}: {now}, {after:.3f} s after {watch.seen_in}"
             elif watch.is_late(response, self.slowest):
                 late = response.began - watch.written
                 yield "change not shown in time", f"{watch.text} missing after {late:.2f} s"
@@ -153,7 +157,7 @@ class Ledger:
     def unseen(self, targets):
         """Changes to the given targets that no anonymous response has shown yet."""
         with self._lock:
-            return [w for w in self._watches.values() if w.seen is None and w.target in targets]
+            return [w for w in self._watches.values() if not w.is_out and w.target in targets]
 
 
 class Watch:
@@ -172,9 +176,24 @@ class Watch:
         self.target = target
         self.stale_from = written + lifetime
         self.written = written
+        self.lifetime = lifetime
         self.refresh_seconds = refresh_seconds
         self.asked = None
+        # An anonymous view has shown it.
+        self.is_out = False
+        # When a view first showed it that the server kept or compared; who saw it, and by which way of the server.
         self.seen = None
+        self.seen_in = None
+
+    def is_older_than_seen(self, response):
+        """A later request must not travel back to an older copy, unless that is fresh still.
+
+        Whoever saw the text first may have had an answer of their own, beside a fresh copy.
+        """
+        if self.seen is None:
+            return False
+        fresh_until = self.seen + (self.lifetime if response.cache_word == "HIT" else 0)
+        return response.began > fresh_until
 
     def is_late(self, response, slowest):
         """Judges a response without the text; remembers the first after the lifetime."""
@@ -184,6 +203,12 @@ class Watch:
             self.asked = response.ended
             return False
         return response.began > self.asked + self.refresh_seconds + slowest
+
+
+def _is_kept_or_compared(response):
+    """Not an answer for one visitor who has waited too long, of which the server knows nothing afterwards."""
+    status = response.field("cache-status") or ""
+    return response.is_hit or any(word in status for word in ("; stored", "; collapsed", "detail=unproven"))
 
 
 def _incomplete(response, text, statuses):

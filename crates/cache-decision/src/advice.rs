@@ -58,6 +58,7 @@ pub fn directives(why: Reason) -> &'static [&'static str] {
         | Reason::NoRoom
         | Reason::Truncated
         | Reason::ExcessData
+        | Reason::Superseded
         | Reason::Purged => &[],
     }
 }
@@ -252,6 +253,9 @@ pub fn on(why: Reason) -> &'static str {
              address any more is no reason after a minute."
         }
         Reason::Purged => "It is stored with the next request.",
+        Reason::Superseded => {
+            "Two requests for the page were under way at once; the later one is stored."
+        }
     }
 }
 

@@ -99,6 +99,7 @@ reasons! {
     AddressDatabase, Body, "address-database", "The page depends on the visitor's address: by a database of addresses, or by a statement that looks it up.";
     OwnCopy, Moment, "own-copy", "The answer is the visitor's own copy: nothing that it was made of has changed.";
     Purged, Body, "purged", "The response was purged while it was fetched.";
+    Superseded, Body, "superseded", "A response that was asked for later is stored already.";
 }
 
 impl Reason {

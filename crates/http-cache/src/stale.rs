@@ -30,8 +30,9 @@ pub struct StaleInfo {
     pub rule: StaleRule,
     /// A purge has marked it stale: whatever is configured, it may be shown while it is refreshed.
     pub is_purged: bool,
-    /// A purge of it may have been missed ([`crate::Zone::void`]): it stands in for a fetch that
-    /// failed, if the operator allows that, and is not used otherwise.
+    /// A purge of it may have been missed ([`crate::Zone::void`]), or a visitor was shown another answer
+    /// ([`crate::StoredResponse::doubt`]): it stands in for a fetch that failed, if the operator allows that, and is not used
+    /// otherwise.
     pub is_void: bool,
     /// How long ago it last stood in for a fetch that failed; none if it never has.
     pub last_failure: Option<Duration>,

@@ -156,6 +156,12 @@ impl StoredHead {
         self.stale_while_revalidate = Span::default();
     }
 
+    /// When the upstream was asked, to a thousandth of the time that it took.
+    pub(crate) fn asked_at(&self) -> Millis {
+        let made_in = Duration::from_micros(self.made_in.micros());
+        self.stored_at.minus(made_in)
+    }
+
     /// The value for the `Age` field now (RFC 9111 §4.2.3).
     #[must_use]
     pub fn current_age(&self, now: Millis) -> Duration {
@@ -253,8 +259,7 @@ pub struct StoredResponse {
     pub(crate) bond: Bond,
     /// The body in content codings, see [`crate::encoded`].
     pub encoded_forms: Arc<EncodedForms>,
-    /// When it last stood in for a fetch that failed.
-    pub(crate) last_failure: LastFailure,
+    pub(crate) later: LaterFacts,
     /// The labels by which it is purged; the zone sets them when it is stored.
     pub(crate) labels: Labels,
     /// The stamp up to which purges were compared with it and found to concern others.
@@ -283,17 +288,24 @@ impl Clone for NotedNumber {
     }
 }
 
-/// When a fetch last failed for which a stored response stood in.
+/// What was found out about a stored response since it was stored. One number: it has no room for more.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LastFailure {
-    /// Milliseconds of the Unix epoch; 0: never.
-    at: NotedNumber,
+pub(crate) struct LaterFacts {
+    /// When a fetch last failed for which it stood in, in milliseconds of the Unix epoch (0: never), and [`DOUBTED`].
+    bits: NotedNumber,
 }
 
-impl LastFailure {
-    pub(crate) fn at(&self) -> Option<Millis> {
-        let at = self.at.0.load(Relaxed);
+/// A visitor was shown another answer.
+const DOUBTED: u64 = 1 << 63;
+
+impl LaterFacts {
+    pub(crate) fn last_failure(&self) -> Option<Millis> {
+        let at = self.bits.0.load(Relaxed) & !DOUBTED;
         (at > 0).then_some(Millis(at))
+    }
+
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.bits.0.load(Relaxed) & DOUBTED != 0
     }
 }
 
@@ -315,7 +327,7 @@ impl StoredResponse {
             stamp,
             bond: Bond::None,
             encoded_forms: Arc::default(),
-            last_failure: LastFailure::default(),
+            later: LaterFacts::default(),
             labels: Labels::default(),
             compared_until: NotedNumber(AtomicU64::new(stamp.0)),
         }
@@ -382,7 +394,16 @@ impl StoredResponse {
 
     /// A fetch for a new copy has failed, and this one stands in for it.
     pub fn note_failure(&self, now: Millis) {
-        self.last_failure.at.0.fetch_max(now.0, Relaxed);
+        // Never refused.
+        let _ = (self.later.bits.0).fetch_update(Relaxed, Relaxed, |bits| {
+            Some(bits & DOUBTED | (bits & !DOUBTED).max(now.0 & !DOUBTED))
+        });
+    }
+
+    /// A visitor was shown another, perhaps newer answer: once this one is stale, it stands in for a fetch that failed,
+    /// and is shown for no other reason.
+    pub fn doubt(&self) {
+        self.later.bits.0.fetch_or(DOUBTED, Relaxed);
     }
 
     /// The body in `encoding`. When it is ready this costs one shared lock and no allocation.

@@ -344,8 +344,8 @@ impl Evidence {
 
     /// The shared request has ended with an answer of this digest; `None`: it could not be stored, and that is
     /// due to the page. An answer of a visitor's own that differs is forgotten: the next one is compared with
-    /// the response stored now.
-    pub fn shared_ended(&self, page: PageName, end: Option<u64>, now: u64) {
+    /// the response stored now. Returns whether one differs.
+    pub fn shared_ended(&self, page: PageName, end: Option<u64>, now: u64) -> bool {
         let mut shard = self.shard(page).lock();
         let Shard { records, active } = &mut *shard;
         let waiting = match active.get_mut(&page.page) {
@@ -357,6 +357,7 @@ impl Evidence {
             None => Vec::new(),
         };
         let mut agreed = Vec::new();
+        let mut differs = false;
         match end {
             None => {
                 self.refuse_record(records.entry(page.page, MAX_PAGES), now);
@@ -368,6 +369,8 @@ impl Evidence {
                     if own == shared {
                         record.agree(&left_out, seconds(now));
                         agreed.push(left_out);
+                    } else {
+                        differs = true;
                     }
                 }
             }
@@ -382,6 +385,7 @@ impl Evidence {
         for left_out in &agreed {
             self.note_shape(page, left_out);
         }
+        differs
     }
 
     /// The shared request was answered with a session, and it has not been seen that the page does not depend on it.

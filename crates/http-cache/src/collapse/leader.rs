@@ -242,8 +242,8 @@ impl Leader {
             tags: Some(tags),
         };
         let stored = zone.insert_named(&flight.key.as_ref(), response, &names, now);
-        if matches!(stored, Err(Reason::Purged)) {
-            // Requests that have come since the purge join the next fetch.
+        if matches!(stored, Err(Reason::Purged | Reason::Superseded)) {
+            // Requests that have come since join the next fetch.
             self.duty.end(State::leave_out);
         }
         let stored = stored?;
@@ -397,23 +397,33 @@ impl ArrivingResponse {
         self.share_only = Some(why);
     }
 
+    /// Returns why the response would not be stored if its body ended here.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Reason> {
+        self.refusal_of(self.duty.flight.received().0)
+    }
+
+    fn refusal_of(&self, len: u64) -> Option<Reason> {
+        let declared = self.head.declared_length;
+        match declared.is_some_and(|declared| declared != len) {
+            true => Some(Reason::Truncated),
+            false => self.share_only,
+        }
+    }
+
     /// The body is complete: stores it. Readers are served to the end in any case, except when the
     /// body is not as long as declared.
     ///
     /// # Errors
-    /// Returns why it was not stored: too large, no room, purged, minimum uses, the reason given to
+    /// Returns why it was not stored: too large, no room, purged, superseded, minimum uses, the reason given to
     /// [`ArrivingResponse::share_only`]; truncated when the length is not the declared one.
     pub fn complete(mut self, now: Millis) -> Result<Arc<StoredResponse>, Reason> {
         let (len, chunks) = self.duty.flight.received();
-        if self
-            .head
-            .declared_length
-            .is_some_and(|declared| declared != len)
-        {
-            self.duty.end(State::fail);
-            return Err(Reason::Truncated);
-        }
-        let stored = match self.share_only {
+        let stored = match self.refusal_of(len) {
+            Some(Reason::Truncated) => {
+                self.duty.end(State::fail);
+                return Err(Reason::Truncated);
+            }
             Some(why) => Err(why),
             None => self.store(&chunks, now),
         };

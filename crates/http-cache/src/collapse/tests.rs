@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::testing::{T0, fields, key, storable};
-use crate::{CacheKey, Field, PurgeMode, PurgeTarget, ResponseHead, Storable, ZoneConfig};
+use crate::{
+    CacheKey, Field, PurgeMode, PurgeTarget, ResponseHead, StaleReason, Storable, UseStale,
+    ZoneConfig, may_serve_stale,
+};
 use bytes::Bytes;
 use client::{Client, SECOND, now, part, publish, read, zone, zone_with};
 use std::future::Future;
@@ -334,6 +337,62 @@ fn nobody_joins_a_fetch_begun_before_a_purge() {
             .complete(T0)
             .expect("stored");
     }
+}
+
+#[test]
+fn a_slow_fetch_does_not_replace_a_response_that_was_asked_for_later() {
+    let zone = zone();
+    let first = Client::new(&zone, &[]);
+    let slow = first.lead();
+    let later = Client {
+        now: T0.plus(Duration::from_secs(6)),
+        lock_age: Some(Duration::from_secs(5)),
+        ..Client::new(&zone, &[])
+    };
+    let complete = |mut leader: Leader, made_in: u64, at: u64| {
+        leader.note_made_in(Duration::from_secs(made_in));
+        let (storable, fields) = (storable(SECOND, &[]), fields(SECOND));
+        let head = ResponseHead {
+            fields: &fields,
+            ..ResponseHead::OK
+        };
+        let at = T0.plus(Duration::from_secs(at));
+        leader.publish_head(&head, &storable, at).complete(at)
+    };
+    let newer = complete(later.lead(), 1, 7).expect("stored");
+    assert_eq!(complete(slow, 8, 8).map(drop), Err(Reason::Superseded));
+    let found = zone.stored_for(&first.key.as_ref(), &first.fields);
+    assert!(Arc::ptr_eq(&found.expect("stored"), &newer));
+
+    // The next one was asked for after it, and one that comes from a clock ahead of this one is not compared.
+    let at = T0.plus(Duration::from_secs(9));
+    let last = Client { now: at, ..first };
+    complete(last.lead(), 1, 9).expect("stored");
+    let ahead = zone.detached(&last.request());
+    complete(ahead, 0, 3600).expect("stored");
+    complete(zone.detached(&last.request()), 1, 10).expect("stored");
+}
+
+#[test]
+fn a_doubted_response_stands_in_for_failures_alone_once_it_is_stale() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let filling = publish(client.lead(), SECOND, &[], None);
+    filling.complete(T0).expect("stored").doubt();
+    assert!(matches!(client.join(), Join::Fresh(_)));
+    let later = Client {
+        now: T0.plus(Duration::from_secs(2)),
+        ..client
+    };
+    let not_fresh = later.not_fresh();
+    let (_, stale) = not_fresh.stale().expect("stale");
+    let allowed = UseStale {
+        updating: true,
+        error: true,
+        ..UseStale::default()
+    };
+    assert!(!may_serve_stale(StaleReason::Updating, &allowed, stale));
+    assert!(may_serve_stale(StaleReason::Error, &allowed, stale));
 }
 
 #[test]

@@ -334,7 +334,6 @@ fn a_fetch_that_passes_or_fails_lets_go_of_those_who_wait_for_its_tags() {
 
 #[test]
 fn a_validation_keeps_the_tags_and_a_purge_meanwhile_counts() {
-    let zone = zone();
     let name = key("/");
     let short = |stamp| response(5, 10, Millis(T0.0 - 10_000), stamp);
     let names = LabelNames {
@@ -342,6 +341,7 @@ fn a_validation_keeps_the_tags_and_a_purge_meanwhile_counts() {
         tags: Some(&tags(&["t"])),
     };
     for (is_purged, count) in [(false, 1), (true, 0)] {
+        let zone = zone();
         zone.insert_named(&name.as_ref(), short(zone.stamp()), &names, T0)
             .expect("stored");
         let leader = Visitor::of(&zone).lead();

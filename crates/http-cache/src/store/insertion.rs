@@ -31,7 +31,7 @@ pub(super) enum Arrival<'a> {
 /// Why a response was not stored.
 #[derive(Debug)]
 pub(super) enum NotInserted {
-    /// It was kept elsewhere, and what is stored is newer.
+    /// What is stored is newer.
     Newer,
     Because(Reason),
 }
@@ -46,7 +46,7 @@ impl Zone {
     /// Stores a complete response that can be purged by its key alone.
     ///
     /// # Errors
-    /// Too large, no room, or purged since its stamp.
+    /// Too large, no room, purged since its stamp, or a response that was asked for later is stored.
     pub fn insert(
         &self,
         key: &KeyRef<'_>,
@@ -60,7 +60,7 @@ impl Zone {
     /// [`Zone::collapse`] do this by themselves.)
     ///
     /// # Errors
-    /// Too large, no room, or purged since its stamp.
+    /// As for [`Zone::insert`].
     pub fn insert_named(
         &self,
         key: &KeyRef<'_>,
@@ -71,8 +71,7 @@ impl Zone {
         let stored = self.insert_arrived(key, response, names, Arrival::Fetched, now);
         let stored = stored.map_err(|why| match why {
             NotInserted::Because(reason) => reason,
-            // A fetch is newer than what is stored.
-            NotInserted::Newer => Reason::Purged,
+            NotInserted::Newer => Reason::Superseded,
         })?;
         if let Some(tier) = self.tier() {
             tier.note_stored(key, &stored, now);
@@ -137,6 +136,9 @@ impl Zone {
             // Under the lock: a purge that is not written down yet will find what we store.
             let refusal = match arrival {
                 Arrival::Fetched if self.is_outdated(key, &response) => Some(Reason::Purged.into()),
+                Arrival::Fetched if shard.has_later(key, &response, now) => {
+                    Some(NotInserted::Newer)
+                }
                 Arrival::Fetched => None,
                 Arrival::Returned { .. } if shard.has_newer(key, &response) => {
                     Some(NotInserted::Newer)

@@ -455,8 +455,8 @@ fn worth_of(response: &StoredResponse, standing: PurgeVerdict, now: Millis) -> R
         stale_if_error: response.stale_if_error.duration(),
         rule: response.stale_rule(),
         is_purged,
-        is_void: matches!(standing, PurgeVerdict::VoidSince(_)),
-        last_failure: response.last_failure.at().map(|at| now.since(at)),
+        is_void: matches!(standing, PurgeVerdict::VoidSince(_)) || response.later.is_doubted(),
+        last_failure: response.later.last_failure().map(|at| now.since(at)),
     })
 }
 

@@ -158,16 +158,31 @@ impl Shard {
         spec.map_or(SelectedResponse::Miss, SelectedResponse::VaryMiss)
     }
 
-    /// Is the response that this one would replace as new? Where the key's responses vary on other
-    /// fields, each of them is.
+    /// Is the response that this one would replace as new?
     pub(super) fn has_newer(&self, key: &KeyRef<'_>, than: &StoredResponse) -> bool {
-        self.under(key).any(|found| {
-            let is_replaced = match (&found.response.vary, &than.vary) {
-                (Some(one), Some(other)) if one.spec() == other.spec() => one == other,
-                _ => true,
-            };
-            is_replaced && than.stored_at <= found.response.stored_at
-        })
+        self.replaced_by(key, than)
+            .any(|found| than.stored_at <= found.stored_at)
+    }
+
+    /// Was the response that this one would replace asked for while this one was fetched? It may be made of newer data. The
+    /// times of one that another process has fetched may lie in the future, and are not compared.
+    pub(super) fn has_later(&self, key: &KeyRef<'_>, than: &StoredResponse, now: Millis) -> bool {
+        self.replaced_by(key, than)
+            .any(|found| than.asked_at() < found.asked_at() && found.stored_at <= now)
+    }
+
+    /// Returns the responses that this one would replace. Where the key's responses vary on other fields, each of them is.
+    fn replaced_by(
+        &self,
+        key: &KeyRef<'_>,
+        new: &StoredResponse,
+    ) -> impl Iterator<Item = &StoredResponse> {
+        let is_replaced = |found: &&StoredResponse| match (&found.vary, &new.vary) {
+            (Some(one), Some(other)) if one.spec() == other.spec() => one == other,
+            _ => true,
+        };
+        let under = self.under(key).map(|found| &*found.response);
+        under.filter(is_replaced)
     }
 
     /// Returns the fields on which the key's stored responses vary, if they do.

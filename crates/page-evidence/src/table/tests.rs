@@ -45,7 +45,7 @@ fn the_first_visitor_runs_the_second_waits_for_the_shared_answer_and_the_third_i
         evidence.standing(page("/a"), &visitor, 2),
         Standing::Unproven
     );
-    evidence.shared_ended(page("/a"), Some(9), 3);
+    assert!(!evidence.shared_ended(page("/a"), Some(9), 3));
     for visitor in [visitor, second] {
         assert_eq!(evidence.standing(page("/a"), &visitor, 3), Standing::Shared);
     }
@@ -65,6 +65,19 @@ fn the_answers_may_come_in_the_other_order() {
         None
     );
     assert_eq!(evidence.standing(page("/a"), &visitor, 3), Standing::Shared);
+}
+
+#[test]
+fn a_shared_answer_that_differs_from_one_that_a_visitor_has_seen_is_named() {
+    let evidence = Evidence::default();
+    let visitor = from(ONE, &[]);
+    let run = own(evidence.begin(page("/a"), &visitor, (1, false), 0));
+    let part = evidence.begin(page("/a"), &visitor, (2, false), 0);
+    assert!(matches!(part, Part::Wait { shared: true }));
+    evidence.shared_began(page("/a"), 0);
+    assert_eq!(evidence.own_ended(&run, OwnEnd::Storable(8), None, 1), None);
+    assert!(evidence.shared_ended(page("/a"), Some(9), 2));
+    assert!(!evidence.shared_ended(page("/a"), Some(9), 3), "once");
 }
 
 /// On pages that vary on the language, an answer that waits for a copy in one language held up visitors of others,

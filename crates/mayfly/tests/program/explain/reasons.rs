@@ -172,7 +172,7 @@ const CASES: [Case; 38] = [
 ];
 
 /// The reasons with tests of their own.
-const OTHERS: [Reason; 11] = [
+const OTHERS: [Reason; 12] = [
     Reason::Depends,
     Reason::NoLease,
     Reason::LostLease,
@@ -182,6 +182,7 @@ const OTHERS: [Reason; 11] = [
     Reason::Truncated,
     Reason::AddressDatabase,
     Reason::Purged,
+    Reason::Superseded,
     Reason::OwnCopy,
     Reason::NotShareable,
 ];

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 
 use testkit::client::Reply;
 use testkit::fake_http::{FakeHttp, Script};
@@ -173,6 +174,40 @@ async fn what_a_visitor_has_read_is_not_followed_by_what_was_there_before() {
     for nth in 0..5 {
         assert_eq!(visit(nth).await.text(), "new page", "{nth}");
     }
+}
+
+/// A visitor who was not compared yet reads a page that has changed, and the application hangs while it is compared: the
+/// copy ends meanwhile, and is not shown as long as copies are that nobody has seen a newer answer of.
+#[tokio::test]
+async fn a_copy_that_ends_while_it_is_compared_is_not_shown_any_more() {
+    let state = Arc::new(State::default());
+    let gate = Arc::new(Semaphore::new(0));
+    let (known, held) = (Arc::clone(&state), Arc::clone(&gate));
+    let application = Application::start(move |_| {
+        let is_public = known.run() == PUBLIC;
+        match (is_public, known.runs()) {
+            (true, _) => Script::page(HTML, "old page"),
+            // The visitor's own request, and one beside it.
+            (false, 1 | 2) => Script::page(HTML, "new page"),
+            (false, _) => Script::new()
+                .wait_for(&held)
+                .raw(answer_text("200 OK", HTML, "new page")),
+        }
+    })
+    .await;
+    let site = Site::before(&application, "2s").await;
+    let visit = async |nth: u8| site.get(1 + nth % 3, "/page", &chrome()).await;
+    share(visit).await;
+    state.change(ENDED);
+    let other = chrome().replace("site.test/", "other.test/");
+    assert_eq!(site.get(1, "/page", &other).await.text(), "new page");
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    let later = async {
+        settle().await;
+        gate.add_permits(1000);
+    };
+    let (reply, ()) = tokio::join!(visit(0), later);
+    assert_eq!(reply.text(), "new page", "{}", reply.x_cache());
 }
 
 /// Too many requests wait for an application that hangs: the last copy would stand in, but it is one

@@ -9,8 +9,7 @@ use guest_pages::cookies::{CookieMark, PendingPage, is_of_one_visitor};
 use guest_pages::session::{Field, without_links};
 use guest_pages::{GuestPage, GuestPages, MAX_BODY_BYTES, outline, session};
 use http_cache::{
-    ArrivingResponse, CacheKey, FoundResponse, Millis, PurgeMode, PurgeTarget, StoredHead,
-    StoredResponse, Zone,
+    ArrivingResponse, CacheKey, FoundResponse, Millis, StoredHead, StoredResponse, Zone,
 };
 use http_semantics::RequestHead;
 use live_state::evidence::SeenPages;
@@ -211,7 +210,12 @@ impl EvidenceLink {
                     }
                     _ => 0,
                 };
-                evidence.shared_ended(page, Some(digest), now);
+                if evidence.shared_ended(page, Some(digest), now)
+                    && let Some(stored) = stored
+                {
+                    // A visitor has seen another answer meanwhile, which may be newer.
+                    stored.doubt();
+                }
                 self.seen.announce(page);
             }
             None => {}
@@ -268,27 +272,12 @@ impl EvidenceLink {
             OwnEnd::Failed | OwnEnd::Left => None,
             OwnEnd::Storable(_) | OwnEnd::OfSession(_) | OwnEnd::NotStorable | OwnEnd::Personal => {
                 let page = self.guest_page(own.run.page);
-                copy_of(place, page.as_deref(), now).or_else(|| {
+                match copy_of(place, page.as_deref(), now) {
+                    Some(copy) => copy.compared_with(end),
                     // Nothing is stored yet, and the page was compared a moment ago.
-                    let digest = page?.digest(now)?;
-                    Some(StoredCopy {
-                        digest,
-                        is_stale: false,
-                    })
-                })
+                    None => page.and_then(|page| page.digest(now)),
+                }
             }
-        };
-        let copy = match (copy, end) {
-            // The visitor has seen an answer that may be newer: a copy that was stale before is not shown any more. A
-            // fresh copy stays: a visitor whose answer differs for another reason would end it again and again.
-            (Some(copy), OwnEnd::Storable(digest) | OwnEnd::OfSession(digest))
-                if copy.is_stale && copy.digest != digest =>
-            {
-                let target = PurgeTarget::Key(place.key.as_ref());
-                place.zone.purge(target, PurgeMode::Hard, Millis(now));
-                None
-            }
-            (copy, _) => copy.map(|copy| copy.digest),
         };
         let order = self.seen.evidence.own_ended(&own.run, end, copy, now);
         self.seen.announce(own.run.page);
@@ -320,8 +309,25 @@ impl Drop for EvidenceLink {
 
 /// The stored response for the key.
 struct StoredCopy {
+    stored: Arc<StoredResponse>,
     digest: u64,
     is_stale: bool,
+}
+
+impl StoredCopy {
+    /// Returns the digest that a visitor's own answer is compared with. The visitor will be shown that answer, which may be
+    /// newer: if it differs, nobody is shown the copy afterwards once it is stale. A fresh copy stays: a visitor
+    /// whose answer differs for another reason would end it again and again.
+    fn compared_with(self, own: OwnEnd) -> Option<u64> {
+        let differs = match own {
+            OwnEnd::Storable(digest) | OwnEnd::OfSession(digest) => self.digest != digest,
+            OwnEnd::Personal | OwnEnd::NotStorable | OwnEnd::Failed | OwnEnd::Left => false,
+        };
+        if differs {
+            self.stored.doubt();
+        }
+        (!(differs && self.is_stale)).then_some(self.digest)
+    }
 }
 
 fn copy_of(place: StoredPlace<'_>, page: Option<&GuestPage>, now: u64) -> Option<StoredCopy> {
@@ -335,6 +341,7 @@ fn copy_of(place: StoredPlace<'_>, page: Option<&GuestPage>, now: u64) -> Option
     };
     Some(StoredCopy {
         digest: digest_of(stored, page),
+        stored: Arc::clone(stored),
         is_stale,
     })
 }

@@ -200,7 +200,9 @@ fn begin_shared(request: &Request, pass: &Arc<Pass>, plan: &mut Plan<'_>, page: 
     let Some(leader) = tried::lead(request, plan) else {
         let seen = &request.configuration.live.alive_zones.seen_pages;
         match plan.zone.refused(&plan.key.as_ref(), Millis(request.now())) {
-            Some(_) => seen.evidence.shared_ended(page.name, None, request.now()),
+            Some(_) => {
+                seen.evidence.shared_ended(page.name, None, request.now());
+            }
             // Another request has begun it, and reports how it ends.
             None => seen.evidence.shared_failed(page.name, request.now()),
         }

@@ -558,11 +558,18 @@ async fn fill(
         log_too_many_tags(spec);
     }
     let status = filling.head().status;
+    // Compared before its visitor is shown the end: whoever asks after that may see no older answer.
+    if let Some(evidence) = evidence.take_if(|evidence| evidence.is_own()) {
+        match filling.refusal() {
+            Some(Reason::Unproven) => evidence.storable(store.place(), None),
+            Some(Reason::TooLarge) => evidence.not_storable(store.place()),
+            _ => {}
+        }
+    }
     let stored = filling.complete(Millis(clock::now()));
     if let Some(evidence) = evidence {
         match &stored {
             Ok(stored) => evidence.storable(store.place(), Some(stored)),
-            Err(Reason::Unproven) => evidence.storable(store.place(), None),
             Err(Reason::TooLarge | Reason::NoRoom) => evidence.not_storable(store.place()),
             Err(_) => {}
         }
@@ -628,9 +635,11 @@ fn log_too_many_tags(spec: &FetchSpec) {
 }
 
 /// Notes why a response was not stored, for explanations. The answer to a request that went past the
-/// cache is no evidence about others, and a count of uses is no property of the response.
+/// cache is no evidence about others, a count of uses is no property of the response, and a newer one is stored where
+/// this one is superseded.
 fn note_refusal(store: &StorePlan, why: Reason, status: u16) {
-    if store.is_bypass() || matches!(why, Reason::MinUses | Reason::Unproven) {
+    let is_of_moment = matches!(why, Reason::MinUses | Reason::Unproven | Reason::Superseded);
+    if store.is_bypass() || is_of_moment {
         return;
     }
     let at = Millis(clock::now());
