@@ -38,6 +38,18 @@ const FOREIGN_MODES: &[&str] = &[
 /// Modes under which `"a"` is a name. Drupal sets one of them in each session.
 const NAME_MODES: &[&str] = &["ansi", "ansi_quotes"];
 
+/// Modes that change nothing of how a statement is read. No other mode has one of these names within its own.
+const PLAIN_MODES: &[&str] = &[
+    "only_full_group_by",
+    "strict_trans_tables",
+    "strict_all_tables",
+    "no_zero_in_date",
+    "no_zero_date",
+    "error_for_division_by_zero",
+    "no_auto_create_user",
+    "no_engine_substitution",
+];
+
 /// A session as its statements leave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
@@ -239,6 +251,7 @@ impl Session {
         if words.contains(&"sql_mode") {
             match modes_that_are_set(settings) {
                 Some(modes) => self.set_modes(modes),
+                None if adds_or_removes_plain_modes(settings) => {}
                 None => self.doubt(NotLearned::SessionMode, true),
             }
         }
@@ -269,6 +282,29 @@ fn modes_that_are_set(settings: &str) -> Option<&str> {
     let behind = behind.trim_start();
     let is_whole = behind.is_empty() || behind.starts_with([',', ';']);
     (is_plain && is_whole).then_some(modes)
+}
+
+/// Whether plain modes are added to those that the session has, or removed from them, and nothing else is set. ProcessWire sends
+/// `SET sql_mode=(SELECT REPLACE(@@sql_mode,'ONLY_FULL_GROUP_BY',''))`.
+fn adds_or_removes_plain_modes(settings: &str) -> bool {
+    let text: String = settings.split_ascii_whitespace().collect();
+    let text = text.strip_prefix("session").unwrap_or(&text);
+    let list = text.strip_prefix("sql_mode=").and_then(|value| {
+        let query = value.strip_prefix("(select");
+        let query = query.and_then(|value| value.strip_suffix(')'));
+        let value = query.unwrap_or(value);
+        let removed = value.strip_prefix("replace(@@sql_mode,'");
+        let removed = removed.and_then(|list| list.strip_suffix("','')"));
+        let added = || {
+            let list = value.strip_prefix("concat(@@sql_mode,'")?;
+            list.strip_suffix("')")
+        };
+        removed.or_else(added)
+    });
+    list.is_some_and(|list| {
+        let mut modes = list.split(',').filter(|mode| !mode.is_empty());
+        modes.all(|mode| PLAIN_MODES.contains(&mode))
+    })
 }
 
 /// A statement without its comments.
@@ -447,6 +483,41 @@ mod tests {
                 "blog",
                 Some(SessionMode),
             ),
+            (
+                "SET sql_mode=(SELECT REPLACE(@@sql_mode,'ONLY_FULL_GROUP_BY',''))",
+                "blog",
+                None,
+            ),
+            (
+                "SET SESSION sql_mode = (SELECT CONCAT(@@sql_mode, ',STRICT_ALL_TABLES'))",
+                "blog",
+                None,
+            ),
+            (
+                "SET sql_mode=REPLACE(@@sql_mode,'STRICT_TRANS_TABLES,NO_ZERO_DATE','')",
+                "blog",
+                None,
+            ),
+            (
+                "SET sql_mode=(SELECT REPLACE(@@sql_mode,'ANSI_QUOTES',''))",
+                "blog",
+                Some(SessionMode),
+            ),
+            (
+                "SET sql_mode=(SELECT REPLACE(@@sql_mode,'STRICT_ALL_TABLES','ORACLE'))",
+                "blog",
+                Some(SessionMode),
+            ),
+            (
+                "SET sql_mode=(SELECT CONCAT(@@sql_mode,',NO_ZERO_DATE,ORACLE'))",
+                "blog",
+                Some(SessionMode),
+            ),
+            (
+                "SET sql_mode=(SELECT REPLACE(@@sql_mode,'NO_ZERO_DATE','')), sql_mode='ANSI'",
+                "blog",
+                Some(SessionMode),
+            ),
             ("SET sql_mode=IFNULL(@old,'')", "blog", Some(SessionMode)),
             ("SET sql_mode='ANSI' ',ORACLE'", "blog", Some(SessionMode)),
             ("SET @a=1, @sql_mode='ansi'", "blog", Some(SessionMode)),
@@ -557,6 +628,19 @@ mod tests {
         assert!(session.has_ansi_quotes());
         session.follow(b"SET sql_mode = ''");
         assert!(!session.has_ansi_quotes());
+    }
+
+    #[test]
+    fn modes_that_are_added_or_removed_leave_the_others() {
+        let mut session = Session::new(None, 45);
+        session.set_modes("ANSI_QUOTES,ONLY_FULL_GROUP_BY");
+        let before = session.settings();
+        session.follow(b"SET sql_mode=(SELECT REPLACE(@@sql_mode,'ONLY_FULL_GROUP_BY',''))");
+        assert!(session.has_ansi_quotes());
+        assert_ne!(session.settings(), before);
+        session.follow(b"SET sql_mode = 'ORACLE'");
+        session.follow(b"SET sql_mode=(SELECT REPLACE(@@sql_mode,'NO_ZERO_DATE',''))");
+        assert_eq!(doubt(&session), Some(SessionMode));
     }
 
     #[test]
