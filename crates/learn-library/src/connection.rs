@@ -6,7 +6,7 @@ use learn_record::{
 };
 use mysql_wire::{Command, CommandAnswer, CommandKind, Conversation, Event, Parameter, Unreadable};
 
-use crate::plain_read::{first_word, is_plain_read};
+use crate::plain_read::{first_word, is_begin, is_plain_read};
 use crate::reporter::Reporter;
 use crate::sent_bytes::SentBytes;
 use crate::session_settings::SessionSettings;
@@ -370,7 +370,7 @@ impl Connection {
                     {
                         return;
                     }
-                    b"BEGIN" if is_one && command.text().len() < 12 => return,
+                    b"BEGIN" if is_one && is_begin(command.text()) => return,
                     b"USE" if is_one => self.database = used_database(command.text()),
                     _ => {}
                 }

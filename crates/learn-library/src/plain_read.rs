@@ -131,10 +131,26 @@ pub(crate) fn is_plain_read(text: &[u8], is_in_transaction: bool) -> bool {
     match first_word(text).to_ascii_uppercase().as_slice() {
         b"SELECT" | b"SHOW" => passes(text),
         b"SET" => passes(text) && !text.contains(&b'('),
-        b"BEGIN" => !is_in_transaction && text.len() <= b"BEGIN WORK;".len() && passes(text),
+        b"BEGIN" => !is_in_transaction && is_begin(text),
         b"START" => !is_in_transaction && passes(text),
         _ => false,
     }
+}
+
+/// Whether the statement begins a transaction and does nothing else: `BEGIN NOT ATOMIC` begins a block. MediaWiki writes a
+/// comment behind it.
+pub(crate) fn is_begin(text: &[u8]) -> bool {
+    let text = without_leading_comments(text);
+    let (word, rest) = text.split_at(b"BEGIN".len().min(text.len()));
+    if !word.eq_ignore_ascii_case(b"BEGIN") {
+        return false;
+    }
+    let rest = without_leading_comments(rest);
+    let rest = match first_word(rest).eq_ignore_ascii_case(b"WORK") {
+        true => without_leading_comments(&rest[4..]),
+        false => rest,
+    };
+    matches!(rest.trim_ascii_end(), b"" | b";")
 }
 
 /// The same for a statement of PostgreSQL. Nothing of it begins a transaction within another one, or ends one. The numbers
@@ -334,6 +350,29 @@ mod tests {
     }
 
     #[test]
+    fn begin_of_a_transaction_has_comments_and_no_other_statement() {
+        for (text, expected) in [
+            ("BEGIN", true),
+            ("begin work ; ", true),
+            (
+                "/* a */ BEGIN /* Database::beginIfImplied (WikiPage::pageData)  */",
+                true,
+            ),
+            ("BEGIN/* a *//* b */WORK/* c */;", true),
+            ("BEGIN /*! NOT ATOMIC DELETE FROM t; END */", false),
+            ("BEGIN /* a */ NOT ATOMIC DELETE FROM t; END", false),
+            ("BEGIN /* a */; DELETE FROM t", false),
+            ("BEGIN WORKS", false),
+            ("BEGINS", false),
+            ("BEGIN # a", false),
+            ("BEGI", false),
+            ("", false),
+        ] {
+            assert_eq!(is_begin(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn everything_else_is_announced() {
         #[rustfmt::skip]
         let cases = [
@@ -351,7 +390,7 @@ mod tests {
         for text in cases {
             assert!(!is_plain_read(text.as_bytes(), false), "{text}");
         }
-        for text in ["BEGIN", "START TRANSACTION"] {
+        for text in ["BEGIN", "BEGIN /* Database::begin */", "START TRANSACTION"] {
             assert!(!is_plain_read(text.as_bytes(), true), "{text} commits");
         }
     }
