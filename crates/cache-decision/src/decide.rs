@@ -268,6 +268,8 @@ pub enum FlightPart {
     Follow(Follower),
     /// It waits until that fetch is over, which may be out of date for it, and joins the next one.
     After(Follower),
+    /// It looks once more at what is stored, which is decided about first.
+    LookAgain,
     /// It fetches without others ([`Action::Alone`], [`Action::Direct`]), and why, if that is known.
     Without(Action, Option<Reason>),
     /// It is a visit of the server's own, and another request fetches: to wait would give the fetch
@@ -284,7 +286,7 @@ pub fn in_flight(
     is_own_visit: bool,
     now: Millis,
 ) -> FlightPart {
-    if matches!(join, Join::Follow(_) | Join::After(_)) {
+    if matches!(join, Join::Follow(_) | Join::After(_) | Join::Pending) {
         if let Some(stored) = stand_in.response(StaleReason::Updating, now) {
             return FlightPart::ShowStale(stored);
         }
@@ -301,6 +303,7 @@ pub fn in_flight(
         Join::Follow(follower) => FlightPart::Follow(follower),
         Join::After(earlier) => FlightPart::After(earlier),
         Join::Fresh(stored) => FlightPart::Hit(stored),
+        Join::Pending => FlightPart::LookAgain,
         Join::Alone(AloneReason::NotShareable(why)) => {
             FlightPart::Without(unshared(audience), Some(why))
         }

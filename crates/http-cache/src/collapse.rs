@@ -71,6 +71,8 @@ pub enum Join {
     After(Follower),
     /// A fresh response was stored since the lookup.
     Fresh(Arc<StoredResponse>),
+    /// A response was stored since the lookup, and its guard decides soon whether it may be shown: look again.
+    Pending,
     /// Fetch for yourself: [`Zone::detached`].
     Alone(AloneReason),
 }
@@ -172,6 +174,9 @@ impl Zone {
         let newer = self.find_newer(found, &key, fields, now, answers)?;
         let found = match &newer {
             None => found,
+            Some(FoundResponse::NotFresh(newer)) if newer.is_pending(answers) => {
+                return Ok(Join::Pending);
+            }
             Some(FoundResponse::NotFresh(newer)) => newer,
             Some(FoundResponse::Fresh(response)) => return Ok(Join::Fresh(Arc::clone(response))),
         };

@@ -411,8 +411,8 @@ impl Flight {
         }
     }
 
-    /// Like [`Flight::look`], for a follower who has to know the tags of the response first: they are
-    /// known when it is stored. `is_outdated`: a purge that the follower came after names one of the
+    /// Like [`Flight::look`], for a follower who has to know the tags of the response first, or what its guard says: both are
+    /// known once it is stored. `is_outdated`: a purge that the follower came after names one of the
     /// tags.
     pub(crate) fn look_at_end(
         &self,
@@ -426,7 +426,7 @@ impl Flight {
                 return FlightView::NotShareable(Reason::TooLarge);
             }
             Phase::Waiting | Phase::Streaming => return FlightView::Nothing,
-            // Its tags are unknown.
+            // Its tags are unknown, and its guard will not say more.
             Phase::Finished(_) => return FlightView::LeftOut,
             Phase::Stored(_) | Phase::Refused(_) | Phase::Failed(_) | Phase::LeftOut => {}
         }

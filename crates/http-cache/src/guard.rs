@@ -22,6 +22,9 @@ pub enum GuardVerdict {
     Unknown,
     /// Something has changed, or may have.
     Outdated,
+    /// Nothing has changed, but it may be for one client: [`Guard::decided`] waits until that is known. Only a guard that
+    /// [holds followers](Guard::holds_followers) says so.
+    Pending,
 }
 
 /// An observer of a page's inputs, while its fetch is under way and once its response is stored.
@@ -36,6 +39,12 @@ pub trait Guard: fmt::Debug + Send + Sync {
     /// a lock of the zone.
     fn is_over(&self, now: Millis) -> bool {
         self.verdict(now) == GuardVerdict::Outdated
+    }
+
+    /// Returns whether requests that join the fetch wait until its response is stored and the guard has decided. Otherwise they
+    /// read it as it arrives.
+    fn holds_followers(&self) -> bool {
+        false
     }
 
     /// Returns the stamp from which it hears of changes, if that is later than its fetch: the response was kept
@@ -120,7 +129,15 @@ impl FlightGuard {
         let Some(guard) = self.0.get() else {
             return Ok(true);
         };
-        Ok(answers.of(guard)? == GuardVerdict::Good)
+        let verdict = answers.of(guard)?;
+        Ok(matches!(
+            verdict,
+            GuardVerdict::Good | GuardVerdict::Pending
+        ))
+    }
+
+    pub(crate) fn holds_followers(&self) -> bool {
+        self.0.get().is_some_and(|guard| guard.holds_followers())
     }
 
     pub(crate) fn stored(&self) -> StoredGuard {

@@ -2,11 +2,11 @@
 //!
 //! A process waits for an acknowledgement, but not for ever: if this thread stands still, PHP goes on. So it notes
 //! a time at which no earlier message was left to be read; pages are shown by what is known of them for
-//! half of the time that a process waits. Where there is no such page and no fetch, nothing is noted, and the thread
+//! half of the time that a process waits. A page that was stored before that time and has no record gets none. Where there is no such page and no fetch, nothing is noted, and the thread
 //! sleeps.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::io::Errno;
@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::LearnedPool;
+use crate::join::Join;
 use crate::mark::Marks;
 
 /// The library waits for a second (`WAITS_SECONDS`).
@@ -47,11 +48,12 @@ pub async fn run(
     marks: Arc<Marks>,
     socket: Arc<UnixListener>,
     connections: ProcessConnections,
+    join: Arc<Mutex<Join>>,
     accepted: mpsc::Sender<Arc<UnixStream>>,
 ) {
     loop {
         marks.until_awake().await;
-        let began = clock::now();
+        let (began, until) = (clock::now(), Instant::now());
         while !accept_all(&socket, &connections, &accepted).await {
             sleep(AGAIN).await;
         }
@@ -66,6 +68,10 @@ pub async fn run(
             return;
         };
         marks.note_heard(began + HOLDS_MILLISECONDS);
+        let unreported = join.lock().heard(until);
+        for (end, record) in unreported {
+            pool.learn(end, record);
+        }
         drop(pool);
         sleep(EVERY).await;
     }

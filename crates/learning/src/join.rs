@@ -13,7 +13,8 @@ const MOST_WAITING: usize = 4096;
 /// Bytes of all records that wait, about.
 const MOST_BYTES: usize = 32 << 20;
 
-/// A record leaves PHP before the end of the answer does.
+/// A record leaves PHP before the end of the answer does. It is not waited for any longer once all messages of the processes
+/// are read that were there at the end, or after this time.
 const RECORD_WITHIN: Duration = Duration::from_secs(5);
 
 /// A page may be sent to slow clients while it is stored.
@@ -84,7 +85,9 @@ impl Join {
             let Some(oldest) = self.waiting.keys().next().copied() else {
                 return;
             };
-            self.remove(oldest);
+            if let Some(Half::End(end)) = self.remove(oldest) {
+                end.mark.forget();
+            }
         }
     }
 
@@ -102,13 +105,22 @@ impl Join {
 
     /// Pages whose record has not come in time.
     pub fn sweep(&mut self, now: Instant) -> Vec<JoinedPage> {
-        let is_late = |(half, since): &(Half, Instant)| {
+        self.take_late(|half, since| {
             let within = match half {
                 Half::Record(..) => END_WITHIN,
                 Half::End(_) | Half::Dropped(_) => RECORD_WITHIN,
             };
-            now.saturating_duration_since(*since) >= within
-        };
+            now.saturating_duration_since(since) >= within
+        })
+    }
+
+    /// Pages whose record will not come: all messages are read that were there at this time.
+    pub fn heard(&mut self, until: Instant) -> Vec<JoinedPage> {
+        self.take_late(|half, since| matches!(half, Half::End(_)) && since < until)
+    }
+
+    fn take_late(&mut self, is_late: impl Fn(&Half, Instant) -> bool) -> Vec<JoinedPage> {
+        let is_late = |(half, since): &(Half, Instant)| is_late(half, *since);
         let late = self.waiting.iter().filter(|(_, waiting)| is_late(waiting));
         let late: Vec<u64> = late.map(|(fetch, _)| *fetch).collect();
         let late = late
@@ -191,6 +203,20 @@ mod tests {
         assert_eq!(late.len(), 1);
         assert!(late[0].1.is_none());
         assert!(join.sweep(now + RECORD_WITHIN).is_empty());
+    }
+
+    #[test]
+    fn a_page_without_a_record_is_told_once_all_messages_since_its_end_are_read() {
+        let now = Instant::now();
+        let mut join = Join::default();
+        join.end(End::Stored(1, end("a")), now);
+        join.record(2, record(), now);
+        join.end(End::Dropped(3, None), now);
+        assert!(join.heard(now).is_empty());
+        let late = join.heard(now + Duration::from_millis(1));
+        assert_eq!(late.len(), 1);
+        assert!(late[0].1.is_none());
+        assert_eq!(join.waiting.len(), 2);
     }
 
     #[test]

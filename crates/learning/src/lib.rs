@@ -533,8 +533,9 @@ impl LearnedPool {
         });
         match address_database {
             Some(found) => {
-                end.mark.give_up();
+                // First: visitors who wait for it find that it is not shared.
                 (end.page.withdraw)(&found, withdrawal);
+                end.mark.give_up();
             }
             // Of a page that looks an address up, no write may be overlooked.
             None if withdrawal == Withdrawal::UntilAsked && learned == LearnedEnd::Free => {
@@ -747,7 +748,9 @@ impl Fetch {
         };
         // A thread that does not keep up learns less.
         let end = End::Stored(self.number, Box::new(end));
-        let _ = self.pool.ends.try_send(end);
+        if self.pool.ends.try_send(end).is_err() {
+            self.mark.forget();
+        }
     }
 }
 

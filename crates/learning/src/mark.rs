@@ -10,15 +10,16 @@
 //!
 //! Each change that is counted moves the pool's number ([`Marks`]), with the book's lock held. A page that
 //! was found unchanged at this number is shown without a look into the book. A page of which nothing is
-//! known yet is shown at this very number alone, by which its fetch has begun.
+//! known yet is shown at this very number alone, by which its fetch has begun. If it may be for its visitor alone
+//! ([`PageMark::hold`]), it is shown to no one before PHP has reported it, or it is known that no report will come.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use crate::LearnedPool;
@@ -34,6 +35,9 @@ fn is_late() -> bool {
 
 /// A visitor waits no longer for statements that are run again.
 const DECIDED_WITHIN: Duration = Duration::from_millis(20);
+
+/// A visitor waits no longer for PHP's report of a page that was just made. It usually comes within a millisecond.
+const REPORTED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A number that the pool never has.
 const NEVER: u64 = u64::MAX;
@@ -164,6 +168,8 @@ pub enum PageVerdict {
     Good,
     /// The pool, or another program's writes, are not seen at the moment.
     Unknown,
+    /// PHP has not reported it yet, and it may be for one visitor.
+    Pending,
     /// Not before it is known whether it has changed.
     Open,
     Outdated,
@@ -176,6 +182,10 @@ pub struct PageMark {
     fetch: u64,
     begun: Mutex<FetchBeginning>,
     state: AtomicU8,
+    /// The page is not shown while it is pending.
+    is_held: AtomicBool,
+    /// The page is pending no longer.
+    reported: Notify,
     /// The number of the pool's moves at which the page was good.
     seen: AtomicU64,
     /// Its number in the book.
@@ -203,6 +213,8 @@ impl PageMark {
             fetch,
             begun: Mutex::default(),
             state: AtomicU8::new(PENDING),
+            is_held: AtomicBool::new(false),
+            reported: Notify::new(),
             seen: AtomicU64::new(NEVER),
             number: AtomicU32::new(0),
             sqlite: Mutex::default(),
@@ -218,8 +230,7 @@ impl PageMark {
     pub(crate) fn of_disk(pool: &Arc<LearnedPool>, fetch: u64) -> PageMark {
         let mark = PageMark::new(pool, fetch);
         mark.guard_sqlite(Arc::default());
-        mark.number.store(NO_NUMBER, Release);
-        mark.state.store(READ_BACK, Release);
+        mark.wait();
         mark
     }
 
@@ -237,6 +248,8 @@ impl PageMark {
             fetch,
             begun: Mutex::default(),
             state: AtomicU8::new(PENDING),
+            is_held: AtomicBool::new(false),
+            reported: Notify::new(),
             seen: AtomicU64::new(0),
             number: AtomicU32::new(0),
             sqlite: Mutex::default(),
@@ -303,13 +316,13 @@ impl PageMark {
             Showing::KeptWhilePolled => KNOWN,
             Showing::Kept | Showing::Ordinary => KNOWN_UNPOLLED,
         };
-        self.state.store(state, Release);
+        self.leave_pending(state);
     }
 
     /// It is not shown before more is known of it.
     pub(crate) fn wait(&self) {
         self.number.store(NO_NUMBER, Release);
-        self.state.store(READ_BACK, Release);
+        self.leave_pending(READ_BACK);
     }
 
     /// Is nothing known of what the page was made of?
@@ -318,11 +331,38 @@ impl PageMark {
     }
 
     pub(crate) fn let_free(&self) {
-        self.state.store(FREE, Release);
+        self.leave_pending(FREE);
     }
 
     pub(crate) fn give_up(&self) {
-        self.state.store(GONE, Release);
+        self.leave_pending(GONE);
+    }
+
+    /// Nothing will be known of it, whatever PHP reports. If it is held, it is not shown at all.
+    pub(crate) fn forget(&self) {
+        let is_pending = self.is_held()
+            && self
+                .state
+                .compare_exchange(PENDING, GONE, AcqRel, Acquire)
+                .is_ok();
+        if is_pending {
+            self.reported.notify_waiters();
+        }
+    }
+
+    fn leave_pending(&self, state: u8) {
+        self.state.store(state, Release);
+        self.reported.notify_waiters();
+    }
+
+    /// Holds the page back from all visitors until PHP has reported it: it may be made for one of them. Call it before the
+    /// request is sent.
+    pub fn hold(&self) {
+        self.is_held.store(true, Release);
+    }
+
+    pub fn is_held(&self) -> bool {
+        self.is_held.load(Acquire)
     }
 
     /// May the page be shown to a request that came at `now`, by [`clock`]?
@@ -372,6 +412,7 @@ impl PageMark {
             PENDING if is_late() => return PageVerdict::Good,
             GONE => return PageVerdict::Outdated,
             READ_BACK => return self.ask_first(now),
+            PENDING if self.is_held() => return self.held_verdict(now),
             _ => {}
         }
         if now >= self.marks.heard_until.load(Acquire) {
@@ -389,21 +430,62 @@ impl PageMark {
         }
     }
 
-    /// Waits for replays that decide whether the page may be shown. Returns `false`
-    /// if it may not, or is not known within [`DECIDED_WITHIN`].
+    /// A page of which nothing is known yet, and that no other visitor is shown before.
+    fn held_verdict(&self, now: u64) -> PageVerdict {
+        let is_heard = now < self.marks.heard_until.load(Acquire);
+        match is_heard && self.seen.load(Acquire) == self.marks.moves.load(Acquire) {
+            true => PageVerdict::Pending,
+            false => PageVerdict::Outdated,
+        }
+    }
+
+    /// Waits for PHP's report of a page, or for replays that decide whether the page may be shown. Returns `false`
+    /// if it may not, or is not known within [`REPORTED_WITHIN`] and [`DECIDED_WITHIN`].
     pub async fn decided(&self) -> bool {
+        match self.state.load(Acquire) {
+            PENDING if self.is_held() => {
+                let known = async {
+                    self.until_reported().await;
+                    let state = self.state.load(Acquire);
+                    if state == READ_BACK {
+                        self.replayed().await;
+                    }
+                    state != GONE
+                };
+                let known = timeout(REPORTED_WITHIN, known).await;
+                known.unwrap_or_else(|_| {
+                    // Others need not wait for it as well.
+                    self.forget();
+                    false
+                })
+            }
+            _ => timeout(DECIDED_WITHIN, self.replayed())
+                .await
+                .unwrap_or(false),
+        }
+    }
+
+    async fn until_reported(&self) {
+        loop {
+            // Made before looking: it hears of each change from here on.
+            let reported = self.reported.notified();
+            if self.state.load(Acquire) != PENDING {
+                return;
+            }
+            reported.await;
+        }
+    }
+
+    async fn replayed(&self) -> bool {
         let state = self.state.load(Acquire);
         let pool = self.pool.upgrade();
         let pool = pool.filter(|_| matches!(state, KNOWN | KNOWN_UNPOLLED | READ_BACK));
         let Some(pool) = pool else {
             return false;
         };
-        let decided = async {
-            let has_waited = self.entered(&pool).await;
-            let number = self.number.load(Acquire);
-            pool.decided((number, self.fetch), has_waited).await
-        };
-        timeout(DECIDED_WITHIN, decided).await.unwrap_or(false)
+        let has_waited = self.entered(&pool).await;
+        let number = self.number.load(Acquire);
+        pool.decided((number, self.fetch), has_waited).await
     }
 
     /// Waits until the page is in the book, or will not be. `true`: it was not at first.
@@ -484,6 +566,43 @@ mod tests {
             assert_eq!(mark.verdict(now), expected, "{case:?}");
             mark.marks.set(1, 0);
             assert_ne!(mark.verdict(now), PageVerdict::Good, "moved: {case:?}");
+        }
+    }
+
+    fn held() -> PageMark {
+        let mark = PageMark::alone(1);
+        mark.marks.note_heard(1_001);
+        mark.hold();
+        mark
+    }
+
+    #[test]
+    fn page_of_one_visitor_is_pending_until_it_is_reported_and_nothing_was_written() {
+        let mark = held();
+        assert_eq!(mark.verdict(1_000), PageVerdict::Pending);
+        assert_eq!(mark.verdict(1_001), PageVerdict::Outdated, "not heard");
+        mark.marks.set(1, 0);
+        assert_eq!(mark.verdict(1_000), PageVerdict::Outdated, "written");
+        mark.know(1, 1, Showing::Kept);
+        assert_eq!(mark.verdict(1_000), PageVerdict::Good);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn visitors_wait_for_a_report_and_a_page_without_one_is_not_shown() {
+        type Ending = fn(&PageMark);
+        let endings: [(&str, Ending, bool); 4] = [
+            ("free", |mark| mark.let_free(), true),
+            ("known", |mark| mark.know(1, 0, Showing::Kept), true),
+            ("withdrawn", |mark| mark.give_up(), false),
+            ("none", |_| (), false),
+        ];
+        for (name, ending, is_shown) in endings {
+            let mark = held();
+            let (decided, ()) = tokio::join!(mark.decided(), async { ending(&mark) });
+            assert_eq!(decided, is_shown, "{name}");
+            let verdict = mark.verdict(1_000);
+            assert_eq!(verdict == PageVerdict::Good, is_shown, "{name}");
+            assert_ne!(verdict, PageVerdict::Pending, "{name}");
         }
     }
 

@@ -95,19 +95,20 @@ async fn run(
     };
     let socket = Arc::new(socket);
     let connections = ProcessConnections::default();
+    let join: Arc<Mutex<Join>> = Arc::default();
     let (by_heartbeat, mut accepted) = mpsc::channel(1);
     tokio::spawn(heartbeat::run(
         pool.clone(),
         marks.clone(),
         socket.clone(),
         connections.clone(),
+        join.clone(),
         by_heartbeat,
     ));
     let told = pool.upgrade();
     if let Some((wanted, awaited)) = told.map(|it| (it.wanted.clone(), it.awaited.clone())) {
         tokio::spawn(replay::run(pool.clone(), wanted, awaited));
     }
-    let join: Arc<Mutex<Join>> = Arc::default();
     let (polls, followers) = (Polls::default(), Followers::default());
     let trackers = Trackers::default();
     let mut workers = JoinSet::new();

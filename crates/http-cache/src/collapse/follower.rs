@@ -102,14 +102,14 @@ impl Follower {
     }
 
     fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> Option<FollowerOutcome> {
-        let seen = match &self.minds_tags {
-            None => self.flight.look(matches),
-            Some(zone) => {
-                let is_outdated = |response: &StoredResponse| {
-                    zone.purges.standing(response) != PurgeVerdict::Good
-                };
-                self.flight.look_at_end(matches, &is_outdated)
-            }
+        let is_outdated = |response: &StoredResponse| {
+            let zone = self.minds_tags.as_ref();
+            zone.is_some_and(|zone| zone.purges.standing(response) != PurgeVerdict::Good)
+        };
+        let waits_for_end = self.minds_tags.is_some() || self.flight.guard.holds_followers();
+        let seen = match waits_for_end {
+            false => self.flight.look(matches),
+            true => self.flight.look_at_end(matches, &is_outdated),
         };
         Some(match seen {
             FlightView::Nothing => return None,

@@ -285,7 +285,7 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
         }
         match zone.collapse(&join_request(now), &found) {
             Join::Fresh(response) => return show(&response.body.chunks().concat()),
-            Join::Alone(_) | Join::After(_) => return,
+            Join::Alone(_) | Join::After(_) | Join::Pending => return,
             Join::Lead(leader) => {
                 let leading = world.lead(&zone, page, variant);
                 return fetch(world, leader, Some(leading), page, variant).await;

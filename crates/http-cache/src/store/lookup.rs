@@ -90,6 +90,12 @@ impl NotFresh {
         }
     }
 
+    /// Is something stored whose guard, which was asked, has not decided yet?
+    pub(crate) fn is_pending(&self, answers: &GuardAnswers) -> bool {
+        let guard = self.outdated.as_ref().and_then(|stored| stored.guard());
+        guard.is_some_and(|guard| matches!(answers.of(guard), Ok(GuardVerdict::Pending)))
+    }
+
     /// Is something stored that its guard does not let be shown?
     #[must_use]
     pub fn is_outdated(&self) -> bool {
@@ -375,8 +381,20 @@ impl Zone {
         self.purges.standing(response).worse(match verdict {
             GuardVerdict::Good => PurgeVerdict::Good,
             GuardVerdict::Unknown => PurgeVerdict::VoidSince(now),
-            GuardVerdict::Outdated => PurgeVerdict::Removed,
+            GuardVerdict::Outdated | GuardVerdict::Pending => PurgeVerdict::Removed,
         })
+    }
+
+    /// Waits until the guard of a fetch that a request has joined has decided. Returns whether the request may be shown its
+    /// response.
+    pub async fn is_for_followers(&self, response: &StoredResponse, now: Millis) -> bool {
+        let Some(guard) = response.guard().filter(|it| it.holds_followers()) else {
+            return true;
+        };
+        if ask(guard, now) == GuardVerdict::Pending {
+            guard.decided().await;
+        }
+        ask(guard, now) == GuardVerdict::Good
     }
 
     /// Keeps a stored response until then, if it is still the one that is stored: its guard knows what it was

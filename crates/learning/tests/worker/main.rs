@@ -15,7 +15,9 @@ use learn_record::{
 };
 use learning::{Learning, PageReport, PageVerdict, Reason, StoredPage};
 
-use peers::{Pool, hello, is_shown, outcome, rules, statement, verdict, wait, why, write, written};
+use peers::{
+    Pool, hello, is_shown, outcome, page, rules, statement, verdict, wait, why, write, written,
+};
 
 #[test]
 fn a_page_without_statements_is_learned_from_its_files_and_suspect_when_one_changes() {
@@ -80,22 +82,34 @@ fn inputs_that_cannot_be_known_are_the_reason() {
 fn a_page_of_which_nothing_is_told_says_so() {
     let pool = Pool::begin();
     let fetch = pool.pool.begin(None);
-    fetch.stored(StoredPage {
-        name: b"page".as_slice().into(),
-        key: Arc::default(),
-        address: "http://a/".to_owned(),
-        digest: Some(1),
-        clients: Vec::new(),
-        is_own: false,
-        has_session: true,
-        is_repeated: false,
-        most: Duration::from_secs(3600),
-        shape: None,
-        keep: None,
-        withdraw: Box::new(|_, _| ()),
-    });
+    fetch.stored(page("page"));
     let report = wait(|| pool.pool.page(b"page"));
     assert_eq!(why(report), Reason::NoRecord);
+}
+
+/// Nobody is shown it before that, since it may be for the visitor whose request has made it.
+#[tokio::test]
+async fn a_held_page_is_shown_once_it_is_reported_or_no_report_will_come() {
+    let pool = Pool::begin();
+    let worker = pool.worker();
+    for is_reported in [true, false] {
+        let fetch = pool.pool.begin(None);
+        let (mark, number) = (fetch.mark().clone(), fetch.number());
+        mark.hold();
+        wait(|| (verdict(&mark) == PageVerdict::Pending).then_some(()));
+        fetch.stored(page("page"));
+        let decided = tokio::spawn({
+            let mark = mark.clone();
+            async move { mark.decided().await }
+        });
+        if is_reported {
+            let mut writer = RecordWriter::default();
+            assert!(writer.send(number, |packet| worker.0.send(packet).is_ok()));
+        }
+        assert!(decided.await.unwrap(), "{is_reported}");
+        assert_eq!(verdict(&mark), PageVerdict::Good, "{is_reported}");
+        assert_eq!(mark.is_free(), !is_reported);
+    }
 }
 
 #[test]
@@ -321,22 +335,13 @@ fn page_made_with_a_database_of_addresses_is_withdrawn_and_not_kept() {
     assert!(writer.send(number, |packet| worker.0.send(packet).is_ok()));
     let (tell, told) = std::sync::mpsc::channel();
     fetch.stored(StoredPage {
-        name: b"page".as_slice().into(),
-        key: Arc::default(),
-        address: "http://a/".to_owned(),
-        digest: Some(1),
-        clients: Vec::new(),
-        is_own: false,
-        has_session: true,
-        is_repeated: false,
-        most: Duration::from_secs(3600),
-        shape: None,
         keep: Some(Box::new(|_, _| panic!("it is kept"))),
         withdraw: Box::new(move |path, _| tell.send(path.to_owned()).expect("a test")),
+        ..page("page")
     });
     let path = told.recv_timeout(Duration::from_secs(30));
     assert_eq!(path.as_deref(), Ok("/srv/data/GeoLite2-City.mmdb"));
-    assert_eq!(verdict(&mark), PageVerdict::Outdated);
+    wait(|| (verdict(&mark) == PageVerdict::Outdated).then_some(()));
     let report = wait(|| pool.pool.page(b"page"));
     assert_eq!(why(report), Reason::AddressDatabase);
 }
@@ -369,18 +374,9 @@ fn page_that_looks_up_the_visitors_address_is_withdrawn() {
         assert!(writer.send(number, |packet| worker.0.send(packet).is_ok()));
         let (tell, told) = std::sync::mpsc::channel();
         fetch.stored(StoredPage {
-            name: name.as_bytes().into(),
-            key: Arc::default(),
-            address: "http://a/".to_owned(),
-            digest: Some(1),
             clients: vec![std::net::Ipv4Addr::new(203, 0, 113, client).into()],
-            is_own: false,
-            has_session: true,
-            is_repeated: false,
-            most: Duration::from_secs(3600),
-            shape: None,
-            keep: None,
             withdraw: Box::new(move |why, _| tell.send(why.to_owned()).expect("a test")),
+            ..page(name)
         });
         let report = wait(|| pool.pool.page(name.as_bytes()));
         assert_eq!(why(report) == Reason::AddressDatabase, is_withdrawn);
@@ -388,7 +384,7 @@ fn page_that_looks_up_the_visitors_address_is_withdrawn() {
         let expected = is_withdrawn
             .then(|| "SELECT ? FROM votes WHERE ip = ? (statements are not run again)".to_owned());
         assert_eq!(statement, expected);
-        assert_eq!(verdict(&mark) == PageVerdict::Outdated, is_withdrawn);
+        wait(|| ((verdict(&mark) == PageVerdict::Outdated) == is_withdrawn).then_some(()));
     }
 }
 

@@ -73,20 +73,28 @@ impl Pool {
         record(&mut writer);
         assert!(writer.send(number, |packet| worker.0.send(packet).is_ok()));
         fetch.stored(StoredPage {
-            name: name.as_bytes().into(),
-            key: Arc::default(),
-            address: "http://a/".to_owned(),
-            digest: Some(1),
-            clients: Vec::new(),
-            is_own: false,
-            has_session: true,
-            is_repeated: false,
-            most: Duration::from_secs(3600),
-            shape: None,
             keep: Some(Box::new(|_, _| true)),
-            withdraw: Box::new(|_, _| ()),
+            ..page(&name)
         });
         wait(|| self.pool.page(name.as_bytes()))
+    }
+}
+
+/// A page that is not kept.
+pub fn page(name: &str) -> StoredPage {
+    StoredPage {
+        name: name.as_bytes().into(),
+        key: Arc::default(),
+        address: "http://a/".to_owned(),
+        digest: Some(1),
+        clients: Vec::new(),
+        is_own: false,
+        has_session: true,
+        is_repeated: false,
+        most: Duration::from_secs(3600),
+        shape: None,
+        keep: None,
+        withdraw: Box::new(|_, _| ()),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Responses whose guard decides whether they may be shown.
 
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU8, AtomicUsize};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use super::*;
 use crate::{Guard, GuardVerdict, PurgeListener, StaleReason, UseStale, may_serve_stale};
@@ -48,6 +50,43 @@ impl Guard for ToldGuard {
 
 const OPEN: u8 = 9;
 
+/// A guard that holds followers until it is given a verdict.
+#[derive(Debug, Clone, Default)]
+struct HoldingGuard(Arc<(Mutex<Option<GuardVerdict>>, Notify)>);
+
+impl HoldingGuard {
+    fn say(&self, verdict: GuardVerdict) {
+        *self.0.0.lock() = Some(verdict);
+        self.0.1.notify_waiters();
+    }
+}
+
+impl Guard for HoldingGuard {
+    fn begin(&self) {}
+
+    fn verdict(&self, _: Millis) -> GuardVerdict {
+        self.0.0.lock().unwrap_or(GuardVerdict::Pending)
+    }
+
+    fn holds_followers(&self) -> bool {
+        true
+    }
+
+    fn decided(&self) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
+        Box::pin(async {
+            self.0.1.notified().await;
+            true
+        })
+    }
+}
+
+fn lead_held(client: &Client<'_>) -> (Leader, HoldingGuard) {
+    let (leader, guard) = (client.lead(), HoldingGuard::default());
+    leader.set_guard(Box::new(guard.clone()));
+    leader.progress().under_way(T0);
+    (leader, guard)
+}
+
 fn lead(client: &Client<'_>) -> (Leader, ToldGuard) {
     let (leader, guard) = (client.lead(), ToldGuard::default());
     leader.set_guard(Box::new(guard.clone()));
@@ -78,6 +117,63 @@ fn a_fetch_is_joined_only_while_nothing_has_changed_since_it_was_sent() {
         guard.say(verdict);
         assert!(matches!(client.join(), Join::After(_)), "{verdict:?}");
     }
+}
+
+#[test]
+fn held_followers_wait_until_the_response_is_stored_and_its_guard_has_decided() {
+    for verdict in [GuardVerdict::Good, GuardVerdict::Outdated] {
+        let zone = zone();
+        let client = Client::new(&zone, &[]);
+        let (leader, guard) = lead_held(&client);
+        let mut follower = client.follow();
+        let mut filling = publish(leader, SECOND, &[], None);
+        let mut own = filling.reader();
+        filling.push(part("one "), T0);
+        assert_eq!(read(&mut own), ("one ".into(), None));
+        assert!(client.wait(&mut follower).is_none());
+        let mut late = client.follow();
+        filling.complete(T0).expect("stored");
+        for follower in [&mut follower, &mut late] {
+            let Some(FollowerOutcome::Complete(stored)) = client.wait(follower) else {
+                panic!("it is there");
+            };
+            let mut is_for_it = pin!(zone.is_for_followers(&stored, T0));
+            assert_eq!(now(is_for_it.as_mut()), None);
+            guard.say(verdict);
+            assert_eq!(now(is_for_it), Some(verdict == GuardVerdict::Good));
+            *guard.0.0.lock() = None;
+        }
+    }
+}
+
+#[test]
+fn held_followers_of_a_response_that_is_not_stored_look_again() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let (leader, _guard) = lead_held(&client);
+    let mut follower = client.follow();
+    let mut filling = publish(leader, SECOND, &[], None);
+    filling.share_only(Reason::MinUses);
+    filling.complete(T0).expect_err("not stored");
+    let outcome = client.wait(&mut follower);
+    assert!(matches!(outcome, Some(FollowerOutcome::LeftOut)));
+}
+
+#[test]
+fn a_response_whose_guard_has_not_decided_is_neither_shown_nor_fetched_again() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let (leader, guard) = lead_held(&client);
+    let filling = publish(leader, SECOND, &[], None);
+    let before = client.not_fresh();
+    filling.complete(T0).expect("stored");
+    assert!(matches!(client.collapse(&before), Join::Pending));
+    let found = client.not_fresh();
+    let mut decided = pin!(found.decided());
+    assert_eq!(now(decided.as_mut()), None);
+    guard.say(GuardVerdict::Good);
+    assert_eq!(now(decided), Some(true));
+    assert!(matches!(client.find(), FoundResponse::Fresh(_)));
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn fetch_or_follow(client: &Client<'_>, runtime: &tokio::runtime::Runtime) -> bo
             false
         }
         Join::Fresh(_) => false,
-        other @ (Join::Alone(_) | Join::After(_)) => panic!("{other:?}"),
+        other @ (Join::Alone(_) | Join::After(_) | Join::Pending) => panic!("{other:?}"),
     }
 }
 

@@ -37,7 +37,7 @@ pub async fn wait_for_leader(
         let lock_age = sent + rules.lock_age;
         let deadline = lock_timeout.min(lock_age);
         if let Ok(followed) = timeout_at(deadline, follower.wait(&fields)).await {
-            return Ok(followed);
+            return Ok(once_decided(followed, plan).await);
         }
         if progress.is_none() || progress != follower.last_progress() {
             continue;
@@ -46,6 +46,21 @@ pub async fn wait_for_leader(
             true => WaitTimeout::LockTimeout,
             false => WaitTimeout::LockAge,
         });
+    }
+}
+
+/// The response of the fetch, once it is known whether it is for this request as well.
+async fn once_decided(followed: FollowerOutcome, plan: &Plan<'_>) -> FollowerOutcome {
+    match followed {
+        FollowerOutcome::Complete(stored)
+            if !plan
+                .zone
+                .is_for_followers(&stored, Millis(clock::now()))
+                .await =>
+        {
+            FollowerOutcome::LeftOut
+        }
+        followed => followed,
     }
 }
 

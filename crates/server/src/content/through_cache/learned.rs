@@ -98,6 +98,10 @@ impl LearnedFetch {
         let fetch = pool.begin(visit);
         let keeps = may_keep(plan, rules) && is_own == own.is_some();
         if keeps || own.is_some() {
+            if matches!(plan.audience, Audience::Everybody) {
+                // PHP gets the visitor's own request, with the address that it came from.
+                fetch.mark().hold();
+            }
             leader.set_guard(Box::new(MarkedPage {
                 mark: fetch.mark().clone(),
                 holds_since: None,
@@ -389,6 +393,7 @@ impl Guard for MarkedPage {
         match self.mark.verdict(clock::now()) {
             PageVerdict::Good => GuardVerdict::Good,
             PageVerdict::Unknown => GuardVerdict::Unknown,
+            PageVerdict::Pending => GuardVerdict::Pending,
             PageVerdict::Open | PageVerdict::Outdated => GuardVerdict::Outdated,
         }
     }
@@ -397,6 +402,10 @@ impl Guard for MarkedPage {
         let own = self.own.as_ref();
         own.is_some_and(|own| own.is_over(&self.mark))
             || self.mark.look(clock::now()) == PageVerdict::Outdated
+    }
+
+    fn holds_followers(&self) -> bool {
+        self.mark.is_held()
     }
 
     fn holds_since(&self) -> Option<Stamp> {

@@ -54,6 +54,7 @@ pub async fn serve(
         !request.is_own_visit() && learned::depends_on_address(request, pass, &plan).await;
     let mut step = match (found, coming) {
         _ if is_for_one => {
+            request.cache.note_decision(&decision);
             request.cache.note_not_stored(Reason::AddressDatabase);
             Step::unshared(request, &plan)
         }
@@ -116,7 +117,10 @@ pub async fn serve(
                 match plan.past {
                     // Nothing that is stored may be used.
                     Some(_) => join_later(request, &plan, Millis(clock::now())),
-                    None => look_again(request, pass, &mut plan),
+                    None => {
+                        until_decided(request, &plan).await;
+                        look_again(request, pass, &mut plan)
+                    }
                 }
             }
         };
@@ -191,6 +195,15 @@ pub fn decide(
     (decision, stand_in)
 }
 
+/// Waits for the guard of what is stored, if it does not let it be shown yet.
+async fn until_decided(request: &Request, plan: &Plan<'_>) {
+    let (key, now) = (plan.key.as_ref(), Millis(clock::now()));
+    let fields = plan.fields(request.received.head());
+    if let FoundResponse::NotFresh(found) = plan.zone.find_again(&key, &fields, now) {
+        found.decided().await;
+    }
+}
+
 /// Looks once more, uncounted: the response that the request has waited for was of no use to it.
 pub fn look_again(request: &Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
     request.note_time(clock::now());
@@ -244,6 +257,7 @@ fn join(request: &Request, plan: &Plan<'_>, found: &NotFresh, stand_in: StandIn)
         // A reading of the clock after the request was read.
         FlightPart::After(earlier) => Step::After(earlier, Millis(clock::now())),
         FlightPart::Hit(stored) => Step::Answer(hit(request, stored)),
+        FlightPart::LookAgain => Step::LookAgain,
         FlightPart::ShowStale(stored) => {
             Step::Answer(from_memory(request, stored, ServedFrom::StaleUpdating))
         }
