@@ -38,7 +38,7 @@ pub mod purge;
 pub mod purge_keys;
 mod refreshing;
 mod shared;
-mod site_variance;
+pub mod site_variance;
 mod stale;
 mod standing;
 mod step;

@@ -2,11 +2,13 @@
 
 use cache_decision::fields::Fields;
 use control::explain::{LearnedPart, LearnedState};
+use http_cache::VarySpec;
 use learning::{LogState, MOST_REPLAY_PERCENT, PageReport};
 use site::{Content, PassTarget};
 
 use crate::content::through_cache::learned::page_name;
 use crate::content::through_cache::outlook::Lookup;
+use crate::content::through_cache::site_variance;
 use crate::exchange::request::Request;
 
 /// `None`: nothing is learned there.
@@ -20,18 +22,25 @@ pub fn part(request: &Request, lookup: &Lookup) -> Option<LearnedPart> {
         PassTarget::Group(id) => pools.of_group(id)?,
         PassTarget::Variable(_) => return None,
     };
-    let stored = lookup.stored.as_ref().map(|stored| stored.vary.as_ref());
-    let mut values = Vec::new();
-    let vary = match (stored, &lookup.varies_on) {
-        (Some(vary), _) => vary.map(|vary| (&**vary.spec(), vary.values())),
-        (None, Some(spec)) => {
-            spec.values(&Fields::Received(request.received.head()), &mut values);
-            Some((&**spec, &values[..]))
-        }
-        (None, None) => None,
+    let name = |vary: Option<(&VarySpec, &[u8])>| page_name(&lookup.zone, &lookup.key, vary);
+    let of_variant = |spec: &VarySpec| {
+        let mut values = Vec::new();
+        spec.values(&Fields::Received(request.received.head()), &mut values);
+        pool.page(&name(Some((spec, &values))))
     };
-    let name = page_name(&lookup.zone, &lookup.key, vary);
-    Some(told(pool.page(&name)))
+    let stored = lookup.stored.as_ref().map(|stored| stored.vary.as_ref());
+    let report = match (stored, &lookup.varies_on) {
+        (Some(vary), _) => pool.page(&name(vary.map(|vary| (&**vary.spec(), vary.values())))),
+        (None, Some(spec)) => of_variant(spec),
+        // Of a page that was withdrawn, what it varies on is forgotten.
+        (None, None) => pool.page(&name(None)).or_else(|| {
+            let spec = lookup
+                .class
+                .and(site_variance::known(&lookup.zone, request));
+            of_variant(&*spec?)
+        }),
+    };
+    Some(told(report))
 }
 
 fn replays(percent: Option<u32>) -> String {
