@@ -285,6 +285,8 @@ pub struct Sessions {
     edition: Mutex<String>,
     drawn: AtomicU64,
     secret: RandomState,
+    /// What has happened at each host, in its order.
+    history: Mutex<HashMap<String, Vec<String>>>,
 }
 
 impl Sessions {
@@ -298,7 +300,23 @@ impl Sessions {
             edition: Mutex::new("spring".to_owned()),
             drawn: AtomicU64::new(0),
             secret: RandomState::new(),
+            history: Mutex::default(),
         }
+    }
+
+    /// Notes what has happened at a host.
+    pub fn note(&self, host: &str, what: String) {
+        let mut history = self.history.lock().expect("no panic");
+        history.entry(host.to_owned()).or_default().push(what);
+    }
+
+    /// What has happened at a host until now, a line for each run of the application and for each [`Sessions::note`].
+    pub fn history(&self, host: &str) -> String {
+        let history = self.history.lock().expect("no panic");
+        history
+            .get(host)
+            .map(|lines| lines.join("\n"))
+            .unwrap_or_default()
     }
 
     pub fn edit(&self, edition: &str) {
@@ -383,6 +401,24 @@ impl Sessions {
     }
 
     pub fn answer(&self, request: &Request) -> Script {
+        let text = self.answer_text(request);
+        let field = |name| request.field(name);
+        let run = format!(
+            "run {} {} from {} [{}]: {}",
+            request.method,
+            request.target,
+            field("x-real-ip"),
+            field("cookie"),
+            text.replace("\r\n", "\n").replace('\n', " | ")
+        );
+        self.note(field("host"), run);
+        match (request.method.as_str(), text.find("\r\n\r\n")) {
+            ("HEAD", Some(end)) => Script::new().raw(&text[..end + 4]),
+            _ => Script::new().raw(text),
+        }
+    }
+
+    fn answer_text(&self, request: &Request) -> String {
         if let Some(mark) = mark_of(&request.head) {
             *self.runs.lock().expect("no panic").entry(mark).or_default() += 1;
         }
@@ -470,7 +506,7 @@ impl Sessions {
                         "Location: /\r\nSet-Cookie: sid=deleted; \
                          expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/\r\n",
                     );
-                    return Script::new().raw(answer_text(line, &fields, ""));
+                    return answer_text(line, &fields, "");
                 }
                 (false, "/set" | "/add", _) if rules.redirects => {
                     line = "302 Found";
@@ -500,11 +536,7 @@ impl Sessions {
         if let Some(session) = session {
             kept.insert((host, sid), session);
         }
-        let text = answer_text(line, &fields, &body);
-        match request.method == "HEAD" {
-            true => Script::new().raw(&text[..text.len() - body.len()]),
-            false => Script::new().raw(text),
-        }
+        answer_text(line, &fields, &body)
     }
 
     fn page(

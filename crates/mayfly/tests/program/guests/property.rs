@@ -1,7 +1,9 @@
 //! Random applications that keep state in sessions, and random visitors: each has to get what the application gives to
 //! their own session. The state of each visitor is kept here a second time.
 //!
-//! `MAYFLY_GUESTS=100000` asks for more requests; `MAYFLY_SEED` repeats a run.
+//! `MAYFLY_GUESTS=100000` asks for more requests; `MAYFLY_SEED` repeats a run. A failure shows all that has happened to the
+//! first applications with a wrong answer: each run, each visit with its answer and, after the first wrong one, what the
+//! server says of each page.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -12,6 +14,7 @@ use tokio::task::JoinSet;
 use super::application::{Limiter, Look, Rules, Sessions, State, status_line};
 use super::{FORGED, Form, GuestSite, Origin, Visitor};
 use crate::attacks::random::Random;
+use crate::visits::explained::explain_at;
 use crate::visits::property::from_environment;
 use crate::visits::{Application, Mark, Site, ask_port, is_from_memory, settle};
 
@@ -29,8 +32,18 @@ const PURGES_ONE_IN: usize = 1_500;
 const REGULARS: usize = 6;
 /// How the only cookie begins that pages from memory set.
 const SERVERS_COOKIE: &str = "XSRF-TOKEN=mayflyguest";
-/// Examples of each kind that a failure shows.
+/// Examples of each kind that a failure shows, and applications of which it shows everything.
 const MOST_EXAMPLES: usize = 3;
+/// The pages that applications have.
+const PAGES: [&str; 7] = [
+    "/",
+    "/page/1",
+    "/page/2",
+    "/page/3",
+    "/missing",
+    "/forbidden",
+    "/broken",
+];
 
 /// What a visitor does.
 #[derive(Clone, Debug)]
@@ -45,10 +58,18 @@ enum Step {
 }
 
 impl Step {
+    /// What it asks for; empty for a write.
+    fn target(&self) -> &str {
+        match self {
+            Step::Get(target) | Step::Other(_, target, _) => target,
+            Step::Write(..) | Step::Forged(..) | Step::Leave => "",
+        }
+    }
+
     fn random(random: &mut Random, visitor: &Visitor, found: &Option<Form>) -> Step {
         let page = match random.one_in(12) {
-            true => random.one_of(&["/missing", "/forbidden", "/broken"]),
-            false => random.one_of(&["/", "/page/1", "/page/2", "/page/3"]),
+            true => random.one_of(&PAGES[4..]),
+            false => random.one_of(&PAGES[..4]),
         };
         let page = page.to_owned();
         let value = random.one_of(&["rose", "oak", "fern"]);
@@ -107,6 +128,8 @@ struct Results {
     runs: usize,
     faults: BTreeMap<&'static str, u64>,
     examples: BTreeMap<&'static str, Vec<String>>,
+    /// All that has happened to applications that gave wrong answers.
+    histories: Vec<String>,
 }
 
 /// Which visitor was given a session.
@@ -121,6 +144,8 @@ struct Crowd {
     owners: Arc<Mutex<Owners>>,
     port: u16,
     random: Random,
+    /// A visitor has got a wrong answer.
+    has_fault: bool,
 }
 
 impl Crowd {
@@ -156,7 +181,12 @@ impl Crowd {
             }
             for (place, visit) in visits {
                 let taken = visit.await.expect("no panic");
+                let had_fault = self.has_fault;
+                let target = taken.step.target().to_owned();
                 let visitor = self.check(taken);
+                if self.has_fault && !had_fault {
+                    self.explain(&site, &target).await;
+                }
                 // The latest form that an attacker has found: no regular's.
                 if self.random.one_in(6) {
                     found = visitor.form.clone().or(found);
@@ -166,6 +196,28 @@ impl Crowd {
                 }
             }
         }
+        if self.has_fault {
+            let history = format!(
+                "{}, {:?}\n{}",
+                self.host,
+                self.rules,
+                self.sessions.history(&self.host)
+            );
+            self.results
+                .lock()
+                .expect("no panic")
+                .histories
+                .push(history);
+        }
+    }
+
+    /// Notes what the server says of the pages.
+    async fn explain(&self, site: &Site, target: &str) {
+        for page in PAGES.into_iter().chain(["/choose/fr", "/account", target]) {
+            let told = explain_at((site, &self.host), page, "", false).await;
+            let told = format!("the server of {page}: {:?}", told.evidence);
+            self.sessions.note(&self.host, told);
+        }
     }
 
     fn guest(&mut self, place: usize) -> Visitor {
@@ -173,7 +225,7 @@ impl Crowd {
     }
 
     /// The visitor after a step, whose answer is looked at.
-    fn check(&self, taken: VisitorStep) -> Visitor {
+    fn check(&mut self, taken: VisitorStep) -> Visitor {
         let VisitorStep {
             mut visitor,
             step,
@@ -275,6 +327,19 @@ impl Crowd {
             faults.push("state of the session");
         }
         results.requests += 1;
+        self.has_fault |= !faults.is_empty();
+        let visit = format!(
+            "visit {} by visitor {}, had [{}]: {step:?}, {own} own runs, {} {}, has [{}] {:?}: {}; {faults:?}",
+            mark.0,
+            before.id,
+            before.sid(),
+            reply.status,
+            reply.x_cache(),
+            visitor.sid(),
+            visitor.state,
+            reply.text().replace('\n', " | "),
+        );
+        self.sessions.note(&self.host, visit);
         for fault in &faults {
             *results.faults.entry(fault).or_default() += 1;
         }
@@ -415,6 +480,7 @@ async fn visit_applications(mut random: Random, count: u64, results: Arc<Mutex<R
             owners: Arc::clone(&owners),
             port: site.port,
             random: Random::new(random.below(1 << 30) as u64),
+            has_fault: false,
         };
         crowds.spawn(crowd.visit(Arc::clone(site)));
     }
@@ -452,12 +518,15 @@ async fn random_visitors_get_what_random_applications_give_to_their_own_sessions
         runs,
         faults,
         examples,
+        histories,
     } = &*results;
     println!(
         "seed {seed}: {requests} requests, {from_memory} of {gets} pages from memory, {writes} writes, \
          {runs} runs of applications, wrong {faults:?}"
     );
-    let examples: Vec<String> = examples.values().flatten().cloned().collect();
+    let histories = histories.iter().take(MOST_EXAMPLES);
+    let examples: Vec<&String> = examples.values().flatten().chain(histories).collect();
+    let examples: Vec<&str> = examples.into_iter().map(String::as_str).collect();
     let examples = examples.join("\n\n");
     assert!(faults.is_empty(), "seed {seed}: {faults:?}\n{examples}");
     // Half of the visitors have written, and a third of the applications share little.

@@ -22,11 +22,20 @@ async fn in_each_language() -> Application {
 }
 
 pub async fn explain(site: &Site, path: &str, fields: &str, tries: bool) -> Explanation {
+    explain_at((site, "site.test"), path, fields, tries).await
+}
+
+pub async fn explain_at(
+    (site, host): (&Site, &str),
+    path: &str,
+    fields: &str,
+    tries: bool,
+) -> Explanation {
     // The port chooses the listener, and Host is what visitors send.
-    let fields = format!("Host: site.test\r\n{fields}");
+    let fields = format!("Host: {host}\r\n{fields}");
     let lines = fields.lines().filter_map(|line| line.split_once(": "));
     let request = ExplainRequest {
-        url: format!("http://site.test:{}{path}", site.port),
+        url: format!("http://{host}:{}{path}", site.port),
         fields: lines
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect(),
