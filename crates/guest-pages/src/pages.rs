@@ -48,6 +48,7 @@ const STATE_WORDS: [&[u8]; 19] = [
 /// A page that guests share.
 #[derive(Debug)]
 pub struct GuestPage {
+    name: PageName,
     page: Arc<TokenPage>,
     /// The server's tokens, by the numbers of its form; then those in cookies.
     tokens: Vec<Vec<u8>>,
@@ -64,6 +65,11 @@ pub struct LearnedForm {
 }
 
 impl GuestPage {
+    #[must_use]
+    pub fn name(&self) -> PageName {
+        self.name
+    }
+
     #[must_use]
     pub fn known(&self) -> &Arc<TokenPage> {
         &self.page
@@ -205,6 +211,7 @@ impl GuestPages {
         let address = self.secret.hash_one((&page.host[..], &page.target[..]));
         let page = Arc::new(page);
         let known = Arc::new(GuestPage {
+            name,
             tokens: self.tokens.for_page(name.number(), &page),
             learned,
             page,
@@ -338,6 +345,16 @@ impl GuestPages {
             .unwrap_or_default()
     }
 
+    /// Pages of the host of which the page at `target` did not say whether they leave a session as it was.
+    #[must_use]
+    pub fn unproven_by(&self, host: &[u8], target: &[u8]) -> Vec<PageName> {
+        let pages = self.pages.lock();
+        let is_one = |it: &&Arc<GuestPage>| {
+            it.page.host == host && it.page.unseen.iter().any(|unseen| unseen == target)
+        };
+        pages.values().filter(is_one).map(|it| it.name).collect()
+    }
+
     /// Notes why guests do not share a page.
     pub fn note_refusal(&self, name: PageName, why: &'static str) {
         self.refusals.lock().put(name.number(), why, MAX_PAGES);
@@ -369,6 +386,7 @@ mod tests {
             target: target.as_bytes().to_vec(),
             form: Arc::new(form),
             cookies: Vec::new(),
+            unseen: Vec::new(),
         };
         let name = PageName::new(b"zone\0shop", format!("http://shop{target}\0").as_bytes());
         pages.note(name, page, LearnedForm { digest: 1, at: 0 }, is_page);

@@ -30,6 +30,8 @@ pub struct TokenPage {
     pub form: Arc<PageForm>,
     /// Cookies whose tokens its scripts read and send back.
     pub cookies: Vec<Vec<u8>>,
+    /// Pages of the site that did not say whether it leaves a session as it was: they differed between guests, or were none.
+    pub unseen: Vec<Vec<u8>>,
 }
 
 /// The page that a token is of.
@@ -213,6 +215,7 @@ mod tests {
             target: b"/form".to_vec(),
             form: Arc::new(form),
             cookies: vec![b"XSRF-TOKEN".to_vec()],
+            unseen: Vec::new(),
         })
     }
 

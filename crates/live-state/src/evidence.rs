@@ -6,8 +6,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use guest_pages::GuestPages;
 use guest_pages::session::Field;
+use guest_pages::{GuestPage, GuestPages};
 use page_evidence::{Evidence, PageName};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -43,6 +43,11 @@ impl SeenPages {
     fn place(&self, page: PageName) -> &Notify {
         let at = usize::try_from(page.number() % PLACES as u64).unwrap_or_default();
         &self.changed[at]
+    }
+
+    /// Do guests without a session share the page?
+    pub fn is_shared_by_new(&self, page: &GuestPage) -> bool {
+        self.evidence.session(page.name()).is_shared_by_new()
     }
 
     /// Ends when something was seen of the page after this was called.

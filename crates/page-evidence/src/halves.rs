@@ -39,6 +39,10 @@ impl<V> Halves<V> {
         young.or_else(|| self.old.remove(&of))
     }
 
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.young.values().chain(self.old.values())
+    }
+
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.young.is_empty() && self.old.is_empty()

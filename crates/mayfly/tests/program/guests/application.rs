@@ -272,6 +272,19 @@ struct Session {
     secret: String,
 }
 
+/// What the first page is like at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrontPage {
+    #[default]
+    AsUsual,
+    /// It is not made, since too many wait.
+    Busy,
+    /// It has another text each time.
+    Unlike,
+    /// The next guest without a session gets another text than all others.
+    UnlikeOnce,
+}
+
 /// The sessions of some applications, told apart by their hosts.
 pub struct Sessions {
     rules: HashMap<String, Rules>,
@@ -283,6 +296,7 @@ pub struct Sessions {
     /// Runs of each visitor's own request.
     runs: Mutex<HashMap<Mark, usize>>,
     edition: Mutex<String>,
+    front_page: Mutex<FrontPage>,
     drawn: AtomicU64,
     secret: RandomState,
     /// What has happened at each host, in its order.
@@ -298,6 +312,7 @@ impl Sessions {
             used: Mutex::default(),
             runs: Mutex::default(),
             edition: Mutex::new("spring".to_owned()),
+            front_page: Mutex::default(),
             drawn: AtomicU64::new(0),
             secret: RandomState::new(),
             history: Mutex::default(),
@@ -321,6 +336,19 @@ impl Sessions {
 
     pub fn edit(&self, edition: &str) {
         edition.clone_into(&mut self.edition.lock().expect("no panic"));
+    }
+
+    pub fn set_front_page(&self, front_page: FrontPage) {
+        *self.front_page.lock().expect("no panic") = front_page;
+    }
+
+    fn take_front_page(&self, has_session: bool) -> FrontPage {
+        let mut front_page = self.front_page.lock().expect("no panic");
+        match *front_page {
+            FrontPage::UnlikeOnce if has_session => FrontPage::AsUsual,
+            FrontPage::UnlikeOnce => std::mem::take(&mut front_page),
+            as_set => as_set,
+        }
     }
 
     pub fn edition(&self) -> String {
@@ -523,9 +551,19 @@ impl Sessions {
                 _ => {}
             }
         }
+        let front_page = match path {
+            "/" => self.take_front_page(known.is_some()),
+            _ => FrontPage::AsUsual,
+        };
+        if front_page == FrontPage::Busy {
+            line = "503 Service Unavailable";
+        }
         if line == "200 OK" {
             line = status_line(path);
             body = self.page(&rules, path, session.as_mut(), &Bound::of(request));
+            if matches!(front_page, FrontPage::Unlike | FrontPage::UnlikeOnce) {
+                body.push_str(&format!("\nnews={}", self.draw()));
+            }
         }
         if rules.varies {
             fields.push_str("Vary: Cookie\r\n");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use control::explain::SessionPart;
 use tokio::task::JoinSet;
 
-use super::application::{Binding, FormEncoding, Limiter, Look, Rules};
+use super::application::{Binding, FormEncoding, FrontPage, Limiter, Look, Rules};
 use super::{Browser, Form, GuestSite, HOST, Origin, Visitor, line};
 use crate::visits::explained::explain;
 use crate::visits::{Mark, ask_port, is_from_memory, settle};
@@ -179,6 +179,67 @@ async fn a_page_that_changes_another_one_is_not_shared() {
         }));
     }
     at_once.join_all().await;
+}
+
+/// The first page says at times nothing of what another page does to a session: it cannot be made, or has another text than a
+/// moment ago. `is_known`: guests share it until then.
+#[tokio::test]
+async fn a_page_is_not_shared_while_the_page_that_shows_what_it_does_says_nothing() {
+    let mut at_once = JoinSet::new();
+    for (front_page, is_known) in [
+        (FrontPage::Busy, true),
+        (FrontPage::Busy, false),
+        (FrontPage::UnlikeOnce, true),
+        (FrontPage::UnlikeOnce, false),
+    ] {
+        at_once.spawn(async move {
+            let guests = reading_shows().await;
+            if is_known {
+                guests.warm("/").await;
+            }
+            guests.sessions.set_front_page(front_page);
+            for nth in 0..20 {
+                Visitor::new(HOST, nth).get(&guests.site, "/page/3").await;
+                settle().await;
+            }
+            guests.sessions.set_front_page(FrontPage::AsUsual);
+            for nth in 0..8 {
+                let read = reads(&guests, nth).await;
+                assert_eq!(read, "true", "{front_page:?}, {is_known}, {nth}");
+            }
+        });
+    }
+    at_once.join_all().await;
+}
+
+/// A first page that differs each time says nothing, and guests share a page of which it alone could say something. Once guests
+/// share the first page, the other one is tried anew.
+#[tokio::test]
+async fn a_page_is_tried_anew_once_the_page_that_shows_what_it_does_is_shared() {
+    let guests = reading_shows().await;
+    guests.sessions.set_front_page(FrontPage::Unlike);
+    guests.warm("/page/3").await;
+    guests.sessions.set_front_page(FrontPage::AsUsual);
+    guests.warm("/").await;
+    for nth in 0..8 {
+        assert_eq!(reads(&guests, nth).await, "true", "{nth}");
+    }
+}
+
+async fn reading_shows() -> GuestSite {
+    GuestSite::start(Rules {
+        notes_reading: true,
+        ..Rules::default()
+    })
+    .await
+}
+
+/// What the first page says to a guest who has seen `/page/3`.
+async fn reads(guests: &GuestSite, nth: usize) -> String {
+    let mut visitor = Visitor::new(HOST, nth);
+    visitor.get(&guests.site, "/page/3").await;
+    let reply = visitor.get(&guests.site, "/").await;
+    line(&reply, "read")
 }
 
 async fn changes_another_page(rules: Rules) {

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use guest_pages::session::{self, SetCookie};
 use guest_pages::{
-    Comparison, Guests, LearnedForm, PageForm, SessionNumbers, SessionTraces, compare, has_key,
+    Comparison, GuestPage, Guests, LearnedForm, PageForm, SessionNumbers, SessionTraces, compare,
+    has_key,
 };
 use guest_pages::{outline, target};
 use live_state::evidence::SeenPages;
@@ -72,6 +73,8 @@ pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &Tr
             return seen.evidence.doubt_session(order.page, clock::now());
         }
     }
+    let unseen = known.known().unseen.iter().cloned();
+    trial.unseen = unseen.map(|target| (target, None)).collect();
     trial.note(seen, order, (neutral, known.known().cookies.clone()));
     purge(trial.requests.source);
     store_shared(trial.requests.source);
@@ -189,6 +192,8 @@ struct GuestTrial<'t> {
     session: Option<Arc<[u8]>>,
     /// On which other pages the session shows, once they were compared.
     traces: Option<SessionTraces>,
+    /// Other pages that did not say it, as they were known then.
+    unseen: Vec<(Vec<u8>, Option<Arc<GuestPage>>)>,
     /// Visitors wait for the end of the trial: what will be needed is begun side by side.
     is_awaited: bool,
     /// The visitor's own answer, for a guest without a session.
@@ -203,6 +208,7 @@ impl<'t> GuestTrial<'t> {
             requests: TrialRequests::new(source, made),
             session: None,
             traces: None,
+            unseen: Vec::new(),
             is_awaited: false,
             own: None,
             is_shared_by_new: false,
@@ -343,7 +349,16 @@ impl<'t> GuestTrial<'t> {
         }
         neutral.have_no_token_in_field()?;
         self.note(seen, order, (neutral, cookies));
-        Ok(verdict)
+        let host = guests::named_host(self.request());
+        let is_as_it_was = |(target, known): &(Vec<u8>, Option<Arc<GuestPage>>)| {
+            seen.guests.at(&host, target).as_ref().map(Arc::as_ptr)
+                == known.as_ref().map(Arc::as_ptr)
+        };
+        match self.unseen.iter().all(is_as_it_was) {
+            true => Ok(verdict),
+            // It was compared meanwhile, and may say something by now.
+            false => Err(BrokenOff::NoAnswer.into()),
+        }
     }
 
     /// Is no number of the page the session's? A number that stays may be a time or a duration, and is looked at again.
@@ -633,9 +648,18 @@ impl<'t> GuestTrial<'t> {
             .first()
             .is_some_and(|first| outline::is_html_page(first.status, &first.fields));
         if let Some(rules) = self.requests.source.shared_rules() {
-            let page = guests::token_page(request, rules, (neutral.form, cookies));
-            seen.guests
+            let unseen = self.unseen.iter().map(|(target, _)| target.clone());
+            let form = (neutral.form, cookies, unseen.collect());
+            let page = guests::token_page(request, rules, form);
+            let noted = seen
+                .guests
                 .note(order.page, page, LearnedForm { digest, at }, is_page);
+            let known = noted.known();
+            // From now on it says what they do to a session.
+            for unproven in seen.guests.unproven_by(&known.host, &known.target) {
+                seen.evidence.doubt_session(unproven, at);
+                seen.announce(unproven);
+            }
         }
     }
 }

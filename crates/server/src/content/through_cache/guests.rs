@@ -264,7 +264,7 @@ pub fn asked_site(host: &[u8]) -> guest_pages::AskedSite<'_> {
 pub fn token_page(
     request: &Request,
     rules: &SharedRules,
-    (form, cookies): (guest_pages::PageForm, Vec<Vec<u8>>),
+    (form, cookies, unseen): (guest_pages::PageForm, Vec<Vec<u8>>, Vec<Vec<u8>>),
 ) -> TokenPage {
     let mut target = Vec::new();
     let removed = &rules.request.removed_arguments;
@@ -274,6 +274,7 @@ pub fn token_page(
         target,
         form: Arc::new(form),
         cookies,
+        unseen,
     }
 }
 
@@ -314,6 +315,7 @@ pub fn with_form(page: &TokenPage, form: guest_pages::PageForm) -> TokenPage {
         target: page.target.clone(),
         form: Arc::new(form),
         cookies: page.cookies.clone(),
+        unseen: page.unseen.clone(),
     }
 }
 

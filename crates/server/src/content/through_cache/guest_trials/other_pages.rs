@@ -7,12 +7,15 @@ use guest_pages::{Comparison, GuestPage, SessionTraces, outline};
 use live_state::evidence::SeenPages;
 use page_evidence::{AnswerOutline, TrialOrder};
 use shared_request::{Trait, TraitSet};
+use site::LogLevel;
 
 use super::{ComparedPage, GuestTrial, NeutralAnswers, TrialEnd, wider};
 use crate::content::through_cache::ahead::{less_one_argument, other_pages};
 use crate::content::through_cache::asking::WholeAnswer;
 use crate::content::through_cache::guests;
 use crate::content::through_cache::trial_requests::TrialRequest;
+use crate::content::through_cache::tried::BrokenOff;
+use crate::log::error_log;
 
 impl GuestTrial<'_> {
     /// Does a page that is not shared (a redirect to the log-in form) leave a visitor's session as it was, so that other
@@ -62,12 +65,15 @@ impl GuestTrial<'_> {
         let mut traces = SessionTraces::default();
         for target in others {
             let known = seen.guests.at(&host, &target);
-            if let Some(is_same) = self.is_same(&target, known.as_deref(), session).await? {
-                let look = seen.guests.look(&host, &target);
-                traces.note(look, !is_same);
-                if !is_same {
-                    seen.guests.note_shows_session(look);
-                }
+            let is_same = self.is_same(seen, (&target, known.as_deref()), session);
+            let Some(is_same) = is_same.await? else {
+                self.unseen.push((target, known));
+                continue;
+            };
+            let look = seen.guests.look(&host, &target);
+            traces.note(look, !is_same);
+            if !is_same {
+                seen.guests.note_shows_session(look);
             }
         }
         Ok(self.traces.insert(traces).clone())
@@ -109,7 +115,38 @@ impl GuestTrial<'_> {
     }
 
     /// Is a page the same for a guest with this session? `None`: it differs between guests, or is none.
+    ///
+    /// # Errors
+    /// It says nothing at this moment, although guests share it: the page of this trial is tried anew.
     pub(super) async fn is_same(
+        &mut self,
+        seen: &SeenPages,
+        (target, known): (&[u8], Option<&GuestPage>),
+        session: &Arc<[u8]>,
+    ) -> Result<Option<bool>, TrialEnd> {
+        let is_same = self.compare_other(target, known, session).await?;
+        if is_same.is_none()
+            && let Some(known) = known
+            && seen.is_shared_by_new(known)
+        {
+            // Nobody may ask for it any more, and it would end all trials. The first page is asked for.
+            if target != b"/" {
+                seen.evidence.doubt_session(known.name(), clock::now());
+            }
+            error_log::request(
+                self.request(),
+                LogLevel::Info,
+                format_args!(
+                    "page that begins a session is not shared yet: {} says nothing of it",
+                    String::from_utf8_lossy(target)
+                ),
+            );
+            return Err(BrokenOff::NoAnswer.into());
+        }
+        Ok(is_same)
+    }
+
+    async fn compare_other(
         &mut self,
         target: &[u8],
         known: Option<&GuestPage>,
@@ -128,14 +165,25 @@ impl GuestTrial<'_> {
             without = self.ask_for(&target, None).await?;
             with = self.ask_for(&target, Some(session)).await?;
         }
-        if without.status != 200 {
-            return Ok(None);
+        match without.status {
+            200 => {}
+            // The application has no time.
+            500.. if known.is_none() => return Err(BrokenOff::NoAnswer.into()),
+            _ => return Ok(None),
         }
         let of = ComparedPage::Other(&target);
-        let mut neutral = match self.neutral(of, without).await {
-            Ok(neutral) => neutral,
+        let neutral = match self.neutral(of, without).await {
+            // It may have changed between two answers, or a token may look like none.
+            Err(TrialEnd::NotShared(_)) if known.is_none() => {
+                self.requests.forget(&of.without_session());
+                let without = self.ask_for(&target, None).await?;
+                self.neutral(of, without).await
+            }
+            neutral => neutral,
+        };
+        let mut neutral = match neutral {
             Err(TrialEnd::NotShared(_)) => return Ok(None),
-            Err(why) => return Err(why),
+            neutral => neutral?,
         };
         if self.fits(of, &mut neutral, &with).await? {
             return Ok(Some(true));

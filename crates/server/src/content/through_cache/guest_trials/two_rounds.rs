@@ -28,6 +28,7 @@ use crate::content::through_cache::ahead::{less_one_argument, other_pages};
 use crate::content::through_cache::asking::WholeAnswer;
 use crate::content::through_cache::guests;
 use crate::content::through_cache::trial_requests::TrialRequest;
+use crate::content::through_cache::tried::BrokenOff;
 
 /// The findings of these rounds.
 pub(super) struct TwoRounds {
@@ -125,14 +126,13 @@ impl GuestTrial<'_> {
         if let Some(session) = self.session.clone() {
             for other in others {
                 let with = self.ask_for(&other.target, Some(&session)).await?;
-                let is_same = match self.is_alike(&other, &with) {
-                    true => Some(true),
-                    false => {
-                        let known = other.known.as_deref();
-                        self.is_same(&other.target, known, &session).await?
-                    }
-                };
-                if is_same == Some(false) {
+                if self.is_alike(&other, &with) {
+                    continue;
+                }
+                let page = (&other.target[..], other.known.as_deref());
+                let is_same = self.is_same(seen, page, &session).await?;
+                // It was compared a moment ago.
+                if !is_same.ok_or(BrokenOff::NoAnswer)? {
                     seen.guests.note_shows_session(other.look);
                     traces.note(other.look, true);
                 }
