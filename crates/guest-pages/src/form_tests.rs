@@ -52,6 +52,23 @@ fn a_page_has_literal_text_and_places() {
     assert_eq!(tokens[0].as_deref(), Some(&b"ffffffffffffff01"[..]));
 }
 
+/// Two such answers were found to differ in a number. A page that changed what this one shows was shared then: this one was
+/// taken for one that differs each time.
+#[test]
+fn drawn_text_may_look_like_numbers_in_two_answers() {
+    let of_name = |name: &str| format!("<form><input type=hidden name={name}>").into_bytes();
+    let of_link = |name: &str| format!("<a href='/leave?{name}=1'>").into_bytes();
+    let names = ["f12345678a", "f98765432a", "f0a1b2c3d4"];
+    for answers in [names.map(of_name), names.map(of_link)] {
+        assert!(matches!(compared(&answers[..2]), Comparison::More));
+        assert!(matches!(compared(&answers), Comparison::Form(_)));
+    }
+    let keys = ["12345678", "98765432", "45678901"];
+    let keys = keys.map(|key| page(key, "Zx81kQ93mmZ2oPq7", "0.013"));
+    assert!(matches!(compared(&keys[..2]), Comparison::More));
+    assert!(matches!(compared(&keys), Comparison::Unlike(_)));
+}
+
 #[test]
 fn an_answer_of_another_form_is_not_one_of_this() {
     let Comparison::Form(form) = compared(&three()) else {

@@ -256,6 +256,11 @@ pub(crate) fn classify(
     token(values, around, guests)
 }
 
+fn least_length(values: &[&[u8]]) -> usize {
+    let lengths = values.iter().map(|value| value.len());
+    lengths.min().unwrap_or(0)
+}
+
 /// Are all but the last one the same?
 fn are_others_alike(values: &[&[u8]]) -> bool {
     let others = values.split_last().map_or(values, |(_, others)| others);
@@ -268,12 +273,19 @@ fn number(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceF
         .all(|value| value.iter().all(u8::is_ascii_digit));
     let are_long = || values.iter().all(|value| value.len() >= TIME_DIGITS);
     let are_times = are_times(values, around.now);
+    // Drawn text has digits alone now and then, or the same letters around them: two answers do not say.
+    let is_part_of_token =
+        around.is_sent() && (around.is_in_word() || least_length(values) >= LEAST_TOKEN);
+    let other = match is_part_of_token && values.len() < FOR_TOKENS {
+        true => PlaceFinding::Needs(FOR_TOKENS),
+        false => PlaceFinding::Other,
+    };
     match around.spot.kind {
         SpotKind::Field => return PlaceFinding::Other,
         // A time with a check of it beside it goes back with the write.
         SpotKind::Hidden if are_times => return PlaceFinding::Place(token_of_time(values)),
         SpotKind::Hidden if are_whole && are_long() => return token(values, around, guests),
-        SpotKind::Hidden => return PlaceFinding::Other,
+        SpotKind::Hidden => return other,
         _ => {}
     }
     let are_decimals = values.iter().all(is_decimal);
@@ -288,7 +300,7 @@ fn number(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceF
     }
     // A price has a point, too.
     if !are_whole {
-        return PlaceFinding::Other;
+        return other;
     }
     let parsed: Option<Vec<u128>> = values
         .iter()
@@ -303,7 +315,7 @@ fn number(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceF
         next.checked_sub(*one).is_some_and(|step| step <= most)
     });
     match rises && !around.spot.is_in_form {
-        false => PlaceFinding::Other,
+        false => other,
         true if values.len() < FOR_COUNTS => PlaceFinding::Needs(FOR_COUNTS),
         true => PlaceFinding::Place(PlaceKind::Count),
     }
@@ -366,6 +378,13 @@ impl Surroundings<'_> {
         tens.is_ascii_digit() && units.is_ascii_digit() && values.iter().all(is_part)
     }
 
+    /// Are there letters or digits right before it or behind it?
+    fn is_in_word(&self) -> bool {
+        let ends = [self.before.last(), self.after.first()];
+        let mut ends = ends.into_iter().flatten();
+        ends.any(u8::is_ascii_alphanumeric)
+    }
+
     /// Does it go back to the server as a token does?
     fn is_sent(&self) -> bool {
         matches!(self.spot.kind, SpotKind::Hidden | SpotKind::Sender)
@@ -391,8 +410,8 @@ fn unit(after: &[u8]) -> &[u8] {
 }
 
 fn token(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFinding {
-    let lengths = || values.iter().map(|value| value.len());
-    let (least, most) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
+    let lengths = values.iter().map(|value| value.len());
+    let (least, most) = (least_length(values), lengths.max().unwrap_or(0));
     let is_long_enough = match least == most {
         true => least >= LEAST_TOKEN,
         false if least >= LONG_TOKEN => most - least <= most / 2,
