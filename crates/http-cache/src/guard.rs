@@ -53,8 +53,8 @@ pub trait Guard: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Waits for the inputs of an outdated response: returns `true` once another lookup may find it good, `false` if
-    /// none will.
+    /// Waits for the inputs of an outdated or pending response: returns `true` once another lookup may find it good, `false`
+    /// if none will. If it was pending, `true` also means that requests which have waited may be shown it.
     fn decided(&self) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(ready(false))
     }

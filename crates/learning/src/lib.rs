@@ -482,10 +482,14 @@ impl LearnedPool {
                 }
                 Some(_) => None,
             };
-            if let Some(why) = why
-                && let Some(found) = AddressUse::of(&record, &end.page.clients)
-            {
-                found.note_in(&mut record, why);
+            match why {
+                // They came before the database was asked.
+                None => end.mark.show_to_waiting(),
+                Some(why) => {
+                    if let Some(found) = AddressUse::of(&record, &end.page.clients) {
+                        found.note_in(&mut record, why);
+                    }
+                }
             }
             // On disk there would be nothing but the lookups of this visitor.
             record.told = None;

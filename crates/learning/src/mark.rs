@@ -186,6 +186,8 @@ pub struct PageMark {
     is_held: AtomicBool,
     /// The page is pending no longer.
     reported: Notify,
+    /// Those who wait for its report may be shown it, whatever becomes of it.
+    is_for_waiting: AtomicBool,
     /// The number of the pool's moves at which the page was good.
     seen: AtomicU64,
     /// Its number in the book.
@@ -215,6 +217,7 @@ impl PageMark {
             state: AtomicU8::new(PENDING),
             is_held: AtomicBool::new(false),
             reported: Notify::new(),
+            is_for_waiting: AtomicBool::new(false),
             seen: AtomicU64::new(NEVER),
             number: AtomicU32::new(0),
             sqlite: Mutex::default(),
@@ -250,6 +253,7 @@ impl PageMark {
             state: AtomicU8::new(PENDING),
             is_held: AtomicBool::new(false),
             reported: Notify::new(),
+            is_for_waiting: AtomicBool::new(false),
             seen: AtomicU64::new(0),
             number: AtomicU32::new(0),
             sqlite: Mutex::default(),
@@ -361,6 +365,11 @@ impl PageMark {
         self.is_held.store(true, Release);
     }
 
+    /// The page is the same for everybody who waits for its report by now.
+    pub(crate) fn show_to_waiting(&self) {
+        self.is_for_waiting.store(true, Release);
+    }
+
     pub fn is_held(&self) -> bool {
         self.is_held.load(Acquire)
     }
@@ -440,17 +449,23 @@ impl PageMark {
     }
 
     /// Waits for PHP's report of a page, or for replays that decide whether the page may be shown. Returns `false`
-    /// if it may not, or is not known within [`REPORTED_WITHIN`] and [`DECIDED_WITHIN`].
+    /// if it may not, or is not known within [`REPORTED_WITHIN`] and [`DECIDED_WITHIN`]. If the page was pending, `true`
+    /// means that whoever has waited may be shown it.
     pub async fn decided(&self) -> bool {
+        if self.is_held() && self.look(clock::now()) == PageVerdict::Good {
+            // PHP has reported it since the lookup.
+            return true;
+        }
         match self.state.load(Acquire) {
             PENDING if self.is_held() => {
                 let known = async {
                     self.until_reported().await;
-                    let state = self.state.load(Acquire);
-                    if state == READ_BACK {
+                    if self.state.load(Acquire) == READ_BACK {
                         self.replayed().await;
                     }
-                    state != GONE
+                    let state = self.state.load(Acquire);
+                    self.is_for_waiting.load(Acquire)
+                        || matches!(state, FREE | KNOWN | KNOWN_UNPOLLED)
                 };
                 let known = timeout(REPORTED_WITHIN, known).await;
                 known.unwrap_or_else(|_| {
@@ -585,6 +600,18 @@ mod tests {
         assert_eq!(mark.verdict(1_000), PageVerdict::Outdated, "written");
         mark.know(1, 1, Showing::Kept);
         assert_eq!(mark.verdict(1_000), PageVerdict::Good);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_is_shown_a_page_that_is_the_same_for_all_although_it_is_not_kept() {
+        let mark = held();
+        let ending = async {
+            mark.wait();
+            mark.show_to_waiting();
+            mark.give_up();
+        };
+        assert_eq!(tokio::join!(mark.decided(), ending), (true, ()));
+        assert_eq!(mark.verdict(1_000), PageVerdict::Outdated);
     }
 
     #[tokio::test(start_paused = true)]

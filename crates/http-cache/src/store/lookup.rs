@@ -391,10 +391,11 @@ impl Zone {
         let Some(guard) = response.guard().filter(|it| it.holds_followers()) else {
             return true;
         };
-        if ask(guard, now) == GuardVerdict::Pending {
-            guard.decided().await;
+        match ask(guard, now) {
+            GuardVerdict::Good => true,
+            GuardVerdict::Pending => guard.decided().await,
+            GuardVerdict::Unknown | GuardVerdict::Outdated => false,
         }
-        ask(guard, now) == GuardVerdict::Good
     }
 
     /// Keeps a stored response until then, if it is still the one that is stored: its guard knows what it was

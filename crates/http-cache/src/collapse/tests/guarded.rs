@@ -75,7 +75,7 @@ impl Guard for HoldingGuard {
     fn decided(&self) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(async {
             self.0.1.notified().await;
-            true
+            *self.0.0.lock() == Some(GuardVerdict::Good)
         })
     }
 }
