@@ -4,6 +4,7 @@
 mod application;
 mod corners;
 mod crowd;
+mod failing;
 mod features;
 mod forged;
 mod property;
