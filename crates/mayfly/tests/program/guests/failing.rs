@@ -5,16 +5,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use testkit::fake_http::{Request, Script};
+use tokio::task::JoinSet;
 
 use super::application::cookies;
 use super::{HOST, Visitor, warm};
-use crate::visits::{Application, Mark, Site, answer_text, ask_port, is_from_memory};
+use crate::visits::{Application, Mark, Site, answer_text, ask_port, is_from_memory, settle};
 
 /// `/choose/fr` writes into the session, which the first page shows.
 #[derive(Default)]
 struct Choosing {
     chosen: Mutex<HashSet<String>>,
     drawn: AtomicU64,
+    /// A target, and the status with which the server's own requests for it fail. They come from addresses of no visitor.
+    fails: (&'static str, &'static str),
     /// It answers nothing.
     is_down: AtomicBool,
 }
@@ -34,10 +37,16 @@ impl Choosing {
             "/" => format!("chosen={}", chosen.contains(&sid)),
             _ => format!("page={path}"),
         };
+        let (failing, status) = self.fails;
+        let is_visitors = request.field("x-real-ip").starts_with("127.");
+        let line = match request.target == failing && !is_visitors {
+            true => status,
+            false => "200 OK",
+        };
         let fields = format!("Content-Type: text/html\r\nSet-Cookie: sid={sid}; path=/\r\n");
         match self.is_down.load(Relaxed) {
             true => Script::new().cut(),
-            false => Script::new().raw(answer_text("200 OK", &fields, &body)),
+            false => Script::new().raw(answer_text(line, &fields, &body)),
         }
     }
 
@@ -47,6 +56,31 @@ impl Choosing {
         let application = Application::start(move |request| answering.answer(request)).await;
         let site = Site::of_guests(&application, "1h").await;
         (choosing, application, site)
+    }
+}
+
+/// Where the page without an argument failed, the argument was taken to show, and what it wrote into the session was lost.
+#[tokio::test]
+async fn an_argument_does_not_show_where_the_page_without_it_fails() {
+    let mut at_once = JoinSet::new();
+    for status in ["429 Too Many Requests", "503 Service Unavailable"] {
+        at_once.spawn(does_not_show(status));
+    }
+    at_once.join_all().await;
+}
+
+async fn does_not_show(status: &'static str) {
+    let fails = ("/page", status);
+    let choosing = Choosing {
+        fails,
+        ..Choosing::default()
+    };
+    let (_choosing, _application, site) = choosing.start().await;
+    for nth in 0..30 {
+        let mut visitor = Visitor::new(HOST, nth);
+        let reply = visitor.get(&site, "/page?ref=rose").await;
+        assert!(!is_from_memory(&reply), "{status}");
+        settle().await;
     }
 }
 

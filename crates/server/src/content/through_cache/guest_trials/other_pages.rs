@@ -96,6 +96,12 @@ impl GuestTrial<'_> {
         }
         for (argument, target) in less {
             let without = self.ask_for(&target, None).await?;
+            // A script may fail without its argument (500); these say nothing of it.
+            if matches!(without.status, 429 | 502..=504) {
+                return Err(TrialEnd::NotShared(
+                    "without an argument it was refused, or failed",
+                ));
+            }
             let is_alike = neutral
                 .first()
                 .is_some_and(|first| first.status == without.status);
