@@ -173,8 +173,8 @@ impl GuestTrial<'_> {
         }
         match without.status {
             200 => {}
-            // The application has no time.
-            500.. if known.is_none() => return Err(BrokenOff::NoAnswer.into()),
+            // The application has no time, or refuses whoever asks often.
+            429 | 500.. if known.is_none() => return Err(BrokenOff::NoAnswer.into()),
             _ => return Ok(None),
         }
         let of = ComparedPage::Other(&target);
