@@ -23,6 +23,8 @@ CROWD_PAUSE_SECONDS = 0.01  # bounds the load: at most 800 requests/s
 USER_PAUSE_SECONDS = 0.05
 HEAD_SHARE = 0.05
 LEAST_HIT_SHARE = 0.6
+# In fewer answers most are the first of their page: the machine has too much else to do for a share to say something.
+LEAST_FOR_SHARE = 600
 NEWEST_POSTS_KEPT = 4
 # Beyond the lifetime: how long `serve` may show a page while a new one is made (`cache_stale`, README).
 # Visitors whose page is not stored come first, so that on a slow machine a refresh waits its turn.
@@ -416,9 +418,11 @@ def judge(stage, report):
     report.check(f"half of the changes were out after {most:g} s", median <= most, f"{median:.2f} s")
     anonymous = [(word, n) for (who, _, word), n in ledger.by_kind.items() if who == "anonymous"]
     hits = sum(n for word, n in anonymous if is_hit_word(word))
-    share = hits / max(1, sum(n for _, n in anonymous))
+    answers = sum(n for _, n in anonymous)
+    share = hits / max(1, answers)
     report.check(
-        f"anonymous visitors were answered from memory ({share:.0%})", share >= LEAST_HIT_SHARE, f"{share:.2f}"
+        f"anonymous visitors were answered from memory ({share:.0%} of {answers})",
+        share >= LEAST_HIT_SHARE or answers < LEAST_FOR_SHARE, f"{share:.2f}",
     )
 
 

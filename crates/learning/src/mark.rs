@@ -392,17 +392,22 @@ impl PageMark {
             _ => true,
         };
         match verdict {
-            PageVerdict::Good if is_learned && self.has_sqlite.load(Acquire) => self.ask_sqlite(),
+            // Whoever comes after a write does not wait for a page from before it.
+            PageVerdict::Good | PageVerdict::Pending
+                if is_learned && self.has_sqlite.load(Acquire) && !self.is_sqlite_same() =>
+            {
+                PageVerdict::Outdated
+            }
             verdict => verdict,
         }
     }
 
     /// Looks at the databases themselves: writers do not report their writes.
-    fn ask_sqlite(&self) -> PageVerdict {
+    fn is_sqlite_same(&self) -> bool {
         let sqlite = self.sqlite.lock().clone();
         let changed = sqlite.iter().find(|it| !it.is_same(&it.database.look()));
         let Some(changed) = changed else {
-            return PageVerdict::Good;
+            return true;
         };
         if self.state.load(Acquire) != PENDING {
             self.give_up();
@@ -411,7 +416,7 @@ impl PageMark {
                 pool.sqlite_changed(number, self.fetch, changed.database.path());
             }
         }
-        PageVerdict::Outdated
+        false
     }
 
     fn verdict_by_book(&self, now: u64) -> PageVerdict {
@@ -442,7 +447,9 @@ impl PageMark {
     /// A page of which nothing is known yet, and that no other visitor is shown before.
     fn held_verdict(&self, now: u64) -> PageVerdict {
         let is_heard = now < self.marks.heard_until.load(Acquire);
-        match is_heard && self.seen.load(Acquire) == self.marks.moves.load(Acquire) {
+        let is_tracked = !self.has_cache.load(Acquire) || self.marks.is_tracked(now);
+        let is_seen = self.seen.load(Acquire) == self.marks.moves.load(Acquire);
+        match is_heard && is_tracked && is_seen {
             true => PageVerdict::Pending,
             false => PageVerdict::Outdated,
         }
@@ -561,6 +568,7 @@ impl PageMark {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sqlite::{SqliteDatabase, SqliteLook, SqliteState};
 
     #[test]
     fn page_of_a_database_is_shown_only_while_its_writers_and_other_programs_are_seen() {
@@ -600,6 +608,25 @@ mod tests {
         assert_eq!(mark.verdict(1_000), PageVerdict::Outdated, "written");
         mark.know(1, 1, Showing::Kept);
         assert_eq!(mark.verdict(1_000), PageVerdict::Good);
+    }
+
+    #[test]
+    fn page_that_is_pending_is_outdated_once_its_database_of_sqlite_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = Arc::new(SqliteDatabase::new(folder.path().join("a")));
+        let begun = |look| SqliteSeen {
+            database: Arc::clone(&database),
+            look,
+        };
+        let mark = held();
+        mark.guard_sqlite([begun(database.look())].into());
+        assert_eq!(mark.verdict(1_000), PageVerdict::Pending);
+        let before = SqliteLook {
+            state: Ok(SqliteState::alone(2, 1, false)),
+            is_settled: true,
+        };
+        mark.guard_sqlite([begun(before)].into());
+        assert_eq!(mark.verdict(1_000), PageVerdict::Outdated);
     }
 
     #[tokio::test(start_paused = true)]
