@@ -19,7 +19,7 @@ use crate::visits::property::from_environment;
 use crate::visits::{Application, Mark, Site, ask_port, is_from_memory, settle};
 
 /// Requests without `MAYFLY_GUESTS`.
-const REQUESTS: u64 = 5_000;
+const REQUESTS: u64 = 20_000;
 /// Requests to one application: enough for trials of its pages, and for visits after them.
 const REQUESTS_EACH: u64 = 250;
 /// Applications that are asked at the same time, behind two servers.
