@@ -392,7 +392,7 @@ impl PageMark {
             _ => true,
         };
         match verdict {
-            // Whoever comes after a write does not wait for a page from before it.
+            // A request after a write does not wait for a page from before it.
             PageVerdict::Good | PageVerdict::Pending
                 if is_learned && self.has_sqlite.load(Acquire) && !self.is_sqlite_same() =>
             {
@@ -422,13 +422,21 @@ impl PageMark {
     fn verdict_by_book(&self, now: u64) -> PageVerdict {
         let state = self.state.load(Acquire);
         match state {
-            FREE => return PageVerdict::Good,
-            PENDING if is_late() => return PageVerdict::Good,
-            GONE => return PageVerdict::Outdated,
-            READ_BACK => return self.ask_first(now),
-            PENDING if self.is_held() => return self.held_verdict(now),
-            _ => {}
+            FREE => PageVerdict::Good,
+            PENDING if is_late() => PageVerdict::Good,
+            GONE => PageVerdict::Outdated,
+            READ_BACK => self.ask_first(now),
+            // Nothing is known of it yet, and no visitor is shown it before.
+            PENDING if self.is_held() => match self.verdict_by_sources(state, now) {
+                PageVerdict::Good => PageVerdict::Pending,
+                _ => PageVerdict::Outdated,
+            },
+            _ => self.verdict_by_sources(state, now),
         }
+    }
+
+    /// The verdict of what is heard, polled and tracked.
+    fn verdict_by_sources(&self, state: u8, now: u64) -> PageVerdict {
         if now >= self.marks.heard_until.load(Acquire) {
             return PageVerdict::Unknown;
         }
@@ -444,20 +452,9 @@ impl PageMark {
         }
     }
 
-    /// A page of which nothing is known yet, and that no other visitor is shown before.
-    fn held_verdict(&self, now: u64) -> PageVerdict {
-        let is_heard = now < self.marks.heard_until.load(Acquire);
-        let is_tracked = !self.has_cache.load(Acquire) || self.marks.is_tracked(now);
-        let is_seen = self.seen.load(Acquire) == self.marks.moves.load(Acquire);
-        match is_heard && is_tracked && is_seen {
-            true => PageVerdict::Pending,
-            false => PageVerdict::Outdated,
-        }
-    }
-
     /// Waits for PHP's report of a page, or for replays that decide whether the page may be shown. Returns `false`
     /// if it may not, or is not known within [`REPORTED_WITHIN`] and [`DECIDED_WITHIN`]. If the page was pending, `true`
-    /// means that whoever has waited may be shown it.
+    /// means that the requests which have waited may be shown it.
     pub async fn decided(&self) -> bool {
         if self.is_held() && self.look(clock::now()) == PageVerdict::Good {
             // PHP has reported it since the lookup.

@@ -87,7 +87,7 @@ fn a_page_of_which_nothing_is_told_says_so() {
     assert_eq!(why(report), Reason::NoRecord);
 }
 
-/// Nobody is shown it before that, since it may be for the visitor whose request has made it.
+/// The server shows it to no visitor earlier, since it may be for the visitor whose request has made it.
 #[tokio::test]
 async fn a_held_page_is_shown_once_it_is_reported_or_no_report_will_come() {
     let pool = Pool::begin();
@@ -401,20 +401,11 @@ fn a_page_that_is_known_is_kept_once_and_shown_until_something_may_have_changed(
         assert!(writer.send(number, |packet| worker.0.send(packet).is_ok()));
         let name = format!("page {number}");
         fetch.stored(StoredPage {
-            name: name.as_bytes().into(),
-            key: Arc::default(),
-            address: "http://a/".to_owned(),
-            digest: Some(1),
-            clients: Vec::new(),
-            is_own: false,
-            has_session: true,
-            is_repeated: false,
             most,
-            shape: None,
             keep: Some(Box::new(move |_, _| {
                 kept.fetch_add(1, Ordering::Relaxed) == 0
             })),
-            withdraw: Box::new(|_, _| ()),
+            ..page(&name)
         });
         wait(|| pool.pool.page(name.as_bytes()));
         mark
