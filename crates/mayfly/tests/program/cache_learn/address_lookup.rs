@@ -115,7 +115,7 @@ impl Site {
         text.unwrap_or_default().to_owned()
     }
 
-    /// The same page for so many others, who ask at once.
+    /// Asks for the page as this number of other visitors, all at once.
     async fn crowd(&self, visitors: usize) -> Vec<String> {
         let asked = (1..=visitors).map(|number| {
             let target = self.server.target();

@@ -177,7 +177,7 @@ async fn what_a_visitor_has_read_is_not_followed_by_what_was_there_before() {
 }
 
 /// A visitor who was not compared yet reads a page that has changed, and the application hangs while it is compared: the
-/// copy ends meanwhile, and is not shown as long as copies are that nobody has seen a newer answer of.
+/// copy ends meanwhile, and the server does not show it while it is refreshed, as it shows other stale copies.
 #[tokio::test]
 async fn a_copy_that_ends_while_it_is_compared_is_not_shown_any_more() {
     let state = Arc::new(State::default());

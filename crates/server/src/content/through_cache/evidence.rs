@@ -316,7 +316,7 @@ struct StoredCopy {
 
 impl StoredCopy {
     /// Returns the digest that a visitor's own answer is compared with. The visitor will be shown that answer, which may be
-    /// newer: if it differs, nobody is shown the copy afterwards once it is stale. A fresh copy stays: a visitor
+    /// newer: if it differs, the server does not show the copy once it is stale. A fresh copy stays: a visitor
     /// whose answer differs for another reason would end it again and again.
     fn compared_with(self, own: OwnEnd) -> Option<u64> {
         let differs = match own {
