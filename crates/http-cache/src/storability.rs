@@ -43,6 +43,8 @@ pub struct ResponseFacts<'a> {
 pub struct Storable {
     /// Freshness lifetime, counted from the response's generation.
     pub lifetime: Duration,
+    /// The one that the application has set, from now on and without the bound of the policy. `None`: it has set none.
+    pub said: Option<Duration>,
     /// The source of the lifetime.
     pub source: LifetimeSource,
     /// Age when it was received (RFC 9111 §4.2.3).
@@ -149,8 +151,13 @@ fn storable(
         Some(most) => found.lifetime.min(most.saturating_add(age_at_receipt)),
         None => found.lifetime,
     };
+    let is_said = !matches!(
+        found.source,
+        LifetimeSource::Rule | LifetimeSource::Heuristic
+    );
     Ok(Storable {
         lifetime,
+        said: is_said.then(|| found.lifetime.saturating_sub(age_at_receipt)),
         source: found.source,
         age_at_receipt,
         stale_while_revalidate: found

@@ -150,6 +150,9 @@ impl Shapes {
             {
                 return StatementMeaning::neither();
             }
+            Err(NotLearned::SystemVariable) if only_reads_variables(text) => {
+                return StatementMeaning::harmless(NotLearned::SystemVariable);
+            }
             Err(reason) => return StatementMeaning::everything(reason),
         };
         if !session.has_utf8_names() && tokens.iter().any(Token::is_name_beyond_ascii) {
@@ -504,6 +507,21 @@ fn is_known_variable(text: &str) -> bool {
             ["AS", "Value"] => is_one_of(&["@@GLOBAL.read_only"]),
             _ => false,
         }
+}
+
+/// Whether a statement returns variables and nothing more: no call, no table, no sequence, no file.
+fn only_reads_variables(text: &str) -> bool {
+    let text = without_comments(text);
+    let text = text.trim_end_matches([' ', ';']);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_@.,` \t\r\n".contains(&byte);
+    let mut words = text.split(|it: char| !it.is_ascii_alphabetic());
+    let is_select = words
+        .next()
+        .is_some_and(|it| it.eq_ignore_ascii_case("select"));
+    let others = ["from", "into", "next", "previous", "procedure", "union"];
+    is_select
+        && text.bytes().all(is_plain)
+        && !words.any(|it| others.iter().any(|other| it.eq_ignore_ascii_case(other)))
 }
 
 /// Without comments that are not executed.

@@ -22,11 +22,12 @@ use mysql_wire::{LogContent, LogEnd, LogEvent, LogReader, LogStatement};
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 
+use crate::LearnedPool;
 use crate::client::{Client, DatabaseAccount, TextRow};
+use crate::digest::Digest;
 use crate::log_state::LogState;
 use crate::postgres;
 use crate::record::{SentWrite, ServerName};
-use crate::{Digest, LearnedPool};
 
 /// To log in and begin.
 const BEGINS_WITHIN: Duration = Duration::from_secs(10);

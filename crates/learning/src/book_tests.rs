@@ -580,7 +580,7 @@ fn a_definition_in_doubt_at_a_server_that_is_not_asked_leaves_pages_of_files_alo
 
 /// Learns a page that is kept, like the thread of the pool does for `cache_learn on`.
 pub fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instant) -> LearnedEnd {
-    let keep: crate::KeepPage = Box::new(|_, _| true);
+    let keep: crate::KeepPage = Box::new(|time, _| Some(time));
     let page = StoredPage {
         name: under_way.page.name.clone(),
         key: Arc::default(),
@@ -771,7 +771,7 @@ fn a_page_that_differs_though_nothing_has_changed_is_not_kept_for_a_while() {
         (5, false, "10:00:07"),
     ] {
         let mut under_way = end(&book, digest);
-        under_way.page.keep = Some(Box::new(|_, _| true));
+        under_way.page.keep = Some(Box::new(|time, _| Some(time)));
         let learned = book.learn(&under_way, Some(reads(&[SECOND_POST])), now);
         let is_kept = book.showing(learned) == Showing::KeptWhilePolled;
         assert_eq!(is_kept, is_expected, "{digest}");
@@ -781,7 +781,7 @@ fn a_page_that_differs_though_nothing_has_changed_is_not_kept_for_a_while() {
     see(&mut book, poll(1, "10:00:00", false), much_later);
     read_again(&mut book, much_later);
     let mut under_way = end(&book, 3);
-    under_way.page.keep = Some(Box::new(|_, _| true));
+    under_way.page.keep = Some(Box::new(|time, _| Some(time)));
     book.forget_ended(much_later);
     let learned = book.learn(&under_way, Some(reads(&[SECOND_POST])), much_later);
     assert_eq!(book.showing(learned), Showing::KeptWhilePolled);
@@ -949,7 +949,7 @@ fn a_fetch_that_was_overtaken_is_not_compared_with_a_newer_one() {
     book.written(&write("UPDATE post SET title = 'b' WHERE id = 2"));
     let mut quick = end(&book, 2);
     quick.mark = Arc::new(PageMark::alone(2));
-    quick.page.keep = Some(Box::new(|_, _| true));
+    quick.page.keep = Some(Box::new(|time, _| Some(time)));
     let learned = book.learn(&quick, Some(reads(&[SECOND_POST])), now);
     assert_eq!(book.showing(learned), Showing::KeptWhilePolled);
     let before = book.counts().compared;
@@ -991,12 +991,12 @@ fn with_auto_a_page_is_kept_once_its_shape_and_the_page_itself_were_the_same_and
         under_way.page.address = format!("http://a{page}");
         under_way.page.shape = Some("http://a/blog/".to_owned());
         under_way.page.most = Duration::from_secs(24 * 3600);
-        under_way.page.keep = Some(Box::new(|_, _| true));
+        under_way.page.keep = Some(Box::new(|time, _| Some(time)));
         let learned = book.learn(&under_way, Some(run), now);
         if let LearnedEnd::Known(number, _) = learned
             && book.showing(learned) != Showing::Ordinary
         {
-            book.note_kept(number, 1);
+            book.note_kept(number, 1, now + Duration::from_secs(60));
         }
         (learned, book.showing(learned) != Showing::Ordinary)
     };

@@ -37,6 +37,7 @@ mod nodes_wait;
 mod on_disk;
 mod other_nodes;
 mod own_files;
+mod page_digest;
 mod pages;
 mod poll;
 mod pool_thread;
@@ -88,6 +89,7 @@ pub use mark::{PageMark, PageVerdict};
 use nodes_wait::NodesOfPool;
 use other_nodes::WrittenEntry;
 pub use other_nodes::{NodesKnow, OtherNodes, merged};
+pub use page_digest::PageDigest;
 pub use pages::PageReport;
 pub use read_back::PageToReadBack;
 pub use record::{Reason, WhyNot};
@@ -603,8 +605,9 @@ impl LearnedPool {
                 let made_of = || self.made_of((number, fetch), end.begun.at, told.as_deref()?);
                 let keep = end.page.keep.filter(|_| showing != Showing::Ordinary);
                 let kept_for = self.book.lock().kept_for(number, Instant::now());
-                if keep.is_some_and(|keep| keep(kept_for, &made_of)) {
-                    self.change(|book| book.note_kept(number, fetch));
+                if let Some(kept_for) = keep.and_then(|keep| keep(kept_for, &made_of)) {
+                    let until = Instant::now() + kept_for;
+                    self.change(|book| book.note_kept(number, fetch, until));
                 }
             }
         }
@@ -717,9 +720,9 @@ pub enum Withdrawal {
     UntilAsked,
 }
 
-/// Keeps a page for this time from now on; returns whether the page was still there. It may ask for the bytes that are
-/// written beside the page, where that can be.
-pub type KeepPage = Box<dyn FnOnce(Duration, MadeOfPage<'_>) -> bool + Send>;
+/// Keeps a page for this time from now on, or as long as its application has said; returns for how long. `None`: the page
+/// is no longer there. It may ask for the bytes that are written beside the page, where that can be.
+pub type KeepPage = Box<dyn FnOnce(Duration, MadeOfPage<'_>) -> Option<Duration> + Send>;
 
 /// A function that returns the inputs of a page, in bytes.
 pub type MadeOfPage<'a> = &'a dyn Fn() -> Option<Vec<u8>>;

@@ -59,7 +59,7 @@ pub struct LearnedPage {
     pub fetch: u64,
     /// It was fetched while all that writes was heard, or seen by polls: not during an upgrade.
     pub is_guarded: bool,
-    /// It is shown beyond its ordinary lifetime.
+    /// It is shown while nothing changes, up to `kept_until`.
     pub is_kept: bool,
     /// Why it is not shown beyond its ordinary lifetime.
     pub not_kept: Option<Box<WhyNot>>,

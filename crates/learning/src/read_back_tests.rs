@@ -217,7 +217,7 @@ fn page_that_ended_after_a_short_time_is_known() {
     let LearnedEnd::Known(number, _) = kept(&mut book, &end, run(), now) else {
         panic!("it is kept");
     };
-    book.note_kept(number, 1);
+    book.note_kept(number, 1, now + Duration::from_secs(60));
     assert!(!book.ended_early(name, now), "it is good");
     book.written(&write("UPDATE post SET title = 'b' WHERE id = 2"));
     assert!(book.ended_early(name, now));

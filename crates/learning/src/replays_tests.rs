@@ -36,7 +36,7 @@ fn keep(book: &mut Book, now: Instant) {
     let LearnedEnd::Known(number, _) = book.learn(&end, Some(record()), now) else {
         panic!("it is learned");
     };
-    book.note_kept(number, end.mark.fetch());
+    book.note_kept(number, end.mark.fetch(), now + Duration::from_secs(60));
 }
 
 fn is_fresh(book: &mut Book, now: Instant) -> bool {
@@ -53,7 +53,7 @@ fn while_a_visitor_waits_statements_of_that_page_alone_are_run() {
         panic!("it is learned");
     };
     let fetch = other.mark.fetch();
-    book.note_kept(number, fetch);
+    book.note_kept(number, fetch, now + Duration::from_secs(60));
     let good = Confirmation::Good(book.moves());
     assert_eq!(book.await_replay(number, fetch, now), good);
     assert!(book.awaited.is_empty());
@@ -112,7 +112,7 @@ fn statements_of_a_page_are_run_again_once_until_a_visitor_asks_for_it() {
     let LearnedEnd::Known(number, _) = book.learn(&made, Some(record()), now) else {
         panic!("it is learned");
     };
-    book.note_kept(number, made.mark.fetch());
+    book.note_kept(number, made.mark.fetch(), now + Duration::from_secs(60));
     for is_asked in [true, false, true] {
         if is_asked {
             made.mark.verdict(0);

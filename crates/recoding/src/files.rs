@@ -79,6 +79,7 @@ fn read(file: &OpenFile, stat: &Stat, state: Bytes, now: Millis) -> Option<Store
     let storable = Storable {
         // It holds until the file changes.
         lifetime: Duration::from_secs(u64::from(u32::MAX)),
+        said: None,
         source: LifetimeSource::Rule,
         age_at_receipt: Duration::ZERO,
         stale_while_revalidate: Duration::ZERO,

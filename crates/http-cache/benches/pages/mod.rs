@@ -21,6 +21,7 @@ impl Pages {
     pub fn new() -> Pages {
         let storable = Storable {
             lifetime: Duration::from_secs(60),
+            said: None,
             source: LifetimeSource::Rule,
             age_at_receipt: Duration::ZERO,
             stale_while_revalidate: Duration::ZERO,

@@ -232,6 +232,25 @@ fn statement_that_returns_the_present_time_alone_reads_nothing() {
 }
 
 #[test]
+fn statement_that_returns_variables_alone_writes_nothing() {
+    let mut shapes = shapes();
+    for (statement, writes) in [
+        ("SELECT /* f::g  */ @@server_id AS id", false),
+        ("select @@GLOBAL.wait_timeout, @@hostname;", false),
+        ("SELECT @@server_id INTO OUTFILE x", true),
+        ("SELECT shop_total(@@server_id)", true),
+        ("SELECT @@server_id FROM shop", true),
+        ("SELECT NEXT VALUE FOR numbers, @@server_id", true),
+        ("SELECT @@server_id; DROP TABLE posts", true),
+        ("SELECT @@server_id /*! , shop_total() */", true),
+        ("SELECT @@server_id -- x", true),
+    ] {
+        let meaning = shapes.understand(statement.as_bytes(), &[], &session());
+        assert_eq!(meaning.effect == Effect::Everything, writes, "{statement}");
+    }
+}
+
+#[test]
 fn session_mode_that_changes_how_text_is_read_is_not_learned() {
     let mut shapes = shapes();
     for set in [

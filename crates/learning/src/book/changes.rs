@@ -271,11 +271,11 @@ impl Book {
         polls.collect()
     }
 
-    /// The page is shown beyond its ordinary lifetime.
-    pub fn note_kept(&mut self, number: u32, fetch: u64) {
+    /// The page is shown until then, if nothing changes.
+    pub fn note_kept(&mut self, number: u32, fetch: u64, until: Instant) {
         let page = self.pages.get_mut(number);
         if let Some(page) = page.filter(|page| page.fetch == fetch) {
-            page.is_kept = true;
+            (page.is_kept, page.kept_until) = (true, until);
         }
     }
 }

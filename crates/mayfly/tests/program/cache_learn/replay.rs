@@ -95,6 +95,10 @@ async fn visitor_of_a_page_that_may_have_changed_waits_for_its_statements_and_no
         return;
     };
     is_shown_again(&site, &server, "/read.php", 1).await;
+    // As long as its application has said.
+    let said = PAGE.replacen("<?php", "<?php header('Cache-Control: s-maxage=3600');", 1);
+    site.add("said.php", &said);
+    is_shown_again(&site, &server, "/said.php", 1).await;
 }
 
 /// A page is the same, from memory, after a write that may concern it, and at least this number of statements was run again.

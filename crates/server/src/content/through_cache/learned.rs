@@ -10,12 +10,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use cache_decision::{Audience, MOST_OF_OWN_COPY, Plan};
 use http_cache::{
-    CacheKey, Guard, GuardVerdict, Leader, LifetimeSource, Millis, Promotion, PurgeMode,
-    PurgeTarget, Reason, Refusal, Stamp, StoredResponse, TierPage, VarySpec, Zone,
+    CacheKey, Guard, GuardVerdict, Leader, Millis, Promotion, PurgeMode, PurgeTarget, Reason,
+    Refusal, Stamp, StoredResponse, TierPage, VarySpec, Zone,
 };
-use http_semantics::same_name;
 use learning::{
-    Digest, Fetch, KeepPage, PageMark, PageVerdict, SessionWatch, StoredPage, WithdrawPage,
+    Fetch, KeepPage, PageDigest, PageMark, PageVerdict, SessionWatch, StoredPage, WithdrawPage,
     Withdrawal,
 };
 use site::{Content, LearnMode, LearnRules, Pass};
@@ -25,6 +24,7 @@ use super::store_plan::StorePlan;
 use super::tags;
 use crate::content::pass::learned;
 use crate::exchange::request::Request;
+use upstream_fetch::FetchedResponse;
 
 /// How long requests for a page go past the cache that was made with a database of addresses. If a site does without
 /// it, its page is stored again after that time; otherwise the page may be shown once more until PHP has reported the
@@ -38,8 +38,10 @@ const REMEMBER_ADDRESS_LOOKUP: Duration = Duration::from_secs(60);
 /// A fetch whose page is learned, if it is stored.
 pub struct LearnedFetch {
     fetch: Fetch,
-    digest: Digest,
+    digest: PageDigest,
     most: Duration,
+    /// The lifetime that the application has set.
+    said: Option<Duration>,
     /// It may be shown beyond its ordinary lifetime.
     keeps: bool,
     /// Its URL.
@@ -110,11 +112,12 @@ impl LearnedFetch {
         }
         Some(Box::new(LearnedFetch {
             fetch,
-            digest: Digest::default(),
+            digest: PageDigest::default(),
             most: match is_own {
                 true => rules.most.min(MOST_OF_OWN_COPY),
                 false => rules.most,
             },
+            said: None,
             keeps,
             earlier: own
                 .is_some()
@@ -158,12 +161,11 @@ impl LearnedFetch {
         }
     }
 
-    /// The status, and where a redirect leads.
-    pub fn read_head(&mut self, status: u16, fields: &[(Bytes, Bytes)]) {
-        self.digest.read(&status.to_be_bytes());
-        let location = fields.iter().find(|(name, _)| same_name(name, b"location"));
-        self.digest
-            .read(location.map_or(&b""[..], |(_, value)| value));
+    pub fn read_head(&mut self, fetched: &FetchedResponse, said: Option<Duration>) {
+        self.said = said;
+        let fields = fetched.fields.iter();
+        let fields = fields.map(|(name, value)| (&**name, &**value));
+        self.digest.read_head(fetched.status, fields);
     }
 
     pub fn read(&mut self, bytes: &[u8]) {
@@ -171,7 +173,7 @@ impl LearnedFetch {
     }
 
     /// The page is in memory.
-    pub fn stored(self, store: &StorePlan, stored: &Arc<StoredResponse>) {
+    pub fn stored(mut self, store: &StorePlan, stored: &Arc<StoredResponse>) {
         let digest = self.digest.finish();
         self.told(store, stored, Some(digest));
     }
@@ -199,7 +201,7 @@ impl LearnedFetch {
             is_repeated,
             most: self.most,
             shape: self.shape,
-            keep: self.keeps.then(|| keep(store, stored)),
+            keep: self.keeps.then(|| keep(store, stored, self.said)),
             withdraw: withdraw(store, stored),
         });
     }
@@ -256,23 +258,21 @@ pub fn is_for_an_address(store: &StorePlan, now: Millis) -> bool {
     store.sent.learned.is_some() && refused() == Some(Reason::AddressDatabase)
 }
 
-/// Returns the function that lets the page be shown for a time, unless the application has set a lifetime itself, and
-/// writes the page to disk with its inputs.
-fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
+/// Returns the function that lets the page be shown for a time, no longer than the application has said, and writes the
+/// page to disk with its inputs.
+fn keep(store: &StorePlan, stored: &Arc<StoredResponse>, said: Option<Duration>) -> KeepPage {
     let (zone, key, stored) = (store.zone.clone(), store.key.clone(), stored.clone());
     Box::new(move |time, made_of| {
-        let is_said = !matches!(
-            stored.head.lifetime_source,
-            LifetimeSource::Rule | LifetimeSource::Heuristic
-        );
         let now = Millis(clock::now());
-        let is_kept = !is_said && zone.keep(&key.as_ref(), &stored, now.plus(time));
+        let said = said.map(|said| stored.head.stored_at.plus(said).since(now));
+        let time = said.map_or(time, |said| said.min(time));
+        let is_kept = !time.is_zero() && zone.keep(&key.as_ref(), &stored, now.plus(time));
         if let Some(tier) = zone.tier().filter(|_| is_kept)
             && let Some(made_of) = made_of()
         {
             tier.note_kept(&key.as_ref(), &stored, (&made_of, time), now);
         }
-        is_kept
+        is_kept.then(|| time.max(stored.head.fresh_for(now)))
     })
 }
 

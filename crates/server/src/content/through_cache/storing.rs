@@ -235,7 +235,7 @@ async fn fetch_and_store(
     match decided {
         Ok(storable) => {
             if let Some(learned) = &mut learned {
-                learned.read_head(fetched.status, &fetched.fields);
+                learned.read_head(&fetched, storable.said);
             }
             if !is_own_session(&store, &fetched) {
                 site_variance::learn(&store, &fetched);
