@@ -340,19 +340,23 @@ impl Reason {
                 "The library in PHP reported nothing of this page: PHP did not load it."
             }
             Reason::NotModified => "PHP confirmed the page (304) and did not make it again.",
-            Reason::Incomplete => "Some of what the library told did not arrive.",
-            Reason::TooLong => "The page has more statements than are kept.",
+            Reason::Incomplete => "Some of what the library reported did not arrive.",
+            Reason::TooLong => {
+                "The page has more than 400 statements, more than 2,048 files or keys of an object cache, or more than 256 KB of them."
+            }
             Reason::Unreadable => {
-                "PHP speaks with the database in a way that cannot be read, such as TLS or compression."
+                "PHP speaks with the database in a way that cannot be read: TLS, compression, or a rare part of the protocol."
             }
             Reason::Elsewhere => {
-                "PHP connected to something that is no database: another server, an object cache by TLS or a binary protocol."
+                "PHP looked up a name, or connected to something that is no database: another server, an object cache by TLS or a binary protocol."
             }
             Reason::Program => "PHP started a program.",
             Reason::Extension => "PHP has an extension loaded whose reads cannot be seen.",
-            Reason::SharedMemory => "PHP read memory that its processes share, such as APCu.",
+            Reason::SharedMemory => {
+                "PHP read memory that its processes share, such as APCu: without APCu, many applications use a cache that can be followed."
+            }
             Reason::FileOutside => {
-                "PHP read a file in a folder whose files come and go, such as /tmp: a site that lies there has to be moved."
+                "PHP read a file in a folder whose files come and go (/tmp, /var/tmp, /run) or show no change (/proc, /sys, /dev): a site that lies there has to be moved."
             }
             Reason::OwnFile => {
                 "PHP changed a file that it also read, renamed or removed: a cache in the database can be followed instead."
@@ -360,13 +364,19 @@ impl Reason {
             Reason::OwnSession => {
                 "The page writes more than times to the visitor's session, or changes of its file cannot be seen."
             }
-            Reason::FileChanged => "A file changed while the page was made.",
+            Reason::FileChanged => "A file changed while the page was made, or just before.",
             Reason::CodeChanged => {
-                "A script changed a short time ago, and PHP may still run the one from before."
+                "A script changed within the last two minutes, and PHP may still run the one from before."
             }
-            Reason::NoSchema => "The tables of the database are not known yet.",
-            Reason::SeveralServers => "PHP asked several database servers.",
-            Reason::Statement => "A statement is not understood, or depends on more than tables.",
+            Reason::NoSchema => {
+                "The tables of the database are not known: not yet, or the account is missing or lacks a right."
+            }
+            Reason::SeveralServers => {
+                "PHP asked several database servers or object caches, or one by several addresses."
+            }
+            Reason::Statement => {
+                "A statement is not understood, or depends on more than tables: the clock, chance, variables, locks."
+            }
             Reason::OwnWrite => {
                 "The page itself writes to the database or the object cache, such as a counter of views; a page that filled the cache is learned when it is made again."
             }
@@ -386,13 +396,13 @@ impl Reason {
                 "PHP asked the object cache for more than values, such as a list of keys or a lifetime, or got an error or no answer."
             }
             Reason::Unanswered => {
-                "The database did not answer or refused for a moment, or a file was locked: the page may lack something."
+                "The database did not answer or refused for a moment (a lock wait, a deadlock), or a file was locked: the page may lack something."
             }
             Reason::Unproven => {
                 "Pages with such addresses are compared first when they are made again, and kept once enough of them were the same; a visitor's own copy, once it was the same in another second."
             }
             Reason::Unpolled => {
-                "The writes of other programs to what it was made of cannot be seen."
+                "Writes of other programs to what it was made of cannot be seen, such as those to tables of engines other than InnoDB and MyISAM."
             }
         }
     }

@@ -87,11 +87,11 @@ pub struct ServeArgs {
     /// PHP is started with a small library that reads its questions to the database. `mayfly explain` shows what a page
     /// was made of. With watch nothing is served differently: the numbers show how many pages could have been kept, and
     /// whether any would have been old. The database is asked when its tables were written, with the account that the
-    /// application's settings name in plain words (docs/learned.md lists the files). Elsewhere the start prints the
-    /// option to give (--learn-account). With auto, pages are kept once pages with such addresses were made again 200
-    /// times while nothing had changed, and were the same; the first that is another ends that for a day. Without this
-    /// option a WordPress is learned (on) whose settings name the account in plain words, unless Mayfly's plug-in is in
-    /// it. Any other PHP site is learned with auto.
+    /// application's settings name in plain words. Elsewhere the start prints the option to give (--learn-account). With
+    /// auto, pages are kept once pages with such addresses were made again 200 times while nothing had changed, and were
+    /// the same; the first that is another ends that for a day. Without this option a WordPress is learned (on) whose
+    /// settings name the account in plain words, unless Mayfly's plug-in is in it. Any other PHP site is learned with
+    /// auto.
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     pub learn: Option<LearnMode>,
     /// Ask the database about its tables with the account in this file

@@ -5,6 +5,17 @@ use std::fmt::Write;
 use cache_decision::advice;
 use http_cache::{DecidedBy, Reason};
 
+const NOT_LEARNED: &str = "
+## Why a page is not learned
+
+With `cache_learn`, a page whose data cannot be followed has its ordinary lifetime ([learned pages](learned.md)). `mayfly
+explain` shows one of these words, and the statement, address or file (`because of`). The metric
+`mayfly_not_learned_renders_total` counts such pages.
+
+| word | meaning |
+| --- | --- |
+";
+
 const BEGINNING: &str = "\
 # Why a page does not come from memory
 
@@ -28,7 +39,7 @@ none, unless it took the place of another variant.
 `mayfly explain --search /news/` and `--tag news:5` list what is stored, and `--entry ID` shows one stored response.
 Cookies are not shown, and values of arguments only where `cache_show_args` names them.
 
-This page is made from the table in the program.
+This page is made from the tables in the program.
 ";
 
 /// The page.
@@ -59,6 +70,10 @@ pub fn reference() -> String {
             let advice = advice::on(*why);
             let _ = writeln!(page, "| `{}` | {} | {advice} |", why.word(), why.sentence());
         }
+    }
+    page.push_str(NOT_LEARNED);
+    for why in learning::Reason::ALL {
+        let _ = writeln!(page, "| `{}` | {} |", why.word(), why.sentence());
     }
     page
 }
