@@ -70,7 +70,7 @@ def since_is_released():
     def numbers(dotted):
         return [int(number) for number in dotted.split(".")]
 
-    since = set(re.findall(r"^- Since: (.*)$", text("docs/directives.md"), re.MULTILINE))
+    since = set(re.findall(r"[Ss]ince `([\d.]+)`", text("docs/directives.md")))
     assert since, "docs/directives.md says of no directive since when it is there"
     later = [it for it in since if numbers(it) > numbers(version())]
     assert not later, f"later than {version()}: {', '.join(sorted(later))}"

@@ -27,6 +27,9 @@ pub fn reference() -> String {
     page
 }
 
+/// Directives that came with it do not name it.
+const FIRST_VERSION: &str = "0.1";
+
 const INTRODUCTION: &str = "\
 <!-- Made from the directive table in crates/site: change it there. -->
 
@@ -37,18 +40,19 @@ from nginx is in [nginx-differences.md](nginx-differences.md).
 
 How to read an entry:
 
-- **Syntax**: words in capitals stand for values, `[ ]` for what may be left out, `|` for a
-  choice, `...` for more of the same.
+- The first line is what may be written: words in capitals stand for values, `[ ]` for what may be
+  left out, `|` for a choice, `...` for more of the same.
 - **Context**: the blocks in which the directive may be written.
 - **Default**: what holds where no line is written.
-- **Inherited**: whether a line also holds in the blocks inside its own block.
-- **Since**: the version of Mayfly that brought it.
+- **Inherited**: a line also holds in the blocks inside its own block. \"Unless the inner block has such
+  a line\": that block then uses its own lines only.
+- **Since**: the version of Mayfly that brought it. Entries without it are there since `0.1`.
 
 A size is in bytes, or has a unit: `k`, `m`, `g`. A time is in seconds, or has units: `ms`, `s`,
 `m`, `h`, `d`, `w`, `M`, `y`, as in `500ms` or `1h30m`.
 
 An entry with several names, such as `fastcgi_cache` and `proxy_cache`, holds for all of them. Its
-text uses the names that begin with `fastcgi_`.
+text uses the first one.
 ";
 
 /// The name that viewers of Markdown give the heading.
@@ -61,53 +65,73 @@ fn entry(page: &mut String, directive: &Directive) {
     let names = directive.names();
     let title: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let _ = write!(page, "\n### {}\n\n", title.join(", "));
-    if !directive.short.is_empty() {
-        let _ = write!(page, "{}.\n\n", capitalised(directive.short));
-    }
-    for name in &names {
-        let end = if directive.ending == DirectiveEnding::Semicolon {
-            ";"
-        } else {
-            ""
-        };
-        let syntax = if directive.syntax.is_empty() { "" } else { " " };
-        let _ = writeln!(page, "- Syntax: `{name}{syntax}{}{end}`", directive.syntax);
-    }
-    let contexts: Vec<&str> = directive
-        .contexts
-        .iter()
-        .map(|context| context.name())
-        .collect();
-    let _ = writeln!(page, "- Context: {}", contexts.join(", "));
-    if let Some(default) = directive.default {
-        let _ = writeln!(page, "- Default: `{default}`");
-    }
-    let inherited = match directive.inheritance {
-        Inheritance::None => "no",
-        Inheritance::Value => "yes",
-        Inheritance::Joined => {
-            "yes; lines of the inner block are applied after those of outer ones"
-        }
-        Inheritance::Whole => {
-            "yes, unless the inner block has such a line: it then uses its own lines only"
-        }
+    let blank = if directive.syntax.is_empty() { "" } else { " " };
+    let end = match directive.ending {
+        DirectiveEnding::Semicolon => ";",
+        DirectiveEnding::Block | DirectiveEnding::Entries => "",
     };
-    let _ = writeln!(page, "- Inherited: {inherited}");
-    let _ = writeln!(page, "- Since: {}", directive.since);
+    let _ = writeln!(
+        page,
+        "- `{}{blank}{}{end}`\n- {}",
+        names[0],
+        directive.syntax,
+        facts(directive)
+    );
+    description(page, directive);
+    match directive.example {
+        // A line that switches a flag shows nothing that the syntax does not.
+        "" => {}
+        _ if directive.syntax == "on | off" => {}
+        example if example.contains(['\n', '`']) => {
+            let _ = write!(page, "\n```nginx\n{example}\n```\n");
+        }
+        example => {
+            let _ = write!(page, "\nExample: `{example}`\n");
+        }
+    }
+}
+
+/// Where it may be written, and what holds where it is not.
+fn facts(directive: &Directive) -> String {
+    let contexts = directive.contexts.iter().map(|context| context.name());
+    let contexts: Vec<&str> = contexts.collect();
+    let mut facts = format!("Context: {}.", contexts.join(", "));
+    if let Some(default) = directive.default {
+        let _ = write!(facts, " Default: `{default}`.");
+    }
+    facts.push_str(match directive.inheritance {
+        Inheritance::None => " Not inherited.",
+        Inheritance::Value => " Inherited.",
+        Inheritance::Joined => {
+            " Inherited: lines of the inner block are applied after those of outer ones."
+        }
+        Inheritance::Whole => " Inherited, unless the inner block has such a line.",
+    });
+    if directive.since != FIRST_VERSION {
+        let _ = write!(facts, " Since `{}`.", directive.since);
+    }
+    facts
+}
+
+fn description(page: &mut String, directive: &Directive) {
+    let mut sentences = Vec::new();
+    if !directive.short.is_empty() {
+        sentences.push(format!("{}.", capitalised(directive.short)));
+    }
     match directive.effect {
         Effect::Works => {}
-        Effect::Ignored(why) => {
-            let _ = write!(page, "\nAccepted without effect: {why}.\n");
-        }
+        Effect::Ignored(why) => sentences.push(format!("Accepted without effect: {why}.")),
         Effect::Missing(why) => {
-            let _ = write!(page, "\nAccepted without effect, with a warning: {why}.\n");
+            sentences.push(format!("Accepted without effect, with a warning: {why}."));
         }
     }
-    if !directive.long.is_empty() {
-        let _ = write!(page, "\n{}\n", directive.long);
+    let begins_a_list = directive.long.starts_with("- ");
+    if !directive.long.is_empty() && !begins_a_list {
+        sentences.push(directive.long.to_owned());
     }
-    if !directive.example.is_empty() {
-        let _ = write!(page, "\n```nginx\n{}\n```\n", directive.example);
+    let _ = write!(page, "\n{}\n", sentences.join(" "));
+    if begins_a_list {
+        let _ = write!(page, "\n{}\n", directive.long);
     }
 }
 
