@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the last section of docs/nginx-differences.md from docs/nginx-tests.json, and that from results of nginx's suite.
+"""Writes docs/nginx-tests.md from docs/nginx-tests.json, and that from results of nginx's suite.
 
-    scripts/conformance/nginx_tests.py                                # the section
+    scripts/conformance/nginx_tests.py                                # the page
     scripts/conformance/nginx_tests.py --suite REVISION FILES.tsv ... # new results first
 
 FILES.tsv has a line for each file of https://github.com/nginx/nginx-tests that was run, with tabs between: its name, its
@@ -17,8 +17,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.path.join(ROOT, "docs/nginx-tests.json")
-PAGE = os.path.join(ROOT, "docs/nginx-differences.md")
-HEADING = "## nginx's own test suite\n"
+PAGE = os.path.join(ROOT, "docs/nginx-tests.md")
 GROUPS = {
     "a-cache": "the cache",
     "b-fastcgi": "FastCGI",
@@ -66,14 +65,14 @@ def row(cells):
     return "| " + " | ".join(str(cell) for cell in cells) + " |\n"
 
 
-def section(data):
+def page(data):
     files = data["files"]
     text = (
-        HEADING
-        + f"""
+        f"""# nginx's own tests
+
 What the suite [nginx-tests](https://github.com/nginx/nginx-tests), revision `{data["suite"]}`, says of Mayfly. A subtest
 is one that nginx 1.31.5 passes. Tests that the suite marks as "to do", or skips by default, are not counted. {data["note"]}
-`scripts/conformance/nginx_tests.py` writes this section from [nginx-tests.json](nginx-tests.json).
+`scripts/conformance/nginx_tests.py` writes this page from [nginx-tests.json](nginx-tests.json).
 
 | tests of | files passed | subtests passed |
 | --- | --: | --: |
@@ -116,10 +115,8 @@ def main():
         with open(DATA, "w", encoding="utf-8") as file:
             json.dump(data, file, indent=1, ensure_ascii=False)
             file.write("\n")
-    with open(PAGE, encoding="utf-8") as file:
-        before = file.read().split(HEADING)[0]
     with open(PAGE, "w", encoding="utf-8") as file:
-        file.write(before + section(data))
+        file.write(page(data))
     unexplained = [
         name for name, found in data["files"].items() if found["result"] != "pass" and not data["reasons"].get(name)
     ]
