@@ -10,7 +10,7 @@ before the same application (backend.py), whose pages take 20 milliseconds, and 
 It is no part of `make test`: it takes some minutes, and looks at other programs. Varnish, its
 modules and nginx's module are Debian's packages varnish, varnish-modules and
 libnginx-mod-http-cache-purge; what is missing is left out. With --write, the table goes into
-docs/purging.md.
+docs/design/2026-11-23-invalidation.md.
 
     cargo build --release --package mayfly
     scripts/promise/run.py [--binary FILE] [--purges 10000] [--readers 200] [--only NAME...] [--write]
@@ -37,7 +37,7 @@ sys.path[:0] = [HERE, os.path.join(ROOT, "bench")]
 from lib import peers, process, subject  # noqa: E402
 from readers import Purged  # noqa: E402
 
-DOCUMENT = os.path.join(ROOT, "docs/purging.md")
+DOCUMENT = os.path.join(ROOT, "docs/design/2026-11-23-invalidation.md")
 BEGIN, END = "<!-- begin: scripts/promise/run.py -->", "<!-- end: scripts/promise/run.py -->"
 PAGES = 5
 READING_PROCESSES = 2
@@ -292,7 +292,7 @@ def main():
     parser.add_argument("--readers", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=600, help="at most so long for each")
     parser.add_argument("--only", nargs="*", choices=WAYS, default=list(WAYS))
-    parser.add_argument("--write", action="store_true", help="write the table into docs/purging.md")
+    parser.add_argument("--write", action="store_true", help="write the table into the design note")
     chosen = parser.parse_args()
     found = [path for folder in MODULES for path in glob.glob(f"{folder}/ngx_http_cache_purge_module.so")]
     chosen.module, chosen.module_version = chosen.module or (next(iter(found), None), package_of(MODULE_PACKAGE))
