@@ -77,17 +77,16 @@ fn entry(page: &mut String, directive: &Directive) {
         directive.syntax,
         facts(directive)
     );
+    let example = directive.example;
+    let is_one_line = !example.contains(['\n', '`']);
+    // A line that switches a flag shows nothing that the syntax does not.
+    let is_shown = !example.is_empty() && directive.syntax != "on | off";
+    if is_shown && is_one_line {
+        let _ = writeln!(page, "- Example: `{example}`");
+    }
     description(page, directive);
-    match directive.example {
-        // A line that switches a flag shows nothing that the syntax does not.
-        "" => {}
-        _ if directive.syntax == "on | off" => {}
-        example if example.contains(['\n', '`']) => {
-            let _ = write!(page, "\n```nginx\n{example}\n```\n");
-        }
-        example => {
-            let _ = write!(page, "\nExample: `{example}`\n");
-        }
+    if is_shown && !is_one_line {
+        let _ = write!(page, "\n```nginx\n{example}\n```\n");
     }
 }
 

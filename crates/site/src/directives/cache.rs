@@ -202,21 +202,14 @@ table! {
         ("off", None), ("watch", Some(LearnMode::Watch)), ("auto", Some(LearnMode::Auto)), ("on", Some(LearnMode::On))])
         .default("off").text(
         "finds out what pages are made of, and keeps them until it changes", "cache_learn on;", "\
-        PHP pools of Mayfly are started with a small library, which reads what PHP asks a MySQL or MariaDB server. \
-        Mayfly then knows from which statements and files each page was made. If a statement of the pool writes, \
-        Mayfly finds the pages that it may alter. With `on`, a page of which this is known is kept for up to \
-        `cache_learn_max`, whatever `fastcgi_cache_valid` says. It is not shown any more once something that it was \
-        made of may have changed. Each second Mayfly asks the database what other programs have written. A page with \
-        a lifetime of its own (`Cache-Control`, `Expires`, `X-Accel-Expires`) is not kept longer than that. With \
-        `watch`, nothing is served differently: Mayfly reports what it would do, and compares pages when they are \
-        made again. `auto` begins like `watch`. Once pages whose addresses have one shape were the same in 200 such \
-        comparisons, pages of this shape are kept as with `on`. The first that differs although Mayfly saw no change \
-        ends that for its shape: it is compared again a day later, and needs twice as many comparisons. A shape is \
-        the path up to its last `/` and the names of the arguments. The error log and `mayfly explain` say so. With \
-        `auto`, no page is read back from disk after a restart, and visitors with sessions have no copies of their \
-        own.\n\n\
-        `mayfly explain` says what a page was made of, or why it is not learned. [Learned pages](learned.md) has the \
-        whole.\n\n\
+        PHP pools of Mayfly are started with a small library, which reads what PHP asks databases and object caches, \
+        and which files it opens. With `on`, a page of which this is known is kept for up to `cache_learn_max`, \
+        whatever `fastcgi_cache_valid` says, until something that it was made of may have changed. A page with a \
+        lifetime of its own (`Cache-Control`, `Expires`, `X-Accel-Expires`) is not kept longer than that. With `watch`, \
+        nothing is served differently: Mayfly reports what it would do, and compares pages when they are made again. \
+        `auto` begins like `watch`, and keeps pages once 200 comparisons of such pages agreed. With `auto`, no page is \
+        read back from disk after a restart, and visitors with sessions have no copies of their own. [Learned \
+        pages](learned.md) has the rest.\n\n\
         It needs `fastcgi_pass php:NAME` or an upstream group of exactly this one pool, and a cache. Other locations \
         are served as without it.");
     CACHE_LEARN_BINARY_LOG: Flag = flag("cache_learn_binary_log", LEVELS, "off").text(
