@@ -384,7 +384,7 @@ impl Reason {
             Reason::WrittenMeanwhile => "The database was written while the page was made.",
             Reason::TooManyPages => "More pages are learned than are kept.",
             Reason::Differs => {
-                "It was made again while nothing had changed that is seen, and was another."
+                "It was made again while nothing had changed that is seen, and was another. Comments, the number of the request and how long the run took do not count."
             }
             Reason::DatabaseFile => {
                 "Changes of an SQLite database that PHP had open cannot be seen."
