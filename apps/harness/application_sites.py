@@ -1,117 +1,20 @@
-"""Applications of other projects, each put into a folder and installed as a person would: by its own installer, in a browser or at the
-command line. Where their files are taken from is said by `--sources` (apps/README.md); nothing of them is in this project.
+"""Applications with a database (harness/application_base.py), and all by their names.
 
 What an installer leaves is little: `seed` writes more rows. `own` are changes by the application's own forms."""
 
 import os
 import re
 import shutil
-import subprocess
 
 from . import mediawiki, wordpress
+from .application_base import PASSWORD, SECONDS, Application, Source, installed, php, remove, words_of
+from .application_files import Bludit, DokuWiki, GetSimple, Kirby, PluXml
 from .web_forms import Visitor
 from .workdir import listens, wait_for
 
-SECONDS = 300
-PASSWORD = "Correct-Horse-9"
-
-
-class Source:
-    """Files in a folder `NAME` below `sources`, or in a Git repository `OWNER+NAME/repo`, which may lack some large ones."""
-
-    def __init__(self, name, part=""):
-        self.name = name
-        self.part = part
-
-    def place(self, sources):
-        for folder in (self.name.partition("/")[2], self.name.replace("/", "+"), f"{self.name.replace('/', '+')}/repo"):
-            path = os.path.join(sources, folder)
-            if os.path.isfile(os.path.join(path, "HEAD")) or os.path.isdir(os.path.join(path, self.part)) and not os.path.isdir(os.path.join(path, "repo")):
-                return path
-        return None
-
-    def put(self, sources, target):
-        path = self.place(sources)
-        if not os.path.isfile(os.path.join(path, "HEAD")):
-            shutil.copytree(os.path.join(path, self.part), target, dirs_exist_ok=True, symlinks=True)
-            return
-        git = ["git", "--git-dir", path]
-        listed = subprocess.run([*git, "ls-tree", "-rz", "HEAD", f"{self.part}/" if self.part else "."], check=True, capture_output=True, text=True)
-        files = [line.split("\t", 1) for line in listed.stdout.split("\0") if " blob " in line]
-        asked = "".join(f"{about.split()[2]}\n" for about, _ in files)
-        told = subprocess.run([*git, "cat-file", "--batch"], input=asked.encode(), capture_output=True, timeout=SECONDS).stdout
-        at = 0
-        for _, name in files:
-            end = told.index(b"\n", at)
-            size = told[at:end].split()
-            at = end + 1
-            if size[1] == b"missing":
-                continue
-            content = told[at : at + int(size[2])]
-            at += len(content) + 1
-            file = os.path.join(target, os.path.relpath(name, self.part or "."))
-            os.makedirs(os.path.dirname(file), exist_ok=True)
-            with open(file, "wb") as out:
-                out.write(content)
-
-
-class Application:
-    """`skip` are addresses that a crawl leaves out, `normal` what differs each time in a text, `starts` where a crawl begins."""
-
-    source = None
-    has_database, has_sqlite, has_postgres = True, False, False
-    skip = r"(?!)"
-    normal = r"(?!)"
-    starts = ("/",)
-    # The script that runs statements of the trial; where `serve` runs a few scripts alone, one of those.
-    door = "trial.php"
-
-    def put(self, site):
-        self.source.put(site.options.sources, site.root)
-
-    def install(self, site):
-        raise NotImplementedError
-
-    def seed(self, site):
-        pass
-
-    def after(self, site):
-        """Statements that a program runs after a write, since the application keeps copies in other tables."""
-        return []
-
-    def own(self, site):
-        """Pairs of a name and a function that makes the change, at the server under test."""
-        return []
-
-
-def php(site, *command, folder=None):
-    """PHP's command line as the account of the site."""
-    done = subprocess.run(
-        ["setpriv", "--reuid=www-data", "--regid=www-data", "--clear-groups", "php", *command],
-        capture_output=True, text=True, timeout=SECONDS, cwd=folder or site.root,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise RuntimeError(f"{command[:2]}: {done.stdout[:600]} ... {done.stdout[-900:]} {done.stderr[-1500:]}")
-    return done.stdout
-
-
-def words_of(text):
-    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
-
-
-def installed(answer, word):
-    if word not in answer.text:
-        raise RuntimeError(f"the installer answers {answer.status}: {words_of(answer.text)[-1500:]}")
-
-
-def remove(site, *names):
-    for name in names:
-        path = os.path.join(site.root, name)
-        (shutil.rmtree if os.path.isdir(path) else os.unlink)(path)
-
 
 class WordPress(Application):
-    """Debian's, in a folder as from wordpress.org; with `has_redis` its object cache is in a Redis of the run."""
+    """Debian's, unless it has a source, in a folder as from wordpress.org; with `has_redis` its object cache is in a Redis of the run."""
 
     skip = r"wp-admin|wp-login|wp-json|xmlrpc|/feed|replytocom|\?s=|wp-content"
     starts = ("/", "/article-3/", "/category/news/", "/about-1/")
@@ -120,7 +23,10 @@ class WordPress(Application):
         self.has_redis = has_redis
 
     def put(self, site):
-        shutil.copytree(wordpress.ROOT, site.root, dirs_exist_ok=True)
+        if self.source:
+            super().put(site)
+        else:
+            shutil.copytree(wordpress.ROOT, site.root, dirs_exist_ok=True)
         for name in os.listdir(os.path.join(site.root, "wp-content")):
             path = os.path.join(site.root, "wp-content", name)
             if os.path.islink(path):
@@ -196,6 +102,12 @@ flush_rewrite_rules(false);
             ("an article is removed", lambda: call("wp.deletePost", *who, f"<int>{ids['article-7']}</int>")),
             ("a category", lambda: call("wp.newTerm", *who, struct(name="Weather", taxonomy="category"))),
         ]  # fmt: skip
+
+
+class ClassicPress(WordPress):
+    """A fork of WordPress 6 without its block editor."""
+
+    source = Source("ClassicPress/ClassicPress-release")
 
 
 class MediaWiki(Application):
@@ -365,6 +277,100 @@ class Serendipity(Application):
             })  # fmt: skip
 
         return [(f"a visitor comments entry {number}", lambda number=number: comment(number)) for number in (3, 9)]
+
+
+class Typecho(Application):
+    """`serve` does not find its account: the settings give it to a method."""
+
+    source = Source("typecho/typecho")
+    has_sqlite = has_postgres = True
+    skip = r"/admin/|/action/|/feed/|/comment\b|\?|/attachment/"
+
+    def install(self, site):
+        settings = {"SITE_URL": f"http://{site.host}", "USER_NAME": "admin", "USER_PASSWORD": PASSWORD, "USER_MAIL": "admin@example.test"}
+        if site.database:
+            settings |= {
+                "DB_ADAPTER": "Pdo_Mysql" if site.is_mysql else "Pdo_Pgsql", "DB_HOST": site.address if site.is_mysql else site.database.folder,
+                "DB_USER": site.database.user, "DB_PASSWORD": site.database.password, "DB_DATABASE": site.database.name,
+            }  # fmt: skip
+        else:
+            settings |= {"DB_ADAPTER": "Pdo_SQLite", "DB_FILE": self.sqlite_file(site)}
+        php(site, "install.php", environment={f"TYPECHO_{name}": value for name, value in settings.items()})
+
+    def sqlite_file(self, site):
+        return f"{site.mkdir('usr/data')}/site.db"
+
+    def seed(self, site):
+        # Its protection against spam is another script in each page.
+        site.sql("UPDATE typecho_options SET value = '0' WHERE name IN ('commentsAntiSpam', 'commentsPostIntervalEnable')")
+        php(site, site.workdir.write("seed.php", f"""<?php
+require '{site.root}/config.inc.php';
+$db = \\Typecho\\Db::get();
+$make = fn($table, $rows) => $db->query($db->insert("table.$table")->rows($rows));
+for ($number = 11; $number <= 13; $number++) {{
+    $make('metas', ['mid' => $number, 'name' => "Kind $number", 'slug' => "kind-$number", 'type' => 'category', 'description' => "On kind $number", 'count' => 5]);
+}}
+for ($number = 11; $number <= 25; $number++) {{
+    $time = 1767000000 + $number * 86400;
+    $make('contents', ['cid' => $number, 'title' => "Article $number", 'slug' => "article-$number", 'created' => $time, 'modified' => $time, 'text' => "Words of article $number.",
+        'authorId' => 1, 'type' => 'post', 'status' => 'publish', 'commentsNum' => 1, 'allowComment' => 1, 'allowPing' => 1, 'allowFeed' => 1]);
+    $make('relationships', ['cid' => $number, 'mid' => 11 + $number % 3]);
+    $make('comments', ['cid' => $number, 'created' => $time, 'author' => "Guest $number", 'ownerId' => 1, 'text' => "A comment on $number", 'type' => 'comment', 'status' => 'approved']);
+}}
+"""))  # fmt: skip
+
+    def own(self, site):
+        visitor = Visitor(site.subject, site.host)
+
+        def comment(number):
+            visitor.submit(f"/index.php/archives/{number}/", "text", text=f"A comment on {number} by a visitor.", author="Guest", mail="guest@example.test")
+
+        return [(f"a visitor comments article {number}", lambda number=number: comment(number)) for number in (13, 19)]
+
+
+class Dotclear(Application):
+    source = Source("dotclear/dotclear")
+    has_sqlite = has_postgres = True
+    skip = r"/admin/|/feed/|\?q=|xmlrpc|/rsd|/trackback"
+
+    def put(self, site):
+        super().put(site)
+        for name in ("cache", "db", "public", "var"):
+            site.mkdir(name)
+
+    def install(self, site):
+        login = {"dbdriver": "pdosqlite", "dbname": "site.sqlite"}
+        if site.database:
+            login = {"dbdriver": "mysqlimb4" if site.is_mysql else "pgsql", "dbhost": site.address if site.is_mysql else site.database.folder,
+                     "dbname": site.database.name, "dbuser": site.database.user, "dbpassword": site.database.password}  # fmt: skip
+        words = login | {
+            "dbprefix": "dc_", "adminemail": "admin@example.test", "ufirstname": "Ada", "ulastname": "Admin", "uemail": "admin@example.test",
+            "ulogin": "admin", "upassword": PASSWORD, "adminurl": f"http://{site.host}/admin", "blogurl": f"http://{site.host}",
+        }  # fmt: skip
+        # Settings first, then tables.
+        for _ in range(2):
+            php(site, "admin/install/index.php", "-n", *(f"--{name}={value}" for name, value in words.items()))
+
+    def sqlite_file(self, site):
+        return os.path.join(site.root, "db/site.sqlite")
+
+    def seed(self, site):
+        columns = site.columns("dc_post")
+        for number in range(11, 25):
+            words = f"Words of entry {number}"
+            date = f"'2026-02-{number:02} 10:00:00'"
+            values = {"post_id": number, "post_title": f"'Entry {number}'", "post_url": f"'2026/02/{number:02}/entry-{number}'", "post_dt": date, "post_creadt": date, "post_upddt": date,
+                      "post_content": f"'<p>{words}</p>'", "post_content_xhtml": f"'<p>{words}</p>'", "post_words": f"'{words.lower()}'", "nb_comment": 0}  # fmt: skip
+            site.sql(f"INSERT INTO dc_post ({', '.join(columns)}) SELECT {', '.join(str(values.get(name, name)) for name in columns)} FROM dc_post WHERE post_id = 1")
+            site.sql(f"INSERT INTO dc_meta (meta_id, meta_type, post_id) VALUES ('Tag {number % 3}', 'tag', {number})")
+
+    def own(self, site):
+        visitor = Visitor(site.subject, site.host)
+
+        def comment(number):
+            visitor.submit(f"/index.php?post/2026/02/{number:02}/entry-{number}", "c_content", c_name="Guest", c_mail="guest@example.test", c_content=f"A comment on {number} by a visitor.")
+
+        return [(f"a visitor comments entry {number}", lambda number=number: comment(number)) for number in (13, 21)]
 
 
 class Question2Answer(Application):
@@ -609,57 +615,27 @@ class MyBB(Application):
                 site.sql(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join(str(value) for value in values.values())})")
 
 
-class OfFiles(Application):
-    """An application without a database: what it shows is in files of `content`."""
-
-    content = "content"
-    has_database = False
-
-    def install(self, site):
-        pass
-
-
-class Kirby(OfFiles):
-    source = Source("getkirby/starterkit")
-    skip = r"/panel|/media/"
-
-
-class DokuWiki(OfFiles):
-    source = Source("dokuwiki/dokuwiki")
-    content = "data/pages"
-    normal = r"taskrunner\.php\?id=\w+&amp;\d+|taskrunner\.php\?id=\w+&\d+"
-    skip = r"do=(?!$)|login|/lib/|idx=|rev=|media|tab_"
-
-    def install(self, site):
-        site.write("conf/local.php", "<?php\n$conf['title'] = 'A wiki';\n$conf['useacl'] = 0;\n$conf['updatecheck'] = 0;\n$conf['license'] = '';\n")
-        remove(site, "install.php")
-        for number in range(15):
-            links = " ".join(f"[[page{(number + step) % 15}]]" for step in (1, 4, 6))
-            site.write(f"data/pages/page{number}.txt", f"====== Title of page {number} ======\n\nWords of page number {number}.\n\n{links}\n")
-        site.write("data/pages/start.txt", "====== A wiki ======\n\nWelcome to everybody.\n\n[[page0]] [[page5]] [[page10]]\n")
-
-    def own(self, site):
-        visitor = Visitor(site.subject, site.host)
-
-        def edit(number):
-            visitor.submit(f"/doku.php?id=page{number}&do=edit", "wikitext", wikitext=f"====== Title of page {number} ======\n\nOther words of {number}.\n", more={"do[save]": "1"})
-
-        return [(f"page {number} is edited by the form", lambda number=number: edit(number)) for number in (3, 8, 11)]
-
-
-class Bludit(OfFiles):
-    source = Source("bludit/bludit")
-    content = "bl-content/pages"
-    skip = r"/admin|rss|feed"
-
-    def install(self, site):
-        page = Visitor(site.plain, site.host).post("/install.php?language=en", {"username": "admin", "password": PASSWORD, "timezone": "UTC", "language": "en", "install": "Install"})
-        if not os.path.isdir(os.path.join(site.root, "bl-content/pages")):
-            raise RuntimeError(f"{page.status} {words_of(page.text)[-500:]}")
-
-
 APPLICATIONS = {
-    "wordpress": WordPress(), "wordpress_redis": WordPress(has_redis=True),
-    "mediawiki": MediaWiki(), "opencart": OpenCart(), "piwigo": Piwigo(), "textpattern": Textpattern(), "serendipity": Serendipity(),
-    "question2answer": Question2Answer(), "chyrp": Chyrp(), "backdrop": Backdrop(), "drupal7": Drupal7(), "drupal7_no_blocklist": Drupal7(has_blocklist=False), "processwire": ProcessWire(), "mybb": MyBB(), "kirby": Kirby(), "dokuwiki": DokuWiki(), "bludit": Bludit(),
-}  # fmt: skip
+    "wordpress": WordPress(),
+    "wordpress_redis": WordPress(has_redis=True),
+    "classicpress": ClassicPress(),
+    "mediawiki": MediaWiki(),
+    "opencart": OpenCart(),
+    "piwigo": Piwigo(),
+    "textpattern": Textpattern(),
+    "serendipity": Serendipity(),
+    "typecho": Typecho(),
+    "dotclear": Dotclear(),
+    "question2answer": Question2Answer(),
+    "chyrp": Chyrp(),
+    "backdrop": Backdrop(),
+    "drupal7": Drupal7(),
+    "drupal7_no_blocklist": Drupal7(has_blocklist=False),
+    "processwire": ProcessWire(),
+    "mybb": MyBB(),
+    "kirby": Kirby(),
+    "getsimple": GetSimple(),
+    "pluxml": PluXml(),
+    "dokuwiki": DokuWiki(),
+    "bludit": Bludit(),
+}
