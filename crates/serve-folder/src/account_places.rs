@@ -102,7 +102,7 @@ pub(super) const MEDIAWIKI_ON_POSTGRES: AccountPlace = place(
 
 /// In this order. A file that has no host, user or URL by these names is another application's.
 #[rustfmt::skip]
-pub(super) const PLACES: [AccountPlace; 58] = [
+pub(super) const PLACES: [AccountPlace; 59] = [
     place("Drupal", "sites/default/settings.php", [
         "databases/default/default/host", "databases/default/default/port", "databases/default/default/unix_socket",
         "databases/default/default/username", "databases/default/default/password",
@@ -161,6 +161,9 @@ pub(super) const PLACES: [AccountPlace; 58] = [
     place("Tiny Tiny RSS", "config.php", ["DB_HOST", "DB_PORT", "", "DB_USER", "DB_PASS", "DB_TYPE", "DB_NAME"]),
     place("Serendipity", "serendipity_config_local.inc.php", [
         "serendipity/dbHost", "", "", "serendipity/dbUser", "serendipity/dbPass", "serendipity/dbType", "",
+    ]),
+    place("Dotclear", "inc/config.php", [
+        "DC_DBHOST", "", "", "DC_DBUSER", "DC_DBPASSWORD", "DC_DBDRIVER", "DC_DBNAME",
     ]),
     place("Question2Answer", "qa-config.php", [
         "QA_MYSQL_HOSTNAME", "QA_MYSQL_PORT", "", "QA_MYSQL_USERNAME", "QA_MYSQL_PASSWORD", "", "",

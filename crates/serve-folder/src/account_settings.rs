@@ -435,6 +435,11 @@ mod tests {
                  $serendipity['dbPass'] = 'word'; $serendipity['dbType'] = 'mysqli';",
             ),
             (
+                "inc/config.php",
+                "<?php define('DC_DBDRIVER', 'mysqlimb4'); define('DC_DBHOST', 'localhost'); define('DC_DBUSER', 'ada');
+                 define('DC_DBPASSWORD', 'word'); define('DC_DBNAME', 'd'); define('DC_DBPREFIX', 'dc_');",
+            ),
+            (
                 "qa-config.php",
                 "<?php define('QA_MYSQL_HOSTNAME', 'localhost'); define('QA_MYSQL_USERNAME', 'ada'); define('QA_MYSQL_PASSWORD', 'word');",
             ),
