@@ -48,6 +48,13 @@ class GetSimple(OfFiles):
         remove(site, *(f"admin/{name}.php" for name in ("install", "setup", "update")))
 
 
+class CmsimpleXh(OfFiles):
+    """All its pages are in one file, by which a change of one ends them all."""
+
+    source = Source("cmsimple-xh/cmsimple-xh")
+    skip = r"login|mailform|sitemap|search|print"
+
+
 class PluXml(OfFiles):
     source = Source("pluxml/PluXml")
     content = "data/articles"

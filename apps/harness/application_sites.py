@@ -8,7 +8,7 @@ import shutil
 
 from . import mediawiki, wordpress
 from .application_base import PASSWORD, SECONDS, Application, Source, installed, php, remove, words_of
-from .application_files import Bludit, DokuWiki, GetSimple, Kirby, PluXml
+from .application_files import Bludit, CmsimpleXh, DokuWiki, GetSimple, Kirby, PluXml
 from .web_forms import Visitor
 from .workdir import listens, wait_for
 
@@ -229,13 +229,13 @@ class Textpattern(Application):
         for number in range(2, 16):
             values = {"Title": f"'Article {number}'", "url_title": f"'article-{number}'", "Body_html": f"'<p>Words of article {number}.</p>'",
                       "Posted": f"'2026-02-{number:02} 10:00:00'", "uid": f"MD5({number})"}  # fmt: skip
-            site.sql(f"INSERT INTO textpattern ({', '.join(columns)}) SELECT {', '.join(values.get(name, name) for name in columns)} FROM textpattern WHERE ID = 1")
+            # MySQL refuses its dates without a year.
+            site.sql(f"SET sql_mode = ''; INSERT INTO textpattern ({', '.join(columns)}) SELECT {', '.join(values.get(name, name) for name in columns)} FROM textpattern WHERE ID = 1")
 
 
 class Serendipity(Application):
     source = Source("s9y/Serendipity")
     has_sqlite = True
-    normal = r"serendipity\.(?:css|js)&(?:amp;)?v=\d+"
     # It keeps values in APCu where there is one, which is not learned (docs/learned.md).
     php_settings = "apc.enabled=0\n"
     skip = r"admin|exit\.php|/plugin/|comment\.php|serendipity\.css|/feeds/|rss\.php|wfwcomment|/archives/\d{4}|P\d+\.html|/archive$|search"
@@ -258,6 +258,8 @@ class Serendipity(Application):
         return next(os.path.join(site.root, name) for name in os.listdir(site.root) if name.startswith("serendipity_") and name.endswith(".db"))
 
     def seed(self, site):
+        # As its form for designs does: without it, each page has the second in the addresses of its styles.
+        site.sql("INSERT INTO serendipity_config (name, value, authorid) VALUES ('last_template_change', '1767000000', 0)")
         for number in range(1, 4):
             site.sql(f"INSERT INTO serendipity_category (categoryid, category_name, category_description, authorid, parentid, category_left, category_right) VALUES ({number}, 'Category {number}', 'On category {number}', 1, 0, {2 * number - 1}, {2 * number})")
         for number in range(1, 15):
@@ -481,7 +483,9 @@ class Chyrp(Application):
 
 
 class CopiesInTables(Application):
-    """The family of Drupal: tables `cache_*` hold what was made of others."""
+    """The family of Drupal: tables `cache_*` hold what was made of others, with tokens that are drawn anew."""
+
+    normal = r"\"theme_token\":\"[^\"]*\""
 
     def after(self, site):
         return [f"DELETE FROM {table}" for table in ("cache", "cache_page", "cache_block", "cache_field", "cache_entity_node", "cache_filter", "cache_views_data", "cache_layout_path") if site.columns(table)]
@@ -508,7 +512,6 @@ class Drupal7(CopiesInTables):
     has_sqlite = has_postgres = True
     skip = r"user/|admin|\?destination|comment/reply|search|filter/tips"
     door = "xmlrpc.php"
-    normal = r"\"theme_token\":\"[^\"]*\""
 
     def __init__(self, has_blocklist=True):
         self.has_blocklist = has_blocklist
@@ -635,6 +638,7 @@ APPLICATIONS = {
     "mybb": MyBB(),
     "kirby": Kirby(),
     "getsimple": GetSimple(),
+    "cmsimple_xh": CmsimpleXh(),
     "pluxml": PluXml(),
     "dokuwiki": DokuWiki(),
     "bludit": Bludit(),

@@ -264,7 +264,7 @@ class Trial:
 
     def kept(self, answers):
         """Pages that came from memory because of what they were made of."""
-        return {path: answer for path, answer in answers.items() if answer.is_hit and self.control.learned(self.site.subject.url + path)[:2] == ("fresh", "")}
+        return {path: answer for path, answer in answers.items() if answer.is_hit and self.control.is_kept(self.site.subject.url + path)}
 
     def settle(self):
         """Until as many pages are learned as can be."""

@@ -61,6 +61,11 @@ class Control:
         part = self.post("/1/explain", {"url": url}).get("learned") or {}
         return part.get("state", "off"), part.get("reason", ""), part.get("detail", "")
 
+    def is_kept(self, url):
+        """Whether it is shown beyond its ordinary lifetime, while nothing that it was made of changes."""
+        part = self.post("/1/explain", {"url": url}).get("learned") or {}
+        return part.get("state") == "fresh" and "it is kept for" in part["sentence"]
+
     def forget(self, urls):
         self.post("/1/purge", {"urls": urls})
 
