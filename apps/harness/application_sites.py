@@ -228,9 +228,8 @@ class Textpattern(Application):
         columns = [name for name in site.columns("textpattern") if name != "ID"]
         for number in range(2, 16):
             values = {"Title": f"'Article {number}'", "url_title": f"'article-{number}'", "Body_html": f"'<p>Words of article {number}.</p>'",
-                      "Posted": f"'2026-02-{number:02} 10:00:00'", "uid": f"MD5({number})"}  # fmt: skip
-            # MySQL refuses its dates without a year.
-            site.sql(f"SET sql_mode = ''; INSERT INTO textpattern ({', '.join(columns)}) SELECT {', '.join(values.get(name, name) for name in columns)} FROM textpattern WHERE ID = 1")
+                      "Posted": f"'2026-02-{number:02} 10:00:00'", "uid": f"'{number:032}'"}  # fmt: skip
+            site.sql(f"INSERT INTO textpattern ({', '.join(columns)}) SELECT {', '.join(values.get(name, name) for name in columns)} FROM textpattern WHERE ID = 1")
 
 
 class Serendipity(Application):

@@ -136,7 +136,7 @@ class Site:
             command = ["setpriv", "--reuid=www-data", "--regid=www-data", "--clear-groups", "sqlite3", "-separator", "\t", "-cmd", ".timeout 5000", self.sqlite()]
         done = subprocess.run(command, input=f"{text};\n", capture_output=True, text=True, errors="replace", timeout=60)
         if done.returncode != 0 or done.stderr.strip():
-            raise RuntimeError(f"{text[:200]}: {done.stderr[:300]}")
+            raise RuntimeError(f"{text[:200]}: {done.stderr[-300:]}")
         return [line.split("\t") for line in done.stdout.splitlines()]
 
     def sqlite(self):
