@@ -55,7 +55,7 @@ pub use run_again::{RunAgain, RunIn, RunText};
 pub use schema::{Column, ColumnDescription, ColumnKind, MOST_TABLES, Schema, Table, TableNumber};
 pub use schema_builder::SchemaBuilder;
 pub use schema_queries::SchemaQuery;
-pub use session::Session;
+pub use session::{Session, changes_plain_modes};
 pub use statement::{MOST_SHAPES, Reading, Shapes, StatementMeaning};
 pub use tokens::STACK_BYTES;
 pub use value::Value;

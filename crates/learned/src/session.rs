@@ -284,6 +284,14 @@ fn modes_that_are_set(settings: &str) -> Option<&str> {
     (is_plain && is_whole).then_some(modes)
 }
 
+/// Whether a statement adds plain modes to those of its session, or removes some, and does nothing else: whatever the other
+/// modes are, what texts and names mean stays as it was.
+pub fn changes_plain_modes(statement: &str) -> bool {
+    let statement = statement.trim_end_matches([' ', ';']).to_ascii_lowercase();
+    let settings = statement.trim_start().strip_prefix("set ");
+    settings.is_some_and(adds_or_removes_plain_modes)
+}
+
 /// Whether plain modes are added to those that the session has, or removed from them, and nothing else is set. ProcessWire sends
 /// `SET sql_mode=(SELECT REPLACE(@@sql_mode,'ONLY_FULL_GROUP_BY',''))`.
 fn adds_or_removes_plain_modes(settings: &str) -> bool {

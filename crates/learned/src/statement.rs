@@ -14,7 +14,7 @@ use crate::postgres::PostgresShapes;
 use crate::read::{QueryReading, ReadShape, is_harmless, read_shape};
 use crate::row::Effect;
 use crate::schema::{Relation, Schema};
-use crate::session::Session;
+use crate::session::{Session, changes_plain_modes};
 use crate::tokens::{Token, is_too_deep, shape, tokens};
 use crate::value::Value;
 use crate::write::WriteContext;
@@ -139,7 +139,7 @@ impl Shapes {
         parameters: &[Value],
         session: &Session,
     ) -> StatementMeaning {
-        if is_known_variable(text) {
+        if is_known_variable(text) || changes_plain_modes(text) {
             return StatementMeaning::neither();
         }
         let mut tokens = match tokens(text, parameters, session.has_ansi_quotes()) {

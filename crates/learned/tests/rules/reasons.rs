@@ -232,11 +232,16 @@ fn statement_that_returns_the_present_time_alone_reads_nothing() {
 }
 
 #[test]
-fn statement_that_returns_variables_alone_writes_nothing() {
+fn statement_that_returns_variables_alone_or_sets_plain_modes_writes_nothing() {
     let mut shapes = shapes();
     for (statement, writes) in [
         ("SELECT /* f::g  */ @@server_id AS id", false),
         ("select @@GLOBAL.wait_timeout, @@hostname;", false),
+        (
+            "SET sql_mode=(SELECT REPLACE(@@sql_mode,'ONLY_FULL_GROUP_BY',''))",
+            false,
+        ),
+        ("SET sql_mode=(SELECT shop_total())", true),
         ("SELECT @@server_id INTO OUTFILE x", true),
         ("SELECT shop_total(@@server_id)", true),
         ("SELECT @@server_id FROM shop", true),

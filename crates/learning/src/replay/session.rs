@@ -12,8 +12,11 @@ const VARIABLES: &[&str] = &[
     "autocommit",
     "character_set_client",
     "character_set_connection",
+    "character_set_database",
     "character_set_results",
+    "character_set_server",
     "collation_connection",
+    "collation_server",
     "group_concat_max_len",
     "sql_big_selects",
     "sql_mode",
@@ -44,7 +47,7 @@ impl ReplaySession {
                 .is_some_and(|it| it.eq_ignore_ascii_case("use"));
             if is_use {
                 database?;
-            } else if is_plain_setting(setting) {
+            } else if is_plain_setting(setting) || learned::changes_plain_modes(setting) {
                 settings.push(setting.to_owned());
             } else {
                 return None;
@@ -133,6 +136,11 @@ fn is_plain_setting(text: &str) -> bool {
     };
     match &tokens[..] {
         [set, names, value] if is_word(set, "set") && is_word(names, "names") => is_value(value),
+        [set, character, set_again, value]
+            if is_word(set, "set") && is_word(character, "character") =>
+        {
+            is_word(set_again, "set") && is_value(value)
+        }
         [set, names, value, collate, collation]
             if is_word(set, "set") && is_word(names, "names") =>
         {
@@ -167,6 +175,8 @@ mod tests {
     fn settings_of_known_variables_to_values_are_plain_and_nothing_else_is() {
         for text in [
             "SET NAMES utf8mb4",
+            "SET CHARACTER SET utf8mb4",
+            "SET character_set_server = 'utf8mb4', collation_server = 'utf8mb4_unicode_ci'",
             "SET NAMES 'utf8mb4' COLLATE 'utf8mb4_unicode_520_ci'",
             "SET SESSION sql_mode='NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION'",
             "set @@session.time_zone = '+00:00', @@sql_mode = ''",
@@ -177,6 +187,8 @@ mod tests {
         for text in [
             "SET GLOBAL sql_mode = ''",
             "SET @@global.sql_mode = ''",
+            "SET CHARACTER SET utf8mb4, sql_mode = @a",
+            "SET CHARACTER NAMES utf8mb4",
             "SET @a = 1",
             "SET PASSWORD = 'a'",
             "SET general_log_file = '/tmp/a'",
