@@ -72,12 +72,12 @@ pub struct PageDigest {
 #[derive(Default)]
 struct Html {
     line: Vec<u8>,
-    within: Within,
+    within: HtmlPart,
     request_number: Option<Vec<u8>>,
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum HtmlPart {
     #[default]
     Text,
     Comment,
@@ -159,8 +159,8 @@ impl Html {
             let (read, next) = self.next_part(rest);
             let (part, behind) = rest.split_at(read);
             match self.within {
-                Within::Text | Within::Script => self.count(part, digest),
-                Within::Comment | Within::Report => {}
+                HtmlPart::Text | HtmlPart::Script => self.count(part, digest),
+                HtmlPart::Comment | HtmlPart::Report => {}
             }
             (self.within, rest) = (next, behind);
         }
@@ -169,21 +169,21 @@ impl Html {
     }
 
     /// Returns how many bytes belong to what is read now, and what follows them.
-    fn next_part(&self, rest: &[u8]) -> (usize, Within) {
+    fn next_part(&self, rest: &[u8]) -> (usize, HtmlPart) {
         let (end, next) = match self.within {
-            Within::Comment => (memmem::find(rest, b"-->"), Within::Text),
-            Within::Report => (find_script_end(rest), Within::Text),
-            Within::Script => {
+            HtmlPart::Comment => (memmem::find(rest, b"-->"), HtmlPart::Text),
+            HtmlPart::Report => (find_script_end(rest), HtmlPart::Text),
+            HtmlPart::Script => {
                 let end = find_script_end(rest).unwrap_or(rest.len());
                 let script = rest.get(..end).unwrap_or_default();
                 match memmem::find(script, REPORT) {
-                    Some(report) => (Some(report), Within::Report),
-                    None => (Some(end).filter(|&end| end < rest.len()), Within::Text),
+                    Some(report) => (Some(report), HtmlPart::Report),
+                    None => (Some(end).filter(|&end| end < rest.len()), HtmlPart::Text),
                 }
             }
-            Within::Text => match find_opening(rest) {
+            HtmlPart::Text => match find_opening(rest) {
                 Some((at, opened)) => (Some(at), opened),
-                None => (None, Within::Text),
+                None => (None, HtmlPart::Text),
             },
         };
         end.map_or((rest.len(), self.within), |end| (end, next))
@@ -212,7 +212,7 @@ impl Html {
             let (digits, behind) = from.split_at(number.bytes);
             digest.read(before);
             let is_time = number.has_decimals && is_unit_of_seconds(behind)
-                || self.within == Within::Script && ends_in_time_of_run(before);
+                || self.within == HtmlPart::Script && ends_in_time_of_run(before);
             digest.read(if is_time { LEFT_OUT } else { digits });
             rest = behind;
         }
@@ -243,15 +243,15 @@ impl Number {
 }
 
 /// Returns where a comment or a script begins that is read otherwise than text: behind the bytes that open it.
-fn find_opening(text: &[u8]) -> Option<(usize, Within)> {
+fn find_opening(text: &[u8]) -> Option<(usize, HtmlPart)> {
     memchr_iter(b'<', text).find_map(|at| {
         let tag = text.get(at + 1..)?;
         if starts_with(tag, b"script") {
-            return Some((at + 1 + b"script".len(), Within::Script));
+            return Some((at + 1 + b"script".len(), HtmlPart::Script));
         }
         let comment = tag.strip_prefix(b"!--")?;
         let is_read = READ_COMMENTS.iter().any(|it| starts_with(comment, it));
-        (!is_read).then_some((at + b"<!--".len(), Within::Comment))
+        (!is_read).then_some((at + b"<!--".len(), HtmlPart::Comment))
     })
 }
 

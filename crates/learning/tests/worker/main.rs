@@ -402,8 +402,8 @@ fn a_page_that_is_known_is_kept_once_and_shown_until_something_may_have_changed(
         let name = format!("page {number}");
         fetch.stored(StoredPage {
             most,
-            keep: Some(Box::new(move |_, _| {
-                kept.fetch_add(1, Ordering::Relaxed) == 0
+            keep: Some(Box::new(move |time, _| {
+                (kept.fetch_add(1, Ordering::Relaxed) == 0).then_some(time)
             })),
             ..page(&name)
         });

@@ -73,7 +73,7 @@ impl Pool {
         record(&mut writer);
         assert!(writer.send(number, |packet| worker.0.send(packet).is_ok()));
         fetch.stored(StoredPage {
-            keep: Some(Box::new(|_, _| true)),
+            keep: Some(Box::new(|time, _| Some(time))),
             ..page(&name)
         });
         wait(|| self.pool.page(name.as_bytes()))
