@@ -518,7 +518,7 @@ fn only_reads_variables(text: &str) -> bool {
     let is_select = words
         .next()
         .is_some_and(|it| it.eq_ignore_ascii_case("select"));
-    let others = ["from", "into", "next", "previous", "procedure", "union"];
+    let others = ["from", "into", "next", "nextval", "previous", "procedure"];
     is_select
         && text.bytes().all(is_plain)
         && !words.any(|it| others.iter().any(|other| it.eq_ignore_ascii_case(other)))

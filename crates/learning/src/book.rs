@@ -785,6 +785,7 @@ impl Book {
         };
         let kept_for = self.steady.made(&end.page.name, &made, end.page.most);
         let kept_for = kept_for.min(end.left_of_day);
+        let kept_for = end.page.said.map_or(kept_for, |said| said.min(kept_for));
         let cache = made_of.cache.as_ref().map(|cache| CacheOfPage {
             server: cache.server.clone(),
             keys: cache.keys.len(),

@@ -122,6 +122,7 @@ pub fn end(book: &Book, digest: u64) -> PageEnd {
             has_session: true,
             is_repeated: false,
             most: Duration::from_secs(60),
+            said: None,
             shape: None,
             keep: None,
             withdraw: Box::new(|_, _| ()),
@@ -591,6 +592,7 @@ pub fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instan
         has_session: true,
         is_repeated: false,
         most: Duration::from_secs(60),
+        said: None,
         shape: None,
         keep: Some(keep),
         withdraw: Box::new(|_, _| ()),
@@ -788,32 +790,37 @@ fn a_page_that_differs_though_nothing_has_changed_is_not_kept_for_a_while() {
 }
 
 #[test]
-fn a_page_is_kept_for_as_long_as_it_was_the_same_and_not_beyond_its_day() {
+fn a_page_is_kept_for_as_long_as_it_was_the_same_and_not_beyond_its_day_or_its_lifetime() {
     let now = Instant::now();
     let mut book = polled_book(now);
     let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-    let mut made = |digest, after: Duration| {
+    let mut made = |digest, after: Duration, said| {
         let mut under_way = end(&book, digest);
-        under_way.page.most = minutes(24 * 60);
+        (under_way.page.most, under_way.page.said) = (minutes(24 * 60), said);
         let learned = book.learn(&under_way, Some(reads(&[SECOND_POST])), now + after);
         let LearnedEnd::Known(number, _) = learned else {
             panic!("it is not learned");
         };
         book.kept_for(number, now + after)
     };
-    assert_eq!(made(1, minutes(1)), minutes(1));
+    assert_eq!(made(1, minutes(1), None), minutes(1));
     assert_eq!(
-        made(1, minutes(21)),
+        made(1, minutes(21), None),
         minutes(20),
         "since the first one after the first poll"
     );
     assert_eq!(
-        made(1, minutes(500)),
+        made(1, minutes(22), Some(minutes(5))),
+        minutes(5),
+        "the application says so"
+    );
+    assert_eq!(
+        made(1, minutes(500), None),
         minutes(60),
         "the day ends in an hour"
     );
     assert_eq!(
-        made(2, minutes(510)),
+        made(2, minutes(510), None),
         minutes(1),
         "it is another, and nothing was written"
     );

@@ -92,6 +92,7 @@ pub fn page(name: &str) -> StoredPage {
         has_session: true,
         is_repeated: false,
         most: Duration::from_secs(3600),
+        said: None,
         shape: None,
         keep: None,
         withdraw: Box::new(|_, _| ()),

@@ -200,6 +200,7 @@ impl LearnedFetch {
             has_session: self.has_session,
             is_repeated,
             most: self.most,
+            said: self.said,
             shape: self.shape,
             keep: self.keeps.then(|| keep(store, stored, self.said)),
             withdraw: withdraw(store, stored),
