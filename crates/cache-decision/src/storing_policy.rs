@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use http_cache::{
-    IgnoreFields, Methods, Policy, StaleBounds, StatusSet, UseStale, ValidRule, Zone,
-};
+use http_cache::{IgnoreFields, Methods, Policy, StaleBounds, StatusSet, UseStale, ValidRule};
 use shared_request::Class;
 use site::{CacheRules, LiftedByPurges, Revalidation};
 
@@ -83,18 +81,13 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
 /// `cache_max_valid`, unless the application's purges are known to arrive.
 fn max_valid(plan: &Plan<'_>) -> Option<Duration> {
     let most = plan.rules.max_valid?;
-    (!is_limit_lifted(plan.zone, most.lifted)).then_some(most.time)
-}
-
-/// Are the application's purges known to arrive, so that `cache_max_valid` does not hold?
-#[must_use]
-pub fn is_limit_lifted(zone: &Zone, lifted: LiftedByPurges) -> bool {
-    let arrivals = zone.purge_arrivals();
-    match lifted {
+    let arrivals = plan.zone.purge_arrivals();
+    let is_lifted = match most.lifted {
         LiftedByPurges::Never => false,
         LiftedByPurges::OnceSeen => arrivals.is_known(false),
         LiftedByPurges::FromStart => arrivals.is_known(true),
-    }
+    };
+    (!is_lifted).then_some(most.time)
 }
 
 /// `*_cache_use_stale` in the cache's terms.

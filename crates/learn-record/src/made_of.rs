@@ -4,14 +4,14 @@
 //! form 1 │ hash of the rest 8 │ fields of MadeOf
 //! ```
 //!
-//! The record is the one that the library sent. A change of what is written here, in a record, or of how results are
-//! hashed counts `FORM` up: what another program has written is then not read.
+//! The record is the one that the library sent. A change of what is written here, in a record, or of how results or pages
+//! are hashed counts `FORM` up: what another program has written is then not read.
 
 use crate::encoding::{Decode, Encode, ListEntry, Reader, fields};
 use crate::limits::{MOST_MADE_OF_BYTES, MOST_SCRIPTS};
 
 /// The form that is written and read. The version of records is another part of it.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
 
 const HEAD_BYTES: usize = 1 + size_of::<u64>();
 

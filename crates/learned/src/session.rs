@@ -284,17 +284,31 @@ fn modes_that_are_set(settings: &str) -> Option<&str> {
     (is_plain && is_whole).then_some(modes)
 }
 
+/// Bytes of a statement that changes modes. A longer one is read by its tokens.
+const MOST_OF_MODES: usize = 512;
+
 /// Whether a statement adds plain modes to those of its session, or removes some, and does nothing else: whatever the other
 /// modes are, what texts and names mean stays as it was.
 pub fn changes_plain_modes(statement: &str) -> bool {
-    let statement = statement.trim_end_matches([' ', ';']).to_ascii_lowercase();
-    let settings = statement.trim_start().strip_prefix("set ");
-    settings.is_some_and(adds_or_removes_plain_modes)
+    let statement = statement.trim_matches([' ', ';']);
+    let settings = statement.split_at_checked("SET ".len());
+    let settings = settings.filter(|(set, _)| set.eq_ignore_ascii_case("SET "));
+    settings.is_some_and(|(_, settings)| {
+        let is_short = settings.len() <= MOST_OF_MODES;
+        is_short && adds_or_removes_plain_modes(&settings.to_ascii_lowercase())
+    })
 }
 
 /// Whether plain modes are added to those that the session has, or removed from them, and nothing else is set. ProcessWire sends
 /// `SET sql_mode=(SELECT REPLACE(@@sql_mode,'ONLY_FULL_GROUP_BY',''))`.
 fn adds_or_removes_plain_modes(settings: &str) -> bool {
+    // Without a blank it is the name of a function of the site.
+    if ["selectreplace", "selectconcat"]
+        .iter()
+        .any(|name| settings.contains(name))
+    {
+        return false;
+    }
     let text: String = settings.split_ascii_whitespace().collect();
     let text = text.strip_prefix("session").unwrap_or(&text);
     let list = text.strip_prefix("sql_mode=").and_then(|value| {

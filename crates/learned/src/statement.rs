@@ -513,12 +513,20 @@ fn is_known_variable(text: &str) -> bool {
 fn only_reads_variables(text: &str) -> bool {
     let text = without_comments(text);
     let text = text.trim_end_matches([' ', ';']);
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_@.,` \t\r\n".contains(&byte);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_@., \t\r\n".contains(&byte);
     let mut words = text.split(|it: char| !it.is_ascii_alphabetic());
     let is_select = words
         .next()
         .is_some_and(|it| it.eq_ignore_ascii_case("select"));
-    let others = ["from", "into", "next", "nextval", "previous", "procedure"];
+    let others = [
+        "from",
+        "into",
+        "next",
+        "nextval",
+        "previous",
+        "procedure",
+        "table",
+    ];
     is_select
         && text.bytes().all(is_plain)
         && !words.any(|it| others.iter().any(|other| it.eq_ignore_ascii_case(other)))
@@ -530,7 +538,10 @@ fn without_comments(text: &str) -> String {
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         match part.split_once("*/") {
-            Some((comment, rest)) if !comment.starts_with(['!', 'M', '+']) => plain.push_str(rest),
+            Some((comment, rest)) if !comment.starts_with(['!', 'M', '+']) => {
+                plain.push(' ');
+                plain.push_str(rest);
+            }
             _ => return text.to_owned(),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! What a run says of itself is left out: it is another each time, and says nothing of the page's data.
 //!
-//! - comments, which no browser shows, but for those that a server or a browser reads;
+//! - comments, but for those that a server or a browser reads;
 //! - the number of the request, which the response has in a field as well (`X-Request-Id`);
 //! - how long it took: a number with a unit of seconds (`0.034 seconds`), and in scripts one whose name says so
 //!   (`"wgBackendResponseTime":98`);
@@ -10,15 +10,15 @@
 //!
 //! Only text and scripts of HTML that is not compressed are read so. Of everything else each byte counts.
 
-use memchr::{memchr_iter, memmem, memrchr};
+use memchr::{memchr_iter, memmem};
 
 use crate::digest::Digest;
 
 /// A longer line is read in parts.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// A shorter number of a request may stand in the page by chance.
-const MIN_REQUEST_NUMBER_BYTES: usize = 8;
+/// A shorter number of a request may stand in the page by chance. A longer one is looked for slowly.
+const REQUEST_NUMBER_BYTES: std::ops::RangeInclusive<usize> = 8..=128;
 
 /// Fields of a response that have the number of the request, lower case.
 const REQUEST_NUMBERS: [&[u8]; 4] = [
@@ -28,20 +28,18 @@ const REQUEST_NUMBERS: [&[u8]; 4] = [
     b"x-trace-id",
 ];
 
-/// What follows `<!--` in comments that are read: by a server (SSI, ESI), or by a browser (conditions).
-const READ_COMMENTS: [&[u8]; 4] = [b"#", b"esi", b"[if", b"<!["];
+/// What follows `<!--` in comments that are read, by a server (SSI, ESI) or by a browser (conditions), and in those that end
+/// there (`<!-->`).
+const READ_COMMENTS: [&[u8]; 6] = [b"#", b"esi", b"[if", b"<![", b">", b"->"];
 
-/// Units behind a time with decimals.
-const UNITS: [&[u8]; 2] = [b"s", b"ms"];
+/// Elements whose text is no HTML: `<!--` begins no comment there.
+const ELEMENTS_OF_TEXT: [&[u8]; 4] = [b"style", b"textarea", b"title", b"xmp"];
 
-/// Beginnings of the words for seconds, as far as languages have them in common.
-const SECONDS: [&[u8]; 6] = [
-    b"sec",
-    b"sek",
-    b"seg",
-    b"millis",
-    "сек".as_bytes(),
-    "秒".as_bytes(),
+/// Units of seconds behind a time with decimals, as many languages have them.
+#[rustfmt::skip]
+const SECONDS: [&str; 21] = [
+    "milliseconds", "ms", "s", "sec", "second", "seconde", "secondes", "secondi", "secondo", "seconds", "secs",
+    "segundo", "segundos", "sekund", "sekunde", "sekunden", "sekunder", "сек", "секунд", "секунды", "秒",
 ];
 
 /// Ends of names in scripts that say how long a part of the run took, lower case.
@@ -84,6 +82,8 @@ enum HtmlPart {
     Script,
     /// The rest of a script.
     Report,
+    /// The text of such an element.
+    Element(&'static [u8]),
 }
 
 impl PageDigest {
@@ -103,7 +103,7 @@ impl PageDigest {
         let is_html = named(b"content-type").is_some_and(|(_, kind)| is_html(kind));
         self.html = (is_html && named(b"content-encoding").is_none()).then(|| {
             let mut numbers = REQUEST_NUMBERS.iter().filter_map(|name| named(name));
-            let number = numbers.find(|(_, value)| value.len() >= MIN_REQUEST_NUMBER_BYTES);
+            let number = numbers.find(|(_, value)| is_request_number(value));
             Html {
                 request_number: number.map(|(_, value)| value.to_vec()),
                 ..Html::default()
@@ -122,7 +122,7 @@ impl PageDigest {
     #[must_use]
     pub fn finish(&mut self) -> u64 {
         if let Some(html) = &mut self.html {
-            html.end_line(&mut self.digest);
+            html.read_line(html.line.len(), &mut self.digest);
         }
         self.digest.finish()
     }
@@ -135,46 +135,51 @@ fn is_html(kind: &[u8]) -> bool {
 
 impl Html {
     fn read(&mut self, bytes: &[u8], digest: &mut Digest) {
-        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
-            self.line.extend_from_slice(piece);
-            if piece.ends_with(b"\n") {
-                self.end_line(digest);
-            }
-            while self.line.len() > MAX_LINE_BYTES {
-                let rest = self.line.split_off(MAX_LINE_BYTES);
-                // A tag is not cut.
-                let tag = memrchr(b'<', &self.line).filter(|&at| at > 0);
-                let mut next = self.line.split_off(tag.unwrap_or(MAX_LINE_BYTES));
-                next.extend_from_slice(&rest);
-                self.end_line(digest);
-                self.line = next;
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let mut rest = line;
+            while !rest.is_empty() {
+                let room = MAX_LINE_BYTES - self.line.len();
+                let (now, later) = rest.split_at(room.min(rest.len()));
+                self.line.extend_from_slice(now);
+                rest = later;
+                if now.ends_with(b"\n") {
+                    self.read_line(self.line.len(), digest);
+                } else if self.line.len() == MAX_LINE_BYTES {
+                    // No tag is cut, and no word.
+                    let is_joint = |byte: &u8| matches!(byte, b'<' | b' ');
+                    let joint = self.line.iter().rposition(is_joint).filter(|&at| at > 0);
+                    self.read_line(joint.unwrap_or(MAX_LINE_BYTES), digest);
+                }
             }
         }
     }
 
-    fn end_line(&mut self, digest: &mut Digest) {
-        let line = std::mem::take(&mut self.line);
-        let mut rest = &line[..];
+    /// Reads the first bytes of the line, and leaves the others in it.
+    fn read_line(&mut self, bytes: usize, digest: &mut Digest) {
+        let mut line = std::mem::take(&mut self.line);
+        let (mut rest, _) = line.split_at(bytes);
         while !rest.is_empty() {
             let (read, next) = self.next_part(rest);
             let (part, behind) = rest.split_at(read);
             match self.within {
                 HtmlPart::Text | HtmlPart::Script => self.count(part, digest),
+                HtmlPart::Element(_) => digest.read(part),
                 HtmlPart::Comment | HtmlPart::Report => {}
             }
             (self.within, rest) = (next, behind);
         }
+        line.drain(..bytes);
         self.line = line;
-        self.line.clear();
     }
 
     /// Returns how many bytes belong to what is read now, and what follows them.
     fn next_part(&self, rest: &[u8]) -> (usize, HtmlPart) {
         let (end, next) = match self.within {
-            HtmlPart::Comment => (memmem::find(rest, b"-->"), HtmlPart::Text),
-            HtmlPart::Report => (find_script_end(rest), HtmlPart::Text),
+            HtmlPart::Comment => (find_comment_end(rest), HtmlPart::Text),
+            HtmlPart::Report => (find_end_tag(rest, b"script"), HtmlPart::Text),
+            HtmlPart::Element(name) => (find_end_tag(rest, name), HtmlPart::Text),
             HtmlPart::Script => {
-                let end = find_script_end(rest).unwrap_or(rest.len());
+                let end = find_end_tag(rest, b"script").unwrap_or(rest.len());
                 let script = rest.get(..end).unwrap_or_default();
                 match memmem::find(script, REPORT) {
                     Some(report) => (Some(report), HtmlPart::Report),
@@ -242,12 +247,16 @@ impl Number {
     }
 }
 
-/// Returns where a comment or a script begins that is read otherwise than text: behind the bytes that open it.
+/// Returns where a part begins that is read otherwise than text: behind the bytes that open it.
 fn find_opening(text: &[u8]) -> Option<(usize, HtmlPart)> {
     memchr_iter(b'<', text).find_map(|at| {
         let tag = text.get(at + 1..)?;
         if starts_with(tag, b"script") {
             return Some((at + 1 + b"script".len(), HtmlPart::Script));
+        }
+        let mut elements = ELEMENTS_OF_TEXT.iter();
+        if let Some(name) = elements.find(|name| starts_with(tag, name)) {
+            return Some((at + 1 + name.len(), HtmlPart::Element(name)));
         }
         let comment = tag.strip_prefix(b"!--")?;
         let is_read = READ_COMMENTS.iter().any(|it| starts_with(comment, it));
@@ -255,9 +264,25 @@ fn find_opening(text: &[u8]) -> Option<(usize, HtmlPart)> {
     })
 }
 
-fn find_script_end(script: &[u8]) -> Option<usize> {
-    let mut tags = memchr_iter(b'<', script);
-    tags.find(|&at| starts_with(script.get(at..).unwrap_or_default(), b"</script"))
+fn find_comment_end(comment: &[u8]) -> Option<usize> {
+    let mut ends = memmem::find_iter(comment, b"--");
+    ends.find(|&at| {
+        let end = comment.get(at + 2..).unwrap_or_default();
+        end.starts_with(b">") || end.starts_with(b"!>") || end.starts_with(b"->")
+    })
+}
+
+fn find_end_tag(text: &[u8], name: &[u8]) -> Option<usize> {
+    let mut tags = memchr_iter(b'<', text);
+    tags.find(|&at| {
+        let tag = text.get(at + 1..).and_then(|tag| tag.strip_prefix(b"/"));
+        tag.is_some_and(|tag| starts_with(tag, name))
+    })
+}
+
+fn is_request_number(value: &[u8]) -> bool {
+    let is_of_number = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:-".contains(byte);
+    REQUEST_NUMBER_BYTES.contains(&value.len()) && value.iter().all(is_of_number)
 }
 
 /// Does the text begin so, in upper or lower case?
@@ -272,8 +297,9 @@ fn is_unit_of_seconds(mut text: &[u8]) -> bool {
     }
     let is_of_word = |byte: &&u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
     let (word, _) = text.split_at(text.iter().take_while(is_of_word).count());
-    let mut begins = SECONDS.iter();
-    UNITS.iter().any(|it| word.eq_ignore_ascii_case(it)) || begins.any(|it| starts_with(word, it))
+    let mut units = SECONDS.iter().map(|it| it.as_bytes());
+    // A capital S is a size.
+    units.any(|it| word == it || it.len() > 2 && word.eq_ignore_ascii_case(it))
 }
 
 /// Is the next value of the script named so?
@@ -343,6 +369,23 @@ mod tests {
         for (one, other) in [
             ("12 comments", "13 comments"),
             ("12.50 EUR", "12.90 EUR"),
+            ("12.50 SEK", "12.90 SEK"),
+            ("1.234 seguidores", "1.235 seguidores"),
+            ("33.87 S", "33.88 S"),
+            (
+                "<!--[if !IE]><!-->5<!--<![endif]-->",
+                "<!--[if !IE]><!-->6<!--<![endif]-->",
+            ),
+            ("<!-->5<!-- a -->", "<!-->6<!-- a -->"),
+            ("<!-- a --!>5", "<!-- a --!>6"),
+            (
+                "<style><!-- a { b: 5 } --></style>",
+                "<style><!-- a { b: 6 } --></style>",
+            ),
+            (
+                "<textarea><!--5--></textarea>",
+                "<textarea><!--6--></textarea>",
+            ),
             ("3 seconds left", "2 seconds left"),
             ("0.034", "0.035"),
             ("loadTime = 5", "loadTime = 6"),
@@ -379,11 +422,9 @@ mod tests {
             page("d2c5f1a09b", "another-one"),
             page("0123456789", "another-one")
         );
-        assert_ne!(
-            page("1234567", "1234567"),
-            page("7654321", "7654321"),
-            "too short"
-        );
+        for (one, other) in [("1234567", "7654321"), ("a b c d e f", "f e d c b a")] {
+            assert_ne!(page(one, one), page(other, other), "{one}");
+        }
     }
 
     #[test]
@@ -398,8 +439,12 @@ mod tests {
         let long = "<i>0.034 s</i>".repeat(MAX_LINE_BYTES / 7);
         let other = "<i>1.50 s</i>".repeat(MAX_LINE_BYTES / 7);
         assert!(are_same(&long, &other), "no tag is cut");
-        let without_tags = "x".repeat(3 * MAX_LINE_BYTES + 1);
-        assert!(are_same(&without_tags, &without_tags));
+        for (line, end) in [("x".repeat(3 * MAX_LINE_BYTES), "\n"), (long, "")] {
+            let page = format!("{line}{end}");
+            let half = page.len() / 2;
+            let pieces = [&page[..half], &page[half..]];
+            assert_eq!(digest(&[HTML], &[&page]), digest(&[HTML], &pieces));
+        }
     }
 
     #[test]

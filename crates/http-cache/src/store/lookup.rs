@@ -401,8 +401,9 @@ impl Zone {
     /// Keeps a stored response until then, if it is still the one that is stored: its guard knows what it was
     /// made of.
     pub fn keep(&self, key: &KeyRef<'_>, response: &Arc<StoredResponse>, until: Millis) -> bool {
-        let is_guarded = response.guard().is_some();
-        is_guarded
+        // One that named too many tags cannot be purged by all of them.
+        let may_be_kept = response.guard().is_some() && !response.head.lacks_tags;
+        may_be_kept
             && self
                 .cell(key.hash())
                 .shard

@@ -43,11 +43,11 @@ impl PurgeArrivals {
     }
 
     /// An edit succeeded whose request came at `began`. A purge has to follow, unless one came meanwhile, or
-    /// another edit waits for one already.
+    /// another edit waits for one already. Once one was missed, nothing is stored for long: no other need be.
     pub fn note_edit(&self, began: Millis) -> Option<AwaitedPurge> {
         let mut state = self.0.lock();
         let is_told = state.last.is_some_and(|last| last >= began);
-        if is_told || state.awaited_since.is_some() {
+        if is_told || state.is_missed || state.awaited_since.is_some() {
             return None;
         }
         state.awaited_since = Some(began);
@@ -85,6 +85,7 @@ mod tests {
         assert_eq!(known(&arrivals), (true, true));
         assert!(arrivals.end_wait(awaited));
         assert_eq!(known(&arrivals), (false, false));
+        assert_eq!(arrivals.note_edit(Millis(25)), None, "all is removed once");
         arrivals.note_purge(Millis(30));
         assert_eq!(known(&arrivals), (true, true));
     }

@@ -87,6 +87,8 @@ async fn open(account: &DatabaseAccount, session: &ReplaySession) -> io::Result<
         return Err(io::Error::other("init_connect is set"));
     }
     let settings = session.settings.iter().map(String::as_str);
+    // A worker may report any setting: none writes.
+    let settings = std::iter::once(READ_ONLY[0]).chain(settings);
     for setting in settings.chain(READ_ONLY) {
         client.query(setting).await?;
     }

@@ -40,6 +40,7 @@ impl ReplaySession {
     pub fn of(told: &Session<'_>) -> Option<Arc<ReplaySession>> {
         let database = told.database.map(str::from_utf8).transpose().ok()?;
         let mut settings = Vec::new();
+        let mut are_characters_of_database = false;
         for setting in told.settings.as_ref()? {
             let setting = str::from_utf8(setting).ok()?.trim();
             let is_use = setting
@@ -48,11 +49,17 @@ impl ReplaySession {
             if is_use {
                 database?;
             } else if is_plain_setting(setting) || learned::changes_plain_modes(setting) {
+                are_characters_of_database = match has_names(setting) {
+                    true => false,
+                    false => are_characters_of_database || has_characters_of_database(setting),
+                };
                 settings.push(setting.to_owned());
             } else {
                 return None;
             }
         }
+        // PHP may have chosen the database before or after it.
+        (!are_characters_of_database).then_some(())?;
         Some(Arc::new(ReplaySession {
             collation: told.collation,
             database: database.map(str::to_owned),
@@ -153,6 +160,18 @@ fn is_plain_setting(text: &str) -> bool {
     }
 }
 
+/// Whether a plain setting names the characters of the connection.
+fn has_names(setting: &str) -> bool {
+    tokens(setting).is_some_and(|tokens| tokens.get(1).is_some_and(|it| is_word(it, "names")))
+}
+
+/// Whether the characters of the connection are those of the database after a plain setting, or may be.
+fn has_characters_of_database(setting: &str) -> bool {
+    let tokens = tokens(setting).unwrap_or_default();
+    let mut words = tokens.iter();
+    words.any(|it| is_word(it, "character") || is_word(it, "character_set_database"))
+}
+
 fn is_assignment(part: &[Token<'_>]) -> bool {
     const AT: Token<'_> = Token::Sign(b'@');
     let assigned = match part {
@@ -211,6 +230,34 @@ mod tests {
             "",
         ] {
             assert!(!is_plain_setting(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_session_is_taken_whose_characters_are_not_those_of_its_database() {
+        let is_taken = |settings: &[&'static [u8]]| {
+            let told = Session {
+                connection: 1,
+                server: b"",
+                server_version: b"",
+                identifier: 1,
+                account: b"",
+                collation: 45,
+                database: Some(b"blog"),
+                settings: Some(settings.to_vec()),
+            };
+            ReplaySession::of(&told).is_some()
+        };
+        let (names, of_database) = (&b"SET NAMES utf8mb4"[..], &b"SET CHARACTER SET utf8mb4"[..]);
+        let variable = &b"SET character_set_database = latin1"[..];
+        let modes = &b"SET sql_mode=(SELECT REPLACE(@@sql_mode,'STRICT_ALL_TABLES',''))"[..];
+        assert!(is_taken(&[]) && is_taken(&[of_database, variable, names, modes]));
+        for settings in [
+            &[of_database][..],
+            &[names, of_database],
+            &[names, variable],
+        ] {
+            assert!(!is_taken(settings), "{settings:?}");
         }
     }
 }

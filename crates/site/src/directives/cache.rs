@@ -278,7 +278,8 @@ table! {
         A stored response is fresh for at most this time, whatever `Cache-Control`, `Expires`, `X-Accel-Expires` or \
         `fastcgi_cache_valid` say. Use it for applications that allow proxies to keep pages for hours, but do not \
         purge them after a change. Browsers get the fields as the application sent them. Copies for crawlers may \
-        live as long as `cache_crawler_valid` says.\n\n\
+        live as long as `cache_crawler_valid` says, and pages that `cache_learn` keeps as long as the application \
+        says.\n\n\
         With `purges=`, the limit does not hold while the application's own purges arrive, those that \
         `fastcgi_cache_purge` and its like allow: with `seen`, once one has arrived, with `expected` from the start. \
         If an edit passes through here successfully and no purge follows within five seconds, the limit holds again \

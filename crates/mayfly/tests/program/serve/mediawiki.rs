@@ -179,7 +179,7 @@ async fn ends_what_is_kept(path: &str, form: &str) {
     .await;
     assert!(!is_kept(&target, "/wiki/Other").await, "{path}");
     if path.contains("by_form") {
-        // The limit holds: what is stored since is not kept for long, and nothing more is removed.
+        // What is stored since then is not kept for long, and nothing more is removed.
         let _: Reply = target.ask("POST", path, kind, form).await;
         tokio::time::sleep(Duration::from_secs(6)).await;
         assert_eq!(server.error_log().matches("no purge came").count(), 1);

@@ -13,11 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cache_decision::is_limit_lifted;
 use flate2::read::GzDecoder;
 use http_cache::{Millis, PurgeMode, PurgeTarget, Zone};
 use http_semantics::same_name;
-use site::{CacheRules, LogLevel};
+use site::{CacheRules, LiftedByPurges, LogLevel};
 use transport::request_body::RequestBody;
 
 use crate::exchange::request::{Method, Request};
@@ -60,8 +59,7 @@ pub async fn await_purge(
     began: Millis,
 ) {
     let most = rules.as_ref().and_then(|rules| rules.max_valid);
-    let is_lifted = most.is_some_and(|most| is_limit_lifted(zone, most.lifted));
-    // While the limit holds, nothing is out of date for long, but what is shown by what is known of it.
+    let is_lifted = most.is_some_and(|most| most.lifted != LiftedByPurges::Never);
     if !is_lifted || !is_edit(request, fetched) || changes_nothing(&request.route, fetched).await {
         return;
     }
