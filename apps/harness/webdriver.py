@@ -51,15 +51,9 @@ class Browser:
         for program in ("chromium", "chromedriver"):
             if shutil.which(program) is None:
                 raise RuntimeError(f"no {program}: install Debian's chromium and chromium-driver")
-        port = workdir.free_port("127.0.0.1")
         profile = workdir.mkdir(f"{name}-profile", owner="root")
         home = workdir.mkdir(f"{name}-home", owner="root")
-        self._driver = workdir.spawn(
-            f"{name}-chromedriver",
-            ["chromedriver", f"--port={port}", "--allowed-ips=127.0.0.1"],
-            env={"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home},
-        )
-        wait_for("chromedriver", listens("127.0.0.1", port), 15, self._driver)
+        port = self._start_driver(workdir, name, home)
         self._base = f"http://127.0.0.1:{port}"
         self._session = None
         self._log = []
@@ -86,6 +80,22 @@ class Browser:
         )  # fmt: skip
         self._session = made["sessionId"]
         workdir.undo(self.close)
+
+    def _start_driver(self, workdir, name, home):
+        """Returns its port. Another program may take a free one first."""
+        for attempt in range(3):
+            port = workdir.free_port("127.0.0.1")
+            self._driver = workdir.spawn(
+                f"{name}-chromedriver",
+                ["chromedriver", f"--port={port}", "--allowed-ips=127.0.0.1"],
+                env={"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home},
+            )
+            try:
+                wait_for("chromedriver", listens("127.0.0.1", port), 15, self._driver)
+                return port
+            except RuntimeError:
+                if attempt == 2:
+                    raise
 
     def close(self):
         if self._session:
