@@ -43,7 +43,8 @@ pub struct ResponseFacts<'a> {
 pub struct Storable {
     /// Freshness lifetime, counted from the response's generation.
     pub lifetime: Duration,
-    /// The one that the application has set, from now on and without the bound of the policy. `None`: it has set none, or a rule holds in its place.
+    /// The one that the application has set, from now on and without the bound of the policy. `None`: it has set none, or
+    /// a rule holds in its place.
     pub said: Option<Duration>,
     /// The source of the lifetime.
     pub source: LifetimeSource,

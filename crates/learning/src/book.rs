@@ -785,17 +785,16 @@ impl Book {
         };
         let kept_for = self.steady.made(&end.page.name, &made, end.page.most);
         let kept_for = kept_for.min(end.left_of_day);
-        let kept_for = end.page.said.map_or(kept_for, |said| said.min(kept_for));
         let cache = made_of.cache.as_ref().map(|cache| CacheOfPage {
             server: cache.server.clone(),
             keys: cache.keys.len(),
             ends_at: cache.ends_at,
         });
         let ends_at = cache.as_ref().and_then(|cache| cache.ends_at);
-        let kept_for = match ends_at {
-            Some(ends_at) => kept_for.min(ends_at.saturating_duration_since(now)),
-            None => kept_for,
-        };
+        let ends = [ends_at, end.page.said_until].into_iter().flatten();
+        let kept_for = ends.fold(kept_for, |kept_for, end| {
+            kept_for.min(end.saturating_duration_since(now))
+        });
         let tables = self.interned(made_of.tables.into_iter());
         let database = made_of.database;
         let server = database

@@ -122,7 +122,7 @@ pub fn end(book: &Book, digest: u64) -> PageEnd {
             has_session: true,
             is_repeated: false,
             most: Duration::from_secs(60),
-            said: None,
+            said_until: None,
             shape: None,
             keep: None,
             withdraw: Box::new(|_, _| ()),
@@ -592,7 +592,7 @@ pub fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instan
         has_session: true,
         is_repeated: false,
         most: Duration::from_secs(60),
-        said: None,
+        said_until: None,
         shape: None,
         keep: Some(keep),
         withdraw: Box::new(|_, _| ()),
@@ -794,9 +794,10 @@ fn a_page_is_kept_for_as_long_as_it_was_the_same_and_not_beyond_its_day_or_its_l
     let now = Instant::now();
     let mut book = polled_book(now);
     let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-    let mut made = |digest, after: Duration, said| {
+    let mut made = |digest, after: Duration, said: Option<Duration>| {
         let mut under_way = end(&book, digest);
-        (under_way.page.most, under_way.page.said) = (minutes(24 * 60), said);
+        under_way.page.most = minutes(24 * 60);
+        under_way.page.said_until = said.map(|said| now + after + said);
         let learned = book.learn(&under_way, Some(reads(&[SECOND_POST])), now + after);
         let LearnedEnd::Known(number, _) = learned else {
             panic!("it is not learned");

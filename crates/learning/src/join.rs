@@ -163,7 +163,7 @@ mod tests {
                 has_session: true,
                 is_repeated: false,
                 most: Duration::from_secs(60),
-                said: None,
+                said_until: None,
                 shape: None,
                 keep: None,
                 withdraw: Box::new(|_, _| ()),

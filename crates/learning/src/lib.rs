@@ -699,8 +699,8 @@ pub struct StoredPage {
     pub is_repeated: bool,
     /// How long it may count as known.
     pub most: Duration,
-    /// The lifetime that the application has set: it is not kept for longer.
-    pub said: Option<Duration>,
+    /// The end of the lifetime that the application has set: it is not kept for longer.
+    pub said_until: Option<Instant>,
     /// The shape of its address, if such pages have to be the same often enough before they are kept (`cache_learn auto`).
     pub shape: Option<String>,
     /// Lets it be shown beyond its ordinary lifetime; `None`: it is only watched.

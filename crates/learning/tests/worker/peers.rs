@@ -92,7 +92,7 @@ pub fn page(name: &str) -> StoredPage {
         has_session: true,
         is_repeated: false,
         most: Duration::from_secs(3600),
-        said: None,
+        said_until: None,
         shape: None,
         keep: None,
         withdraw: Box::new(|_, _| ()),

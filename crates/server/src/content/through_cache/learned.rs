@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cache_decision::{Audience, MOST_OF_OWN_COPY, Plan};
@@ -200,9 +200,12 @@ impl LearnedFetch {
             has_session: self.has_session,
             is_repeated,
             most: self.most,
-            said: self.said,
+            said_until: self.said.map(|said| {
+                let end = stored.head.stored_at.plus(said);
+                Instant::now() + end.since(Millis(clock::now()))
+            }),
             shape: self.shape,
-            keep: self.keeps.then(|| keep(store, stored, self.said)),
+            keep: self.keeps.then(|| keep(store, stored)),
             withdraw: withdraw(store, stored),
         });
     }
@@ -259,14 +262,11 @@ pub fn is_for_an_address(store: &StorePlan, now: Millis) -> bool {
     store.sent.learned.is_some() && refused() == Some(Reason::AddressDatabase)
 }
 
-/// Returns the function that lets the page be shown for a time, no longer than the application has said, and writes the
-/// page to disk with its inputs.
-fn keep(store: &StorePlan, stored: &Arc<StoredResponse>, said: Option<Duration>) -> KeepPage {
+/// Returns the function that lets the page be shown for a time, and writes the page to disk with its inputs.
+fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
     let (zone, key, stored) = (store.zone.clone(), store.key.clone(), stored.clone());
     Box::new(move |time, made_of| {
         let now = Millis(clock::now());
-        let said = said.map(|said| stored.head.stored_at.plus(said).since(now));
-        let time = said.map_or(time, |said| said.min(time));
         let is_kept = !time.is_zero() && zone.keep(&key.as_ref(), &stored, now.plus(time));
         if let Some(tier) = zone.tier().filter(|_| is_kept)
             && let Some(made_of) = made_of()
