@@ -169,21 +169,11 @@ impl Evidence {
             // run each.
             return Part::Wait { shared: false };
         }
-        if trial.is_some() || now < under_way.untried_until {
-            return Part::ALONE;
-        }
-        let own_run = || OwnRun {
-            page,
-            left_out: *left_out,
-            number: self.runs.fetch_add(1, Ordering::Relaxed),
-            who: visitor as u32,
-            is_coded: false,
-        };
-        if record.is_refused {
-            // Each visitor has an answer of their own, until one could be stored again.
-            let compared = Some(own_run());
+        if trial.is_some() || now < under_way.untried_until || record.is_refused {
+            // Each visitor has an answer of their own, until the trial has ended, or one could be stored again. It is
+            // compared all the same: it may be newer than the copy.
             return Part::Own {
-                compared,
+                compared: Some(self.own_run(page, left_out, visitor)),
                 shared: false,
             };
         }
@@ -207,11 +197,22 @@ impl Evidence {
                 shared: begins_shared,
             };
         }
-        let run = own_run();
+        let run = self.own_run(page, left_out, visitor);
         under_way.own.push((run, now, visitor));
         Part::Own {
             compared: Some(run),
             shared: begins_shared,
+        }
+    }
+
+    /// A visitor's own request for which nobody waits. `visitor` stands for who asks.
+    pub fn own_run(&self, page: PageName, left_out: &LeftOut, visitor: u64) -> OwnRun {
+        OwnRun {
+            page,
+            left_out: *left_out,
+            number: self.runs.fetch_add(1, Ordering::Relaxed),
+            who: visitor as u32,
+            is_coded: false,
         }
     }
 
@@ -225,14 +226,9 @@ impl Evidence {
         }
         drop(shard);
         let is_paid = self.budgets.take((page, false), 1, now);
-        is_paid.then(|| OwnRun {
-            page,
-            left_out: *left_out,
-            number: self.runs.fetch_add(1, Ordering::Relaxed),
-            // It may be asked by many: the address tells them apart.
-            who: left_out.value(Trait::Network),
-            is_coded: false,
-        })
+        // It may be asked by many: the address tells them apart.
+        let visitor = u64::from(left_out.value(Trait::Network));
+        is_paid.then(|| self.own_run(page, left_out, visitor))
     }
 
     /// A visitor's own request has ended. `copy`: the digest of the stored response that the visitor could

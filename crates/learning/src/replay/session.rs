@@ -43,16 +43,15 @@ impl ReplaySession {
         let mut are_characters_of_database = false;
         for setting in told.settings.as_ref()? {
             let setting = str::from_utf8(setting).ok()?.trim();
+            let tokens = tokens(setting).unwrap_or_default();
             let is_use = setting
                 .get(..3)
                 .is_some_and(|it| it.eq_ignore_ascii_case("use"));
             if is_use {
                 database?;
-            } else if is_plain_setting(setting) || learned::changes_plain_modes(setting) {
-                are_characters_of_database = match has_names(setting) {
-                    true => false,
-                    false => are_characters_of_database || has_characters_of_database(setting),
-                };
+            } else if is_plain_setting(&tokens) || learned::changes_plain_modes(setting) {
+                are_characters_of_database = !has_names(&tokens)
+                    && (are_characters_of_database || has_characters_of_database(&tokens));
                 settings.push(setting.to_owned());
             } else {
                 return None;
@@ -137,11 +136,8 @@ const fn is_value(token: &Token<'_>) -> bool {
 }
 
 /// Whether a statement sets known variables of the session to values, and does nothing else.
-fn is_plain_setting(text: &str) -> bool {
-    let Some(tokens) = tokens(text) else {
-        return false;
-    };
-    match &tokens[..] {
+fn is_plain_setting(tokens: &[Token<'_>]) -> bool {
+    match tokens {
         [set, names, value] if is_word(set, "set") && is_word(names, "names") => is_value(value),
         [set, character, set_again, value]
             if is_word(set, "set") && is_word(character, "character") =>
@@ -161,13 +157,12 @@ fn is_plain_setting(text: &str) -> bool {
 }
 
 /// Whether a plain setting names the characters of the connection.
-fn has_names(setting: &str) -> bool {
-    tokens(setting).is_some_and(|tokens| tokens.get(1).is_some_and(|it| is_word(it, "names")))
+fn has_names(tokens: &[Token<'_>]) -> bool {
+    tokens.get(1).is_some_and(|it| is_word(it, "names"))
 }
 
 /// Whether the characters of the connection are those of the database after a plain setting, or may be.
-fn has_characters_of_database(setting: &str) -> bool {
-    let tokens = tokens(setting).unwrap_or_default();
+fn has_characters_of_database(tokens: &[Token<'_>]) -> bool {
     let mut words = tokens.iter();
     words.any(|it| is_word(it, "character") || is_word(it, "character_set_database"))
 }
@@ -190,6 +185,10 @@ fn is_assignment(part: &[Token<'_>]) -> bool {
 mod tests {
     use super::*;
 
+    fn is_plain(text: &str) -> bool {
+        tokens(text).is_some_and(|tokens| is_plain_setting(&tokens))
+    }
+
     #[test]
     fn settings_of_known_variables_to_values_are_plain_and_nothing_else_is() {
         for text in [
@@ -201,7 +200,7 @@ mod tests {
             "set @@session.time_zone = '+00:00', @@sql_mode = ''",
             "SET /* Database::open */ group_concat_max_len = 262144, `sql_mode` = ''",
         ] {
-            assert!(is_plain_setting(text), "{text}");
+            assert!(is_plain(text), "{text}");
         }
         for text in [
             "SET GLOBAL sql_mode = ''",
@@ -229,7 +228,7 @@ mod tests {
             "LOCK TABLES post READ",
             "",
         ] {
-            assert!(!is_plain_setting(text), "{text}");
+            assert!(!is_plain(text), "{text}");
         }
     }
 

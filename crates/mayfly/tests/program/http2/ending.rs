@@ -8,6 +8,7 @@ use testkit::http2::{ErrorCode, FrameKind, data, headers};
 use testkit::process::Signal;
 use testkit::wait::{TIMEOUT, until};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::{GET, POST, client, frames, site, with};
 
@@ -252,8 +253,12 @@ async fn a_reload_leaves_open_streams_and_serves_the_next_by_the_new_configurati
 
 #[tokio::test]
 async fn a_client_that_takes_nothing_is_left_after_its_time() {
-    let server = site("send_timeout 300ms; location / { try_files /page =404; }").await;
+    let server = site(
+        "send_timeout 300ms; location / { try_files /page =404; } location = /status { stub_status; }",
+    )
+    .await;
     server.write("page", vec![b'x'; 4 << 20]);
+    let mut asking = client(&server).await;
     // It reads nothing, then nothing but the end.
     let mut client = frames(&server).await;
     client.send(headers(1, &GET, true)).await;
@@ -261,11 +266,12 @@ async fn a_client_that_takes_nothing_is_left_after_its_time() {
         server.error_log().contains("while sending response")
     })
     .await;
+    let alone = async {
+        while !(asking.get("/status").await.text()).starts_with("Active connections: 1 ") {}
+    };
+    timeout(TIMEOUT, alone).await.expect("its connection ends");
     let mut bytes = 0;
-    // If it reads before the connection ends, its response alone has ended.
-    while let Some(frame) = client.receive().await
-        && frame.kind != FrameKind::ResetStream
-    {
+    while let Some(frame) = client.receive().await {
         bytes += frame.payload.len();
     }
     assert!(bytes < 4 << 20, "{bytes}");

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! begin ─ own ──────────────────────────────► the visitor's own request (leading)
-//!   ├ wait ─ something was seen ─► begin      at most for the lock timeout, then alone
+//!   ├ wait ─ something was seen ─► begin      at most for the lock timeout, then as above
 //!   └ shared ───────────────────────────────► look again, like all for whom it is shared
 //! ```
 
@@ -47,10 +47,7 @@ pub async fn prove(
     }
     if let Some(run) = page.audit {
         return match is_idle(request, pass) {
-            true => {
-                guests::note_asked(request);
-                own(plan, run)
-            }
+            true => own(request, plan, run),
             false if !guests::is_settled(request) => past_with_session(request),
             false => share(request, pass, plan),
         };
@@ -83,10 +80,7 @@ pub async fn prove(
                     begin_shared(request, pass, plan, &page);
                 }
                 return match compared {
-                    Some(run) => {
-                        guests::note_asked(request);
-                        own(plan, run)
-                    }
+                    Some(run) => own(request, plan, run),
                     None => Step::Direct,
                 };
             }
@@ -102,7 +96,8 @@ pub async fn prove(
             Some(Ok(())) => {}
             Some(Err(_)) => {
                 request.cache.note_not_stored(Reason::LockTimeout);
-                return Step::Direct;
+                let run = seen.evidence.own_run(page.name, &page.left_out, visitor);
+                return own(request, plan, run);
             }
             None => return Step::Answer(StageEnd::ClientGone),
         }
@@ -137,7 +132,9 @@ pub fn stand_in(request: &Request, plan: &Plan<'_>) -> StandIn {
     }
 }
 
-fn own(plan: &mut Plan<'_>, run: OwnRun) -> Step {
+/// The visitor's own request, whose answer is compared with what others are shown.
+fn own(request: &Request, plan: &mut Plan<'_>, run: OwnRun) -> Step {
+    guests::note_asked(request);
     plan.role = FetchRole::Own(Box::new(run));
     Step::Own
 }
