@@ -20,6 +20,9 @@ PERSONAL_COOKIE = re.compile(r"^(wordpress_(?!test_cookie)|wp-|comment_author|PH
 EXAMPLES_KEPT = 12
 # How long a change is looked for after it was first seen.
 WATCH_AFTER_SECONDS = 4
+# For so long after its lifetime `serve` shows a page while a new one is made (`cache_stale`). Visitors whose page is not
+# stored come first, so that on a slow machine a refresh waits its turn.
+STALE_SECONDS = 10.0
 
 
 class Visitor:
@@ -42,6 +45,8 @@ class Ledger:
         self._cookies = {}  # (name, value) -> visitor's name
         self._watches = {}  # text -> Watch
         self.delays = []
+        # Stale pages because PHP failed or did not keep up.
+        self.shown_for_trouble = 0
         # Of responses that did not come from memory.
         self.made_seconds = []
         self.slowest = 0.0
@@ -78,6 +83,7 @@ class Ledger:
         ]
         if crowd and response.method == "GET":
             found.extend(self._late(visitor, response, text))
+            self.shown_for_trouble += _is_shown_for_trouble(response)
         with self._lock:
             if not response.is_hit:
                 self.made_seconds.append(response.ended - response.began)
@@ -143,13 +149,17 @@ class Ledger:
                     if watch.seen is None and _is_kept_or_compared(response):
                         watch.seen = response.ended
                         watch.seen_in = f"{visitor.name}, {response.field('cache-status')}"
+            elif _is_shown_for_trouble(response):
+                # An old page rather than none: how old it may be is bounded by `cache_stale` alone.
+                continue
             elif watch.is_older_than_seen(response):
                 after = response.began - watch.seen
                 now = response.field("cache-status")
-                yield "older page after newer", f"{watch.text}: {now}, {after:.3f} s after {watch.seen_in}"
+                took = response.ended - response.began
+                yield "older page after newer", f"{watch.text}: {now} in {took:.3f} s, asked {after:.3f} s after {watch.seen_in}"
             elif watch.is_late(response, self.slowest):
                 late = response.began - watch.written
-                yield "change not shown in time", f"{watch.text} missing after {late:.2f} s"
+                yield "change not shown in time", f"{watch.text} missing after {late:.2f} s: {response.field('cache-status')}"
             if watch.seen is not None and response.began > watch.seen + WATCH_AFTER_SECONDS:
                 with self._lock:
                     self._watches.pop(watch.text, None)
@@ -209,6 +219,13 @@ def _is_kept_or_compared(response):
     """Not an answer for one visitor who has waited too long, of which the server knows nothing afterwards."""
     status = response.field("cache-status") or ""
     return response.is_hit or any(word in status for word in ("; stored", "; collapsed", "detail=unproven"))
+
+
+def _is_shown_for_trouble(response):
+    """A stale page that stands in for a PHP that fails, is slow, or for which too many requests wait."""
+    status = response.field("cache-status") or ""
+    lifetime = re.search(r"; hit; ttl=-(\d+)", status)
+    return "detail=upstream-trouble" in status or lifetime is not None and int(lifetime[1]) >= STALE_SECONDS
 
 
 def _incomplete(response, text, statuses):

@@ -16,7 +16,7 @@ import time
 
 from harness import wordpress
 from harness.client import Client, path_of
-from harness.isolation import Ledger, Visitor, Watch
+from harness.isolation import STALE_SECONDS, Ledger, Visitor, Watch
 
 CROWD = 8
 CROWD_PAUSE_SECONDS = 0.01  # bounds the load: at most 800 requests/s
@@ -26,9 +26,6 @@ LEAST_HIT_SHARE = 0.6
 # In fewer answers most are the first of their page: the machine has too much else to do for a share to say something.
 LEAST_FOR_SHARE = 600
 NEWEST_POSTS_KEPT = 4
-# Beyond the lifetime: how long `serve` may show a page while a new one is made (`cache_stale`, README).
-# Visitors whose page is not stored come first, so that on a slow machine a refresh waits its turn.
-STALE_SECONDS = 10.0
 # Beyond the lifetime, half of the changes are out: what PHP takes for a refresh, at least, and in times of
 # what half of its pages take in this run.
 REFRESH_SECONDS = 2.0
@@ -386,6 +383,8 @@ def judge(stage, report):
     report.note(f"{ledger.responses} responses in {stage.options.seconds} s; {stage.counts}")
     for (who, status, word), number in sorted(ledger.by_kind.items(), key=str):
         report.note(f"  {who:22} {status} {word:12} {number}")
+    if ledger.shown_for_trouble:
+        report.note(f"{ledger.shown_for_trouble} stale pages stood in for a PHP that did not keep up")
     if ledger.delays:
         delays = sorted(ledger.delays)
         report.note(

@@ -75,7 +75,7 @@ pub enum ServedFrom {
     StaleRefreshing,
     /// Stale while the refresh that another request began is under way.
     StaleUpdating,
-    /// Stale because the upstream failed.
+    /// Stale because the upstream failed, was too slow, or too many requests waited for it.
     StaleError,
     /// Stale, and validated with the upstream (304).
     Revalidated,
@@ -198,6 +198,8 @@ impl fmt::Display for CacheStatus<'_> {
             write!(f, "; detail={}", reason.word())?;
         } else if *from_tier {
             f.write_str("; detail=disk")?;
+        } else if *served == ServedFrom::StaleError {
+            f.write_str("; detail=upstream-trouble")?;
         }
         Ok(())
     }
@@ -269,7 +271,11 @@ mod tests {
             (stale(ServedFrom::StaleRefreshing), "m; hit; ttl=-3", Some("STALE")),
             (
                 Outcome { served: ServedFrom::StaleError, fwd_status: Some(503), ..forwarded(Forward::Stale) },
-                "m; fwd=stale; fwd-status=503", Some("STALE"),
+                "m; fwd=stale; fwd-status=503; detail=upstream-trouble", Some("STALE"),
+            ),
+            (
+                Outcome { served: ServedFrom::StaleError, ..stale(ServedFrom::No) },
+                "m; hit; ttl=-3; detail=upstream-trouble", Some("STALE"),
             ),
             (forwarded(Forward::Method), "m; fwd=method", None),
             (
@@ -280,7 +286,8 @@ mod tests {
         for (outcome, field, word) in cases {
             assert_eq!(outcome.cache_status("m", None).to_string(), field);
             let refused = outcome.cache_status("m", Some(Reason::SetCookie));
-            assert_eq!(refused.to_string(), format!("{field}; detail=set-cookie"));
+            let without = field.trim_end_matches("; detail=upstream-trouble");
+            assert_eq!(refused.to_string(), format!("{without}; detail=set-cookie"));
             assert_eq!(
                 outcome
                     .upstream_cache_status()
