@@ -225,7 +225,7 @@ def _is_shown_for_trouble(response):
     """A stale page that stands in for a PHP that fails, is slow, or for which too many requests wait."""
     status = response.field("cache-status") or ""
     lifetime = re.search(r"; hit; ttl=-(\d+)", status)
-    return "detail=upstream-trouble" in status or lifetime is not None and int(lifetime[1]) >= STALE_SECONDS
+    return "detail=upstream-trouble" in status or lifetime is not None and int(lifetime[1]) > STALE_SECONDS
 
 
 def _incomplete(response, text, statuses):

@@ -269,14 +269,7 @@ mod tests {
             ),
             (stale(ServedFrom::StaleUpdating), "m; hit; ttl=-3", Some("UPDATING")),
             (stale(ServedFrom::StaleRefreshing), "m; hit; ttl=-3", Some("STALE")),
-            (
-                Outcome { served: ServedFrom::StaleError, fwd_status: Some(503), ..forwarded(Forward::Stale) },
-                "m; fwd=stale; fwd-status=503; detail=upstream-trouble", Some("STALE"),
-            ),
-            (
-                Outcome { served: ServedFrom::StaleError, ..stale(ServedFrom::No) },
-                "m; hit; ttl=-3; detail=upstream-trouble", Some("STALE"),
-            ),
+            (stale(ServedFrom::StaleError), "m; hit; ttl=-3; detail=upstream-trouble", Some("STALE")),
             (forwarded(Forward::Method), "m; fwd=method", None),
             (
                 Outcome { key: Some("a\"b\\\n".into()), ..forwarded(Forward::Miss) },

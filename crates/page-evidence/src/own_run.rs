@@ -39,6 +39,8 @@ pub struct OwnRun {
     pub(crate) who: u32,
     /// The answer has another coding than the shared one: its bytes say nothing of the page.
     pub is_coded: bool,
+    /// Its page is under trial, or it has waited in vain: it is compared, and begins no trial.
+    pub is_beside_trial: bool,
 }
 
 /// How a visitor's own request ended.

@@ -170,10 +170,15 @@ impl Evidence {
             return Part::Wait { shared: false };
         }
         if trial.is_some() || now < under_way.untried_until || record.is_refused {
-            // Each visitor has an answer of their own, until the trial has ended, or one could be stored again. It is
-            // compared all the same: it may be newer than the copy.
+            // Each visitor has an answer of their own, until the trial has ended or may begin, or one could be stored
+            // again. It is compared all the same: it may be newer than the copy.
+            let is_beside_trial = trial.is_some() || now < under_way.untried_until;
+            let run = OwnRun {
+                is_beside_trial,
+                ..self.own_run(page, left_out, visitor)
+            };
             return Part::Own {
-                compared: Some(self.own_run(page, left_out, visitor)),
+                compared: Some(run),
                 shared: false,
             };
         }
@@ -205,14 +210,22 @@ impl Evidence {
         }
     }
 
-    /// A visitor's own request for which nobody waits. `visitor` stands for who asks.
-    pub fn own_run(&self, page: PageName, left_out: &LeftOut, visitor: u64) -> OwnRun {
+    /// The own request of a visitor who has waited in vain for others' answers. `visitor` stands for who asks.
+    pub fn late_run(&self, page: PageName, left_out: &LeftOut, visitor: u64) -> OwnRun {
+        OwnRun {
+            is_beside_trial: true,
+            ..self.own_run(page, left_out, visitor)
+        }
+    }
+
+    fn own_run(&self, page: PageName, left_out: &LeftOut, visitor: u64) -> OwnRun {
         OwnRun {
             page,
             left_out: *left_out,
             number: self.runs.fetch_add(1, Ordering::Relaxed),
             who: visitor as u32,
             is_coded: false,
+            is_beside_trial: false,
         }
     }
 
@@ -261,7 +274,7 @@ impl Evidence {
                 if record.session == SessionStanding::None {
                     self.epoch.fetch_add(1, Ordering::Release);
                 }
-                self.budgets.earn((run.page, true), now);
+                self.earn(run, true, now);
                 self.budgets.note_sessions(run.page);
                 if record.begin_session(run.who, under_way.is_awaited, seconds(now)) {
                     order = self.order(run, (true, None), under_way, now);
@@ -274,7 +287,7 @@ impl Evidence {
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), Some(_)) => {
                 record.is_refused = false;
                 let of_session = record.session == SessionStanding::Indifferent;
-                self.budgets.earn((run.page, of_session), now);
+                self.earn(run, of_session, now);
                 let own = (!run.is_coded).then_some(own);
                 order = self.order(run, (of_session, own), under_way, now);
             }
@@ -298,7 +311,7 @@ impl Evidence {
                 under_way.waiting.clear();
                 let is_known = record.is_known_to_leave(seconds(now));
                 if !is_known && record.begin_session(run.who, false, seconds(now)) {
-                    self.budgets.earn((run.page, true), now);
+                    self.earn(run, true, now);
                     order = self.order(run, (true, None), under_way, now);
                 }
                 self.refuse_record(record, now);
@@ -453,6 +466,13 @@ impl Evidence {
         }
     }
 
+    /// A visitor's own request pays for trials to come.
+    fn earn(&self, run: &OwnRun, of_session: bool, now: u64) {
+        if !run.is_beside_trial {
+            self.budgets.earn((run.page, of_session), now);
+        }
+    }
+
     /// A trial, where the budget of the zone has room for one.
     fn order(
         &self,
@@ -468,7 +488,7 @@ impl Evidence {
             ..
         } = *run;
         let traits = left_out.traits();
-        if under_way.trial.is_some() {
+        if run.is_beside_trial || under_way.trial.is_some() || now < under_way.untried_until {
             return None;
         }
         if !self

@@ -128,13 +128,12 @@ fn different_answers_lead_to_a_trial_within_the_budget() {
         .own_ended(&run, OwnEnd::Storable(1), Some(2), 1)
         .unwrap();
     assert_eq!(order.traits.iter().count(), 2);
-    // A visitor like that of the trial waits for it, and others have their own answers, which begin no second one.
+    // A visitor like that of the trial waits for it, and others have their own answers.
     let part = evidence.begin(page("/a"), &german, (1, true), 2);
     assert!(matches!(part, Part::Wait { shared: false }), "{part:?}");
     let french = from(ONE, &[(Trait::Language, 4)]);
-    let run = own(evidence.begin(page("/a"), &french, (1, true), 2));
-    let second = evidence.own_ended(&run, OwnEnd::Storable(1), Some(2), 2);
-    assert_eq!(second, None);
+    let beside = own(evidence.begin(page("/a"), &french, (1, true), 2));
+    assert!(beside.is_beside_trial);
     let found = TrialVerdict::Depends(TraitSet::of(Trait::Language));
     evidence.trial_ended(&order, Some(found), 4, 3);
     assert_eq!(evidence.keyed(page("/a")), TraitSet::of(Trait::Language));
@@ -351,6 +350,27 @@ fn guests_without_a_session_share_a_page_while_its_trial_goes_on() {
         }
         assert_eq!(evidence.epoch(), epoch + withdrawn);
     }
+}
+
+/// An upstream that has no time for one trial has none for the next.
+#[test]
+fn an_answer_beside_a_trial_begins_none_when_that_has_ended() {
+    let evidence = Evidence::default();
+    let visitor = |language| from(ONE, &[(Trait::Language, language)]);
+    let begin = |language, now| {
+        let part = evidence.begin(page("/a"), &visitor(language), (1, true), now);
+        own(part)
+    };
+    let differs = |run, now| evidence.own_ended(&run, OwnEnd::Storable(1), Some(2), now);
+    let order = differs(begin(3, 0), 1).unwrap();
+    let (during, later) = (begin(4, 2), begin(5, 2));
+    assert_eq!(differs(during, 3), None);
+    evidence.trial_ended(&order, None, 1, 4);
+    assert_eq!(differs(begin(6, 5), 5), None);
+    let again = 4 + UNTRIED_MILLIS;
+    assert_eq!(differs(later, again), None);
+    assert!(differs(begin(7, again), again).is_some());
+    assert_eq!(evidence.counts().trials, 2);
 }
 
 #[test]

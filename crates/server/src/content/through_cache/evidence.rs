@@ -125,7 +125,9 @@ impl EvidenceLink {
         };
         let page = own.run.page;
         let is_shared = self.seen.evidence.session(page) == SessionStanding::Indifferent;
-        own.give(&self.seen.guests, (status, fields), is_shared);
+        // What is tried may be what the page does to a session.
+        let is_settled = is_shared && !own.run.is_beside_trial;
+        own.give(&self.seen.guests, (status, fields), is_settled);
         own.session = Some(OwnSession {
             is_begun: is_uniform || session::is_of_session(fields),
             status,

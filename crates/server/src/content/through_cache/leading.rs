@@ -78,9 +78,11 @@ pub async fn lead_fetch(
         None => outcome.await,
         Some(stored) => match timeout(plan.rules.lock_timeout, Box::pin(outcome)).await {
             Ok(outcome) => outcome,
-            // The fetch goes on, for those who come next.
             Err(_) => {
-                waits.keep_fetching();
+                // The fetch goes on, for those who come next.
+                if plan.role == FetchRole::Shared {
+                    waits.keep_fetching();
+                }
                 let handled = from_memory(request, stored, ServedFrom::StaleError);
                 return Step::Answer(handled);
             }

@@ -14,7 +14,6 @@ use super::CacheMiss;
 use super::following::{answer_follower, wait_for_leader};
 use super::from_disk;
 use super::from_memory::{from_memory, hit};
-use super::guests;
 use super::leading::lead_fetch;
 use super::learned;
 use super::proving;
@@ -81,11 +80,7 @@ pub async fn serve(
             Step::Answer(handled) => return Some(handled),
             Step::Direct => return None,
             Step::Own => {
-                // A copy shows nothing of what pages have written into the visitor's session.
-                let stand_in = match guests::is_settled(request) {
-                    true => proving::stand_in(request, &plan),
-                    false => StandIn::NONE,
-                };
+                let stand_in = proving::stand_in(request, &plan);
                 let leader = Step::own_leader(request, &plan, None);
                 lead_fetch(request, pass, &plan, client, leader, stand_in).await
             }

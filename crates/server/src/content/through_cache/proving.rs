@@ -84,7 +84,10 @@ pub async fn prove(
                     None => Step::Direct,
                 };
             }
-            Part::Wait { .. } if !plan.rules.lock => return Step::Direct,
+            Part::Wait { .. } if !plan.rules.lock => {
+                let run = (seen.evidence).late_run(page.name, &page.left_out, visitor);
+                return own(request, plan, run);
+            }
             Part::Wait { shared } => shared,
         };
         if begins_shared {
@@ -96,7 +99,7 @@ pub async fn prove(
             Some(Ok(())) => {}
             Some(Err(_)) => {
                 request.cache.note_not_stored(Reason::LockTimeout);
-                let run = seen.evidence.own_run(page.name, &page.left_out, visitor);
+                let run = (seen.evidence).late_run(page.name, &page.left_out, visitor);
                 return own(request, plan, run);
             }
             None => return Step::Answer(StageEnd::ClientGone),
@@ -123,8 +126,13 @@ fn is_comparable(request: &Request) -> bool {
         })
 }
 
-/// Returns the stored response that may be shown to a visitor whose own request fails.
+/// Returns the stored response that may be shown to a visitor whose own request fails or is slow.
 pub fn stand_in(request: &Request, plan: &Plan<'_>) -> StandIn {
+    // What is tried may be this visitor's; and a copy shows nothing of what pages have written into a session.
+    let is_beside_trial = matches!(&plan.role, FetchRole::Own(run) if run.is_beside_trial);
+    if is_beside_trial || !guests::is_settled(request) {
+        return StandIn::NONE;
+    }
     let now = Millis(request.now());
     match find(request, plan) {
         FoundResponse::Fresh(stored) => StandIn::fresh(stored, plan.rules, now),
