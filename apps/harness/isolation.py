@@ -83,8 +83,8 @@ class Ledger:
         ]
         if crowd and response.method == "GET":
             found.extend(self._late(visitor, response, text))
-            self.shown_for_trouble += _is_shown_for_trouble(response)
         with self._lock:
+            self.shown_for_trouble += crowd and _is_shown_for_trouble(response)
             if not response.is_hit:
                 self.made_seconds.append(response.ended - response.began)
                 self.slowest = max(self.slowest, self.made_seconds[-1])
@@ -140,6 +140,7 @@ class Ledger:
     def _late(self, visitor, response, text):
         with self._lock:
             watches = [w for w in self._watches.values() if w.target == response.url]
+        is_for_trouble = _is_shown_for_trouble(response)
         for watch in watches:
             if watch.text in text:
                 with self._lock:
@@ -149,7 +150,7 @@ class Ledger:
                     if watch.seen is None and _is_kept_or_compared(response):
                         watch.seen = response.ended
                         watch.seen_in = f"{visitor.name}, {response.field('cache-status')}"
-            elif _is_shown_for_trouble(response):
+            elif is_for_trouble:
                 # An old page rather than none: how old it may be is bounded by `cache_stale` alone.
                 continue
             elif watch.is_older_than_seen(response):
@@ -216,7 +217,7 @@ class Watch:
 
 
 def _is_kept_or_compared(response):
-    """Not an answer for one visitor who has waited too long, of which the server knows nothing afterwards."""
+    """Not an answer for one visitor who has waited too long, of which the server may know nothing afterwards."""
     status = response.field("cache-status") or ""
     return response.is_hit or any(word in status for word in ("; stored", "; collapsed", "detail=unproven"))
 

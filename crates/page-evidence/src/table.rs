@@ -169,10 +169,10 @@ impl Evidence {
             // run each.
             return Part::Wait { shared: false };
         }
-        if trial.is_some() || now < under_way.untried_until || record.is_refused {
+        let is_beside_trial = trial.is_some() || now < under_way.untried_until;
+        if is_beside_trial || record.is_refused {
             // Each visitor has an answer of their own, until the trial has ended or may begin, or one could be stored
             // again. It is compared all the same: it may be newer than the copy.
-            let is_beside_trial = trial.is_some() || now < under_way.untried_until;
             let run = OwnRun {
                 is_beside_trial,
                 ..self.own_run(page, left_out, visitor)

@@ -437,8 +437,8 @@ table! {
         - it takes longer than `fastcgi_cache_lock_timeout`, and `timeout` is among the values of \
         `fastcgi_cache_use_stale`.\n\n\
         A page that is shown because of trouble may be older than one that another visitor has seen. `Cache-Status` \
-        says `detail=upstream-trouble` then, but not for a page that is renewed after a failure. After the first time, visitors wait for the new page, which is fetched once. \
-        After the second, they get what the upstream says.\n\n\
+        says `detail=upstream-trouble` then, but not for a page that is renewed after a failure. After the first time, \
+        visitors wait for the new page, which is fetched once. After the second, they get what the upstream says.\n\n\
         The times limit `fastcgi_cache_use_stale`, and `stale-while-revalidate` and `stale-if-error` of a response. \
         They allow nothing by themselves. With `off`, as in nginx, a stale page may be shown as long as it is \
         stored.");

@@ -55,6 +55,7 @@ pub async fn prove(
     let seen = request.configuration.live.alive_zones.seen_pages.clone();
     let visitor = visitor_of(request);
     let deadline = Instant::now() + plan.rules.lock_timeout;
+    let late_run = || (seen.evidence).late_run(page.name, &page.left_out, visitor);
     let mut began_shared = false;
     loop {
         // Any evidence from here on wakes this request.
@@ -84,10 +85,7 @@ pub async fn prove(
                     None => Step::Direct,
                 };
             }
-            Part::Wait { .. } if !plan.rules.lock => {
-                let run = (seen.evidence).late_run(page.name, &page.left_out, visitor);
-                return own(request, plan, run);
-            }
+            Part::Wait { .. } if !plan.rules.lock => return own(request, plan, late_run()),
             Part::Wait { shared } => shared,
         };
         if begins_shared {
@@ -99,8 +97,7 @@ pub async fn prove(
             Some(Ok(())) => {}
             Some(Err(_)) => {
                 request.cache.note_not_stored(Reason::LockTimeout);
-                let run = (seen.evidence).late_run(page.name, &page.left_out, visitor);
-                return own(request, plan, run);
+                return own(request, plan, late_run());
             }
             None => return Step::Answer(StageEnd::ClientGone),
         }
