@@ -39,7 +39,7 @@ MULTIPART = "multipart/form-data"
 BOUNDARY = "----guest"
 # What stands for a file that a guest has chosen.
 FILE = "a file " * 20_000
-MOST_REDIRECTS = 3
+MAX_REDIRECTS = 3
 # Long enough to be nobody's word by chance.
 WORD = re.compile(r"[\w%+/=.:-]{10,}")
 
@@ -124,7 +124,7 @@ class Guest:
 
     def _follow(self, response, target):
         self.first = response
-        for _ in range(MOST_REDIRECTS):
+        for _ in range(MAX_REDIRECTS):
             if response.status not in (301, 302, 303):
                 break
             target = path_of(urllib.parse.urljoin(self.origin + target, response.field("location")))

@@ -17,7 +17,7 @@ from .workdir import listens, wait_for
 
 # Where nginx's requests come from: the kernel chooses it for all of 127/8.
 PROXY_ADDRESS = "127.0.0.1"
-REDIRECTS_MAX = 5
+MAX_REDIRECTS = 5
 
 
 class Proxy:
@@ -37,7 +37,7 @@ class Proxy:
         responses = []
         clients = {"https" if client.tls else "http": client}
         scheme = next(iter(clients))
-        while len(responses) <= REDIRECTS_MAX:
+        while len(responses) <= MAX_REDIRECTS:
             if scheme not in clients:
                 clients[scheme] = self.client(scheme, cookies=client.cookies)
             responses.append(clients[scheme].get(path_of(url)))

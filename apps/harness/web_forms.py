@@ -5,7 +5,7 @@ import urllib.parse
 
 from .client import Client, path_of
 
-MOST_REDIRECTS = 4
+MAX_REDIRECTS = 4
 
 
 class Forms(html.parser.HTMLParser):
@@ -74,7 +74,7 @@ class Visitor:
         return self.post(action, {name: value for name, value in values.items() if value is not None})
 
     def _follow(self, answer, target):
-        for _ in range(MOST_REDIRECTS):
+        for _ in range(MAX_REDIRECTS):
             if answer.status not in (301, 302, 303):
                 break
             target = path_of(urllib.parse.urljoin(self.url + target, answer.field("location")))

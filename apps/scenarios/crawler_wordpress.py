@@ -20,10 +20,10 @@ from harness.workdir import wait_for
 ADDRESSES = 200
 CRAWLER = {"User-Agent": "Mozilla/5.0 (compatible; Googlebot/2.1)"}
 VISITS_PER_SECOND = 20
-LEAST_VISITS = 20
-MOST_OF_FIRST_ROUND = 0.1
+MIN_VISITS = 20
+MAX_OF_FIRST_ROUND = 0.1
 # Each address is made once in each of both.
-MOST_OF_SECOND_ROUND = 1.5
+MAX_OF_SECOND_ROUND = 1.5
 
 
 def run(options, report):
@@ -50,10 +50,10 @@ def crawl_and_visit(subject, report):
     report.note(f"the front page beside the first round: {dict(words)}")
     report.check("each wrong address is told so", {figures["wrong"] for figures in (first, second, third)} == {0})
     compared, share = (figures["php_seconds"] / max(first["php_seconds"], 0.01) for figures in (second, third))
-    report.check(f"PHP makes each page once more for comparison ({compared:.3f})", compared <= MOST_OF_SECOND_ROUND)
-    report.check(f"PHP needs at most a tenth from then on ({share:.3f})", share <= MOST_OF_FIRST_ROUND)
+    report.check(f"PHP makes each page once more for comparison ({compared:.3f})", compared <= MAX_OF_SECOND_ROUND)
+    report.check(f"PHP needs at most a tenth from then on ({share:.3f})", share <= MAX_OF_FIRST_ROUND)
     waited = sum(count for (is_hit, _), count in words.items() if not is_hit)
-    report.check("a visitor does not notice the crawler", words.total() >= LEAST_VISITS and not waited, dict(words))
+    report.check("a visitor does not notice the crawler", words.total() >= MIN_VISITS and not waited, dict(words))
 
 
 def crawl(subject):

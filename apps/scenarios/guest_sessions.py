@@ -24,10 +24,10 @@ SIDE_BY_SIDE = 6
 COLD_CRAWLS = 6
 # Beside visitors the server asks PHP what pages depend on: until it has not done so for a while.
 QUIET_SECONDS = 0.6
-MOST_SECONDS = 15
+MAX_SECONDS = 15
 FORGED_EACH = 3
-LEAST_SHARE = 0.9
-LEAST_APPLICATIONS = 0.75
+MIN_SHARE = 0.9
+MIN_APPLICATIONS = 0.75
 
 
 def run(options, report):
@@ -63,10 +63,10 @@ def judge(report, trials):
         report.note(f"{trial.name:12} {trial.pages:5}  {shares}  {forms}  {trial.runs:4}  {trial.sessions:4}")
     shared = [trial for trial in trials if trial.name not in guests.PRIVATE]
     for who in Trial.CRAWLS:
-        enough = [trial.name for trial in shared if trial.share(who) >= LEAST_SHARE]
+        enough = [trial.name for trial in shared if trial.share(who) >= MIN_SHARE]
         most = f"in {len(enough)} of {len(shared)}"
         report.check(f"guests who {who}: at least nine pages of ten from memory in three applications of four ({most})",
-                     len(enough) >= LEAST_APPLICATIONS * len(shared), sorted({trial.name for trial in shared} - set(enough)))  # fmt: skip
+                     len(enough) >= MIN_APPLICATIONS * len(shared), sorted({trial.name for trial in shared} - set(enough)))  # fmt: skip
     for trial in trials:
         if trial.name in guests.PRIVATE:
             report.check(f"{trial.name}: no page whose application says private comes from memory",
@@ -149,7 +149,7 @@ class Trial:
 
 
 def settle(site):
-    until = time.monotonic() + MOST_SECONDS
+    until = time.monotonic() + MAX_SECONDS
     seen, since = site.runs(), time.monotonic()
     while time.monotonic() - since < QUIET_SECONDS and time.monotonic() < until:
         time.sleep(0.1)

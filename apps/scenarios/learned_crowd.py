@@ -22,9 +22,9 @@ from scenarios.learned_wordpress import door
 READERS = 32
 WORD = "0123456789abcdef0123456789abcdef"
 EVERY_SECONDS = 1.0
-LEAST_CHANGES = 10
+MIN_CHANGES = 10
 # The statements of a change come one after the other: a run that one of them overtakes is followed by another.
-MOST_RUNS_FOR_CHANGE = 4
+MAX_RUNS_FOR_CHANGE = 4
 KEPT_SECONDS = 5
 
 
@@ -175,8 +175,8 @@ def judge(report, crowds):
     for name, crowd in crowds.items():
         report.check(f"{name}: nobody was refused", not crowd.wrong, dict(crowd.wrong))
     report.check(f"learned: {changes} changes, each seen by the next request", not known.old(), known.old()[:5])
-    report.check(f"learned: at least {LEAST_CHANGES} changes were made", changes >= LEAST_CHANGES)
-    most = MOST_RUNS_FOR_CHANGE * (changes + 1)
-    report.check(f"learned: PHP made the page at most {MOST_RUNS_FOR_CHANGE} times for each change", known.runs() <= most, known.runs())
+    report.check(f"learned: at least {MIN_CHANGES} changes were made", changes >= MIN_CHANGES)
+    most = MAX_RUNS_FOR_CHANGE * (changes + 1)
+    report.check(f"learned: PHP made the page at most {MAX_RUNS_FOR_CHANGE} times for each change", known.runs() <= most, known.runs())
     others = [crowd for name, crowd in crowds.items() if name != "learned"]
     report.check("and pages are old with a lifetime of a second", all(crowd.old() for crowd in others))

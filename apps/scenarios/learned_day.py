@@ -37,13 +37,13 @@ AFTER_SECONDS = 15
 # All that happens to servers once; in a long run, again and again.
 ROUND_SECONDS = 1800
 SETTLE_SECONDS, SETTLED_SHARE, LOOK_SECONDS = 240, 0.8, 4
-LEAST_KEPT = 50
+MIN_KEPT = 50
 COUNTERS = (
     "learned_renders", "not_learned_renders", "learned_removals", "learned_writes", "learned_matches", "learned_comparisons", "learned_audits",
     "learned_replays", "learned_freshened", "spared_seconds",
 )  # fmt: skip
 SHOWN = 12
-MOST_CRAWLED = 200
+MAX_CRAWLED = 200
 
 
 def run(options, report):
@@ -277,7 +277,7 @@ class Day:
             note(f"  errors: {number} x {what} at: {cause}")
         for moment, what in site.refused:
             note(f"  change that failed at {self.events.cause(moment, AFTER_SECONDS) or 'no cause'}: {what}")
-        states = collections.Counter(self.belief(site, path) for path in dict.fromkeys([*site.paths, *sorted(self.crawled[site])[:MOST_CRAWLED]]))
+        states = collections.Counter(self.belief(site, path) for path in dict.fromkeys([*site.paths, *sorted(self.crawled[site])[:MAX_CRAWLED]]))
         note(f"  pages at the end: {', '.join(f'{number} {state}' for state, number in states.most_common())}")
 
     def belief(self, site, path):
@@ -296,9 +296,9 @@ class Day:
             report.check(f"day: {site.name}: no error without a cause", not without, without[:SHOWN])
             if site.is_kept:
                 kept = judge.counts["kept answers with a version"]
-                report.check(f"day: {site.name}: pages were kept", kept >= LEAST_KEPT, kept)
+                report.check(f"day: {site.name}: pages were kept", kept >= MIN_KEPT, kept)
         report.check("day: all that was planned happened", not self.wrong, self.wrong)
-        report.check("day: audits were made", total["audits: equal"] > LEAST_KEPT)
+        report.check("day: audits were made", total["audits: equal"] > MIN_KEPT)
 
 
 def links(site, path, answer):

@@ -16,8 +16,8 @@ LIFETIME_SECONDS = 3600
 # A session of something else: such a request is not answered from memory, and is no user's for the wiki.
 PAST_MEMORY = {"other_session": "1"}
 ARTICLES = 12
-LEAST_PAGES = 20
-LEAST_CHANGES = 24
+MIN_PAGES = 20
+MIN_CHANGES = 24
 DIFFERS_EACH_TIME = re.compile(
     r"<!--.*?-->|\"wgRequestId\":\"[^\"]*\"|\"wgBackendResponseTime\":\d+|\"wgPageParseReport\":.*?</script>", re.DOTALL
 )
@@ -72,14 +72,14 @@ def judge(report, options, subject, control, editor, paths):
     known, why = pages.settle()
     report.note(f"{len(known)} of {len(paths)} pages are learned; not: {why}")
     pages.paths = list(known)
-    report.check(f"learned wiki: at least {LEAST_PAGES} pages", len(known) >= LEAST_PAGES)
+    report.check(f"learned wiki: at least {MIN_PAGES} pages", len(known) >= MIN_PAGES)
     judged = learned.Judge(report, "learned wiki", pages, options.learn)
     seen = 0
     for name, make in changes(editor):
         seen += bool(judged.change(name, make))
     report.note(str(judged.totals))
-    report.check(f"learned wiki: at least {LEAST_CHANGES} changes", judged.totals.changes >= LEAST_CHANGES)
-    report.check("learned wiki: changes are seen", seen >= LEAST_CHANGES // 2, seen)
+    report.check(f"learned wiki: at least {MIN_CHANGES} changes", judged.totals.changes >= MIN_CHANGES)
+    report.check("learned wiki: changes are seen", seen >= MIN_CHANGES // 2, seen)
 
 
 def changes(editor):

@@ -20,12 +20,12 @@ from harness.wordpress_changes import CONTENT_CHANGES, SITE_CHANGES, changes
 from harness.wordpress_editor import Editor
 
 LIFETIME_SECONDS = 3600
-LEAST_CHANGES = 60
-LEAST_PAGES = 80
-LEAST_PAGES_IN_CI = 12
+MIN_CHANGES = 60
+MIN_PAGES = 80
+MIN_PAGES_IN_CI = 12
 # Those of plug-ins, of comments that wait, and some of the interface for programs.
 NOT_IN_DESIGN = r"^/own-|/tables/|moderation-hash|_envelope|orderby|/wp/v2/(types|taxonomies|search|media|users)|comments\?post|\?parent|feed/rdf"
-LEAST_PAGES_IN_DESIGN = 65
+MIN_PAGES_IN_DESIGN = 65
 # Own ones take their place: they wait for what only the plug-in does.
 LEFT_OUT = ("a scheduled post is due",)
 CHANGES_IN_CI = (
@@ -103,9 +103,9 @@ def judge(report, options, editor, control):
     report.note(f"{len(known)} of {len(paths)} pages are learned; not: {why}")
     # Redirects are kept for a second, and some pages are not learned with reason.
     pages.paths = list(known)
-    least = LEAST_PAGES if options.all_changes else LEAST_PAGES_IN_CI
+    least = MIN_PAGES if options.all_changes else MIN_PAGES_IN_CI
     if options.design:
-        least = LEAST_PAGES_IN_DESIGN
+        least = MIN_PAGES_IN_DESIGN
     report.check(f"learned: at least {least} pages", len(known) >= least)
     judge = learned.Judge(report, "learned", pages, options.learn)
     seen = 0
@@ -123,7 +123,7 @@ def judge(report, options, editor, control):
     report.note(str(judge.totals))
     report.check("learned: changes are seen", seen >= judge.totals.changes // 3, f"{seen} of {judge.totals.changes}")
     if options.all_changes:
-        report.check(f"learned: at least {LEAST_CHANGES} changes", judge.totals.changes >= LEAST_CHANGES)
+        report.check(f"learned: at least {MIN_CHANGES} changes", judge.totals.changes >= MIN_CHANGES)
     if options.learn == "watch":
         past_the_pool(report, editor, pages)
 

@@ -33,7 +33,7 @@ WANTED = {"zh-tw": "TAIWAN", "zh-cn": "MAINLAND", "zh-hk": "HONGKONG"}
 ORDERS = list(itertools.permutations(READERS))
 READERS_AT_ONCE = 4
 # Of each reader, until what differs each time is told from what differs by reader: six or seven here.
-MOST_VIEWS = 20
+MAX_VIEWS = 20
 ANALYTICS = {"_ga": "GA1.2.1234.5678", "wiki_popup": "1"}
 
 
@@ -82,7 +82,7 @@ def readers_in_every_order(report, subject):
         report.check("variants: its first reader reads their own", is_own, f"{variant(first)} {describe(first)}")
         wrong, hits = [], []
         # Two views in a row: both browsers of each reader share it.
-        while hits[-2:] != [len(order)] * 2 and len(hits) < MOST_VIEWS:
+        while hits[-2:] != [len(order)] * 2 and len(hits) < MAX_VIEWS:
             view = len(hits)
             hits.append(0)
             for language in order:
@@ -93,7 +93,7 @@ def readers_in_every_order(report, subject):
                     wrong.append(f"{language}, view {view + 1}: {variant(answer)} {describe(answer)}")
         report.check(f"variants: {', '.join(order)}: each reads their own", not wrong, wrong)
         report.check(f"variants: {', '.join(order)}: and shares it from view {len(hits) - 1} on",
-                     len(hits) < MOST_VIEWS, hits)  # fmt: skip
+                     len(hits) < MAX_VIEWS, hits)  # fmt: skip
 
 
 def readers_at_once(report, subject):

@@ -30,7 +30,7 @@ POSTS = 10
 # 99.2 %. That nothing of what visitors send matters is seen on each page first:
 # 95.6 to 97.0 % of these views, which all come to an empty cache, in an order that
 # the machine chooses.
-LEAST_HIT_SHARE = 0.95
+MIN_HIT_SHARE = 0.95
 # So long after a page was compared, one visitor's answer is compared again, then after twice as long, and so on: how
 # many views that is depends on how fast the machine is, so these are not held against the share.
 FIRST_AUDIT_SECONDS = 10
@@ -175,8 +175,8 @@ def judge(report, counts, wrong, audits):
     anonymous = share(lambda _, is_anonymous, __: is_anonymous)
     views = sum(number for (_, is_anonymous, _), number in counts.items() if is_anonymous)
     report.check(
-        f"hit ratio: {anonymous:.2%} of anonymous views from memory, at least {LEAST_HIT_SHARE:.1%} but for {audits} audits",
-        anonymous + audits / views >= LEAST_HIT_SHARE, f"{anonymous:.2%}",
+        f"hit ratio: {anonymous:.2%} of anonymous views from memory, at least {MIN_HIT_SHARE:.1%} but for {audits} audits",
+        anonymous + audits / views >= MIN_HIT_SHARE, f"{anonymous:.2%}",
     )  # fmt: skip
     personal = {is_hit: 0 for is_hit in (True, False)}
     for (_, is_anonymous, is_hit), number in counts.items():

@@ -22,9 +22,9 @@ CROWD = 8
 CROWD_PAUSE_SECONDS = 0.01  # bounds the load: at most 800 requests/s
 USER_PAUSE_SECONDS = 0.05
 HEAD_SHARE = 0.05
-LEAST_HIT_SHARE = 0.6
+MIN_HIT_SHARE = 0.6
 # In fewer answers most are the first of their page: the machine has too much else to do for a share to say something.
-LEAST_FOR_SHARE = 600
+MIN_FOR_SHARE = 600
 NEWEST_POSTS_KEPT = 4
 # Beyond the lifetime, half of the changes are out: what PHP takes for a refresh, at least, and in times of
 # what half of its pages take in this run.
@@ -421,7 +421,7 @@ def judge(stage, report):
     share = hits / max(1, answers)
     report.check(
         f"anonymous visitors were answered from memory ({share:.0%} of {answers})",
-        share >= LEAST_HIT_SHARE or answers < LEAST_FOR_SHARE, f"{share:.2f}",
+        share >= MIN_HIT_SHARE or answers < MIN_FOR_SHARE, f"{share:.2f}",
     )
 
 

@@ -25,9 +25,9 @@ from harness.wordpress_editor import Editor
 
 LIFETIME_SECONDS = 3600
 THREADS = 4
-MOST_NEEDLESS = 0.30
-LEAST_PAGES = 100
-LEAST_CHANGES = 90
+MAX_NEEDLESS = 0.30
+MIN_PAGES = 100
+MIN_CHANGES = 90
 COST_PAGES = ("/", "/article-5/", "/category/sport/")
 COST_ROUNDS = 100
 PLUGIN = os.path.join(wordpress.FILES, "..", "..", "php", "wordpress", "build.sh")
@@ -115,7 +115,7 @@ def judge(report, options, editor, pages):
     pages.paths = [path for path in pages.paths if path not in unkept]
     report.note(f"{len(pages.paths)} pages; not kept: {unkept}")
     if options.all_changes:
-        report.check(f"plug-in: at least {LEAST_PAGES} public pages are kept", len(pages.paths) >= LEAST_PAGES, unkept)
+        report.check(f"plug-in: at least {MIN_PAGES} public pages are kept", len(pages.paths) >= MIN_PAGES, unkept)
     before, _, old = pages.look()
     report.check("plug-in: a page made twice is the same", not old, old)
     counts = Counts()
@@ -143,9 +143,9 @@ def judge(report, options, editor, pages):
         before = now
     report.note(f"{counts.changes} changes over {len(pages.paths)} pages: {counts}")
     if options.all_changes:
-        report.check(f"plug-in: at least {LEAST_CHANGES} changes", counts.changes >= LEAST_CHANGES)
+        report.check(f"plug-in: at least {MIN_CHANGES} changes", counts.changes >= MIN_CHANGES)
         share = counts.needless / counts.purged
-        report.check(f"plug-in: {share:.1%} of what is purged is unchanged, fewer than {MOST_NEEDLESS:.0%}", share < MOST_NEEDLESS)
+        report.check(f"plug-in: {share:.1%} of what is purged is unchanged, fewer than {MAX_NEEDLESS:.0%}", share < MAX_NEEDLESS)
     past_wordpress(report, editor, pages)
     ending(report, editor)
 

@@ -19,7 +19,7 @@ from . import chart, comparison, report
 
 TEMPLATE = os.path.join(report.FOLDER, "page.md")
 # Medians of fewer rounds say little on a machine with neighbours.
-LEAST_ROUNDS = 5
+MIN_ROUNDS = 5
 # More of a figure is noise.
 DIGITS = 6
 # Lines of a table that are no competitor.
@@ -111,7 +111,7 @@ def markdown(summary_name, kept):
 
 
 def _run(facts):
-    few = "" if facts["rounds"] >= LEAST_ROUNDS else " (too few to hold anybody to)"
+    few = "" if facts["rounds"] >= MIN_ROUNDS else " (too few to hold anybody to)"
     lines = [
         f"{facts['date']}, commit {facts['commit']}, `{facts['command']}`",
         f"rounds: {facts['rounds']}{few}, {facts['seconds']:g} s for each half of one",

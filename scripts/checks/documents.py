@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 WALKS = (
     "A hit", "A miss", "A WebSocket", "A purge by tag", "A hit over HTTP/2 and TLS", "A page of fragments", "A reload",
 )
-MOST_STOPS = 12
+MAX_STOPS = 12
 # Crates of others that documents mention.
 OTHERS = ("std", "tokio", "libc", "h2", "rustls")
 # Words like a type's that are names of other programs.
@@ -155,7 +155,7 @@ def walks_hold():
     wrong = [f"no section {walk}" for walk in WALKS if walk not in sections]
     for walk in WALKS:
         stops = re.findall(r"^\d+\. (.*(?:\n   .*)*)", sections.get(walk, ""), re.MULTILINE)
-        if not 1 <= len(stops) <= MOST_STOPS:
+        if not 1 <= len(stops) <= MAX_STOPS:
             wrong.append(f"{walk}: {len(stops)} stops")
         seen = set()
         for number, stop in enumerate(stops, 1):

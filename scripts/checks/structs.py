@@ -11,13 +11,13 @@ import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDERS = (("crates", "*"), ("bench", "tools"))
-MOST_FIELDS = 15
+MAX_FIELDS = 15
 # The booleans of other crates are flags of a protocol, options of a command line, or directives that are on or off.
 OF_FEW_BOOLEANS = (
     "server", "basic-auth", "cache-bus", "cache-decision", "clock", "decimal", "live-state", "recoding", "server-base",
     "site-files", "transport", "transport-settings", "upstream", "upstream-exchange", "upstream-fetch",
 )
-MOST_BOOLEANS = 2
+MAX_BOOLEANS = 2
 
 STRUCT = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?struct (\w+)[^;{(]*\{\n(.*?)^\1\}", re.DOTALL | re.MULTILINE)
 REASON = re.compile(r"^ *// Large: \w+")
@@ -55,9 +55,9 @@ def structs():
         for match in STRUCT.finditer(text):
             field = re.compile(rf"^{match[1]}    (?:pub(?:\([^)]*\))? )?\w+: (.*)", re.MULTILINE)
             types = [kind.rstrip(",") for kind in field.findall(match[3])]
-            counts = [(len(types), MOST_FIELDS, "fields")]
+            counts = [(len(types), MAX_FIELDS, "fields")]
             if os.path.relpath(path, ROOT).split(os.sep)[1] in OF_FEW_BOOLEANS:
-                counts.append((types.count("bool"), MOST_BOOLEANS, "booleans"))
+                counts.append((types.count("bool"), MAX_BOOLEANS, "booleans"))
             said = " and ".join(f"{count} {what}" for count, most, what in counts if count > most)
             yield os.path.relpath(path, ROOT), match[2], said, is_argued(text[: match.start()])
 

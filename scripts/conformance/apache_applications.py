@@ -37,13 +37,13 @@ FACTS_OF_EACH = 8
 SCRIPT = re.compile(r"\.(?:php\d?|phtml|phar|inc\.php)$", re.IGNORECASE)
 OF_EACH_EXTENSION = 2
 # Folders that are asked for, of an application with more.
-MOST_FOLDERS = 400
-MOST_REQUESTS = 2500
+MAX_FOLDERS = 400
+MAX_REQUESTS = 2500
 # Lines by which scripts are meant not to run, which counts here and not in Apache, whose own configuration names PHP's handler.
 NO_SCRIPTS = re.compile(r"^\s*(?:AddHandler|AddType text|ForceType|RemoveHandler|RemoveType|SetHandler|php_flag\s+engine)", re.MULTILINE | re.IGNORECASE)
 # No folder is listed here: Apache's own configuration lists none either.
 NO_LISTINGS = "<Directory {root}>\nOptions FollowSymLinks\n</Directory>\n"
-MOST_STRICTER = 2 / 1000
+MAX_STRICTER = 2 / 1000
 # Paths of no file, behind each folder with rules and the root.
 OF_NO_FILE = ("none", "none/", "none.php", "none.css", "a/b/c", "none.png", ".git/config", "x.sql", "none.php/x", "backup.zip")
 
@@ -143,7 +143,7 @@ def requests_of(names, ruled):
     targets = {}
     # Folders with rules, those in them and those at the top come first.
     is_near = lambda it: it in ruled or os.path.dirname(it) in ruled or it.count("/") == 0
-    for folder in sorted(every, key=lambda it: (not is_near(it), it.count("/"), it))[:MOST_FOLDERS]:
+    for folder in sorted(every, key=lambda it: (not is_near(it), it.count("/"), it))[:MAX_FOLDERS]:
         begin = f"/{quoted(folder)}/" if folder else "/"
         targets[begin] = None
         targets[begin.rstrip("/") or "/"] = None
@@ -162,7 +162,7 @@ def requests_of(names, ruled):
                 targets[f"{target}?a=b&c=http://x/"] = None
         if is_near(folder):
             targets.update(dict.fromkeys(begin + name for name in (*OF_NO_FILE, ".htaccess", "index.php", "index.php/behind")))
-    return list(targets)[:MOST_REQUESTS]
+    return list(targets)[:MAX_REQUESTS]
 
 
 def add_upload_scripts(root, names, ruled):
@@ -292,7 +292,7 @@ def main():
     stricter = total["stricter"] / max(given, 1)
     shown = ", ".join(f"{count} {kind}" for kind, count in sorted(total.items()))
     print(f"{applications} applications: {shown}; {1000 * stricter:.1f} of 1,000 that Apache gives are refused")
-    sys.exit(1 if total["open"] or total["no answer"] or stricter > MOST_STRICTER else 0)
+    sys.exit(1 if total["open"] or total["no answer"] or stricter > MAX_STRICTER else 0)
 
 
 if __name__ == "__main__":

@@ -293,7 +293,7 @@ def compare_site(name, ways, binary, shows):
 
 
 # Of what Apache gives, at least so much is the same.
-LEAST_SAME = 0.97
+MIN_SAME = 0.97
 # Trees that are served at a time, each by a server of its own name.
 TREES_AT_A_TIME = 500
 
@@ -488,7 +488,7 @@ def compare_generated(chosen):
     same = counts.get("same", 0) / max(given, 1)
     shown = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
     print(f"seeds {first} to {first + count - 1}: {shown}; {same:.2%} of what Apache gives is the same")
-    return counts.get("open", 0) + counts.get("no answer", 0) == 0 and same >= LEAST_SAME
+    return counts.get("open", 0) + counts.get("no answer", 0) == 0 and same >= MIN_SAME
 
 
 def main():

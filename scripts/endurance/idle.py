@@ -27,9 +27,9 @@ from lib import process, subject  # noqa: E402
 PAGE_BYTES = 21 * 1024
 CLIENTS = 16
 FIRST_VISITORS = 40
-MOST_MEMORY_TIMES = 1.3
+MAX_MEMORY_TIMES = 1.3
 LOOKED_AT_SECONDS = 10
-MOST_WAKE_UPS_A_SECOND = 1
+MAX_WAKE_UPS_A_SECOND = 1
 
 
 class Origin(http.server.BaseHTTPRequestHandler):
@@ -131,7 +131,7 @@ def main():
         print(f"{what}: {megabytes:.1f} MB")
     times = megabytes / figures["first visitors"]
     print(f"{times:.2f} times the memory after the first visitors, {woken:.1f} wake-ups a second")
-    return 1 if times > MOST_MEMORY_TIMES or woken > MOST_WAKE_UPS_A_SECOND else 0
+    return 1 if times > MAX_MEMORY_TIMES or woken > MAX_WAKE_UPS_A_SECOND else 0
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ import pages  # noqa: E402
 import visitors  # noqa: E402
 from lib import process  # noqa: E402
 
-MOST_MEMORY_TIMES = 1.3
+MAX_MEMORY_TIMES = 1.3
 REST_SECONDS = 60
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -198,7 +198,7 @@ def rest(server, counts, before):
         server.programs()
         now = ledger.Holdings(server.pid(), server.site.folder)
         left = now.left_since(before)
-        if now.anonymous_mb > MOST_MEMORY_TIMES * before.anonymous_mb:
+        if now.anonymous_mb > MAX_MEMORY_TIMES * before.anonymous_mb:
             left.append(f"anonymous memory: {before.anonymous_mb:.1f} MB before, {now.anonymous_mb:.1f} MB now")
         if not left or time.monotonic() > until:
             return now, left

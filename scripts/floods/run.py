@@ -36,8 +36,8 @@ from lib import peers, process, report, subject, upstream  # noqa: E402
 DOCUMENT = os.path.join(ROOT, "docs/design/2026-11-23-floods.md")
 BEGIN, END = "<!-- begin: scripts/floods/run.py -->", "<!-- end: scripts/floods/run.py -->"
 PAGE_BYTES = 21 << 10
-MOST_MEMORY_MB = 256
-MOST_TIMES_THE_CONTROL = 2
+MAX_MEMORY_MB = 256
+MAX_TIMES_THE_CONTROL = 2
 
 # What is sent, in words, and what it asks for.
 HTTP2 = {
@@ -152,13 +152,13 @@ def judge(flood, control, flooded):
         "name": flood.name, "title": flood.title(), "control": control, "flooded": flooded,
         "memory_mb": flooded["memory_mb"], "broken": [],
     }
-    if flooded["memory_mb"] > MOST_MEMORY_MB:
+    if flooded["memory_mb"] > MAX_MEMORY_MB:
         row["broken"].append(f"{flooded['memory_mb']} MB of memory")
     for kind in ("kept", "new"):
         theirs, ours = control["visits"][kind], flooded["visits"][kind]
         times = ours["p99_ms"] / theirs["p99_ms"]
         row[f"{kind}_times"] = round(times, 2)
-        if times > MOST_TIMES_THE_CONTROL:
+        if times > MAX_TIMES_THE_CONTROL:
             row["broken"].append(f"{kind} connections wait {times:.1f} times as long")
         if ours["failed"]:
             row["broken"].append(f"{ours['failed']} visitors on {kind} connections without an answer ({ours['reasons']})")

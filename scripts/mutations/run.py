@@ -26,7 +26,7 @@ sys.path.insert(0, os.path.join(ROOT, "scripts/checks"))
 import imports  # noqa: E402
 
 # Builds of one crate: what the compiler refuses is taken back each time, and replaced.
-MOST_BUILDS = 8
+MAX_BUILDS = 8
 # A fault may make an endless loop: so many times as long as without one, and this on top.
 SLOWER, PATIENCE_S = 5, 20
 
@@ -100,7 +100,7 @@ def examine(tree, crate, count, chance):
     candidates = [it for path, lines in texts.items() for it in candidates_of(path, lines)]
     chance.shuffle(candidates)
     faults, number = [], 0
-    for _ in range(MOST_BUILDS):
+    for _ in range(MAX_BUILDS):
         while len(faults) < count and candidates:
             path, line, kind, changed = candidates.pop()
             if all((fault.path, fault.line) != (path, line) for fault in faults):

@@ -73,8 +73,8 @@ WATCHERS = 4
 # What another program has committed is shown no later.
 SEEN_SECONDS = 2.0
 # With the log, so many of a hundred writes to kept pages are shown within this time.
-LOG_SHARE, LOG_SECONDS, LEAST_LOGGED = 0.99, 0.05, 100
-LEAST_FRESHENED = 20
+LOG_SHARE, LOG_SECONDS, MIN_LOGGED = 0.99, 0.05, 100
+MIN_FRESHENED = 20
 BETWEEN_KILLS_SECONDS = 0.1
 
 CONFIGURATION = """
@@ -401,14 +401,14 @@ class Trial(page_trial.PageTrial):
         is_tried = self.is_tried() and self.is_enough()
         if self.chosen.replay:
             found = re.search(r"^mayfly_learned_freshened_total\{.*\} (\d+)", self.learned(), re.M)
-            is_tried = is_tried and found is not None and int(found[1]) >= LEAST_FRESHENED
+            is_tried = is_tried and found is not None and int(found[1]) >= MIN_FRESHENED
         if self.chosen.binary_log:
             is_tried = is_tried and self.is_shown_in_time()
         return 1 if self.is_wrong() or not is_tried else 0
 
     def is_shown_in_time(self):
         times = sorted(self.shown_after)
-        if len(times) < LEAST_LOGGED:
+        if len(times) < MIN_LOGGED:
             print(f"{len(times)} writes to kept pages")
             return False
         median, late, last = (1000 * times[int(share * (len(times) - 1))] for share in (0.5, LOG_SHARE, 1))

@@ -41,7 +41,7 @@ READER_REST_SECONDS = 0.1
 CONFIRMED_WITHIN_SECONDS = 2.2
 # Longer than a lease and than a publisher waits for one.
 LONG_SECONDS = 2.4
-LEAST_HITS = 100
+MIN_HITS = 100
 # After a fault, rounds that it must not stop.
 ROUNDS_AFTER_A_FAULT = 20
 # On a machine that does much else.
@@ -552,7 +552,7 @@ def try_with(chosen, folder, php, proxies, faults, rounds):
         return bool(old)
     if trouble:
         print(trouble)
-    is_tried = counts.get("from memory", 0) > LEAST_HITS and counts.get("rounds", 0) >= rounds
+    is_tried = counts.get("from memory", 0) > MIN_HITS and counts.get("rounds", 0) >= rounds
     return not old and not trouble and is_tried
 
 

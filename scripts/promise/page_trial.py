@@ -19,7 +19,7 @@ WRITES_SECONDS, RESTS_SECONDS = 2.0, 2.5
 # On a machine that does much else.
 # Nothing is kept while a command of `mayfly run` anywhere on the machine is not heard, as in tests beside it.
 LEARN_SECONDS = 240
-LEAST_HITS, LEAST_KEPT = 200, 20
+MIN_HITS, MIN_KEPT = 200, 20
 # Beyond it the server has not answered what is waited for.
 LONGEST_SECONDS = 3600
 # Files of temporary folders say nothing of pages.
@@ -129,7 +129,7 @@ class PageTrial:
         return bool(self.failpoint()) and self.counts[self.fault_to_catch] > 0
 
     def is_tried(self):
-        return self.counts["hits"] >= LEAST_HITS and self.counts["kept"] >= LEAST_KEPT
+        return self.counts["hits"] >= MIN_HITS and self.counts["kept"] >= MIN_KEPT
 
     def show(self):
         print(", ".join(f"{self.counts[what]} {what}" for what in sorted(self.counts)))

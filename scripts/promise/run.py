@@ -43,7 +43,7 @@ PAGES = 5
 READING_PROCESSES = 2
 HOST = {"Host": "site.test"}
 # In a row: then the server is given up.
-MOST_FAILED_PURGES = 100
+MAX_FAILED_PURGES = 100
 READ_ATTEMPTS = 20
 LIBRARIES = ("/usr/lib", "/usr/lib/*", "/usr/local/lib", "/usr/lib64")
 MODULE_PACKAGE = "libnginx-mod-http-cache-purge"
@@ -201,7 +201,7 @@ class Writer:
         """Until so many are done, the time is over, or the server does not purge."""
         failed_in_a_row = 0
         for number in range(purges):
-            if time.monotonic() > ends or failed_in_a_row >= MOST_FAILED_PURGES:
+            if time.monotonic() > ends or failed_in_a_row >= MAX_FAILED_PURGES:
                 return
             if self.change(number % PAGES):
                 failed_in_a_row = 0

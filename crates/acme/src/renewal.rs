@@ -83,7 +83,7 @@ impl Renewal {
     /// Gets a certificate, however long it takes.
     async fn obtain(&self, current: Option<Facts>) -> Facts {
         let mut failures = 0_u32;
-        let mut is_told = false;
+        let mut is_logged = false;
         loop {
             match self.next_step(current.as_ref()).await {
                 RenewalStep::Issue => {}
@@ -93,7 +93,7 @@ impl Renewal {
                     return facts;
                 }
                 RenewalStep::Wait => {
-                    if !std::mem::replace(&mut is_told, true) {
+                    if !std::mem::replace(&mut is_logged, true) {
                         let message = "is being issued for another machine, and is waited for";
                         self.log(Level::Notice, message.to_owned());
                     }

@@ -3,7 +3,7 @@
 use htaccess::item::{Item, Mistake, parse};
 use nginx_conf::text::Conf;
 
-use crate::note::{Kind, Note};
+use crate::note::{Note, NoteKind};
 use crate::rules;
 use crate::virtual_host::Server;
 use crate::write;
@@ -39,7 +39,7 @@ pub struct Conversion {
 
 impl Conversion {
     /// How many lines are of this kind.
-    pub fn count(&self, kind: Kind) -> usize {
+    pub fn count(&self, kind: NoteKind) -> usize {
         self.notes.iter().filter(|it| it.kind == kind).count()
     }
 

@@ -36,8 +36,8 @@ fn check(conversion: &Conversion) {
         conversion.text
     );
     for note in &conversion.notes {
-        let is_told = conversion.text.contains(&format!("# {note}"));
-        assert!(is_told, "{note} is told:\n{}", conversion.text);
+        let is_named = conversion.text.contains(&format!("# {note}"));
+        assert!(is_named, "{note} is told:\n{}", conversion.text);
     }
     assert!(
         conversion.notes.len() <= conversion.lines,

@@ -29,6 +29,6 @@ pub use expand::Load;
 #[doc(hidden)]
 pub use fuzz::fuzz_convert;
 pub use htaccess::item::Mistake;
-pub use note::{Kind, Note};
+pub use note::{Note, NoteKind};
 pub use php::PARAMS;
 pub use servers::{convert_servers, is_of_servers};

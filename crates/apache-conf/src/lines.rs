@@ -4,7 +4,7 @@
 use htaccess::item::Item;
 
 use crate::left_out;
-use crate::note::{Kind, Note};
+use crate::note::{Note, NoteKind};
 use crate::outcome::{LineOutcome, Place};
 use crate::virtual_host::Server;
 use crate::{php, proxy, server};
@@ -36,7 +36,7 @@ impl LineReader {
                     false => self.note(
                         line,
                         "servers behind this one are asked as locations say",
-                        Kind::LeftOut,
+                        NoteKind::LeftOut,
                     ),
                 }
             }
@@ -57,7 +57,7 @@ impl LineReader {
         match self.outcome(item, place) {
             LineOutcome::Taken => {}
             LineOutcome::Rule => self.server.rules.line(item),
-            LineOutcome::LeftOut(why) => self.note(item, &why, Kind::LeftOut),
+            LineOutcome::LeftOut(why) => self.note(item, &why, NoteKind::LeftOut),
             LineOutcome::Not(why) => self.not_translated(item, &why),
         }
     }
@@ -90,7 +90,7 @@ impl LineReader {
                 }
                 match handler_of_another_module(&item.lower(0)) {
                     Some(why) => {
-                        self.note(item, why, Kind::NotTranslated);
+                        self.note(item, why, NoteKind::NotTranslated);
                         LineOutcome::Rule
                     }
                     None => LineOutcome::Rule,
@@ -119,14 +119,14 @@ impl LineReader {
         }
     }
 
-    fn note(&mut self, item: &Item, why: &str, kind: Kind) {
+    fn note(&mut self, item: &Item, why: &str, kind: NoteKind) {
         self.notes.push(Note::of(item, why, kind));
     }
 
     fn not_translated(&mut self, item: &Item, why: &str) {
         let kind = match item.denies() {
-            true => Kind::Unsafe,
-            false => Kind::NotTranslated,
+            true => NoteKind::Unsafe,
+            false => NoteKind::NotTranslated,
         };
         self.note(item, why, kind);
         for inner in item.block.iter().flatten() {

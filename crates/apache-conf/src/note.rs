@@ -6,7 +6,7 @@ use htaccess::item::{Item, Place};
 
 /// The reason why a line is not in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum NoteKind {
     /// Leaving it out changes nothing: it has no effect, or its effect is there
     /// anyway.
     LeftOut,
@@ -24,11 +24,11 @@ pub struct Note {
     pub text: String,
     /// The reason, and the remedy.
     pub why: String,
-    pub kind: Kind,
+    pub kind: NoteKind,
 }
 
 impl Note {
-    pub fn new(place: &Place, text: &str, why: &str, kind: Kind) -> Note {
+    pub fn new(place: &Place, text: &str, why: &str, kind: NoteKind) -> Note {
         Note {
             place: place.clone(),
             text: text.to_owned(),
@@ -37,7 +37,7 @@ impl Note {
         }
     }
 
-    pub fn of(item: &Item, why: &str, kind: Kind) -> Note {
+    pub fn of(item: &Item, why: &str, kind: NoteKind) -> Note {
         Note::new(&item.place, &item.text, why, kind)
     }
 }
@@ -45,9 +45,9 @@ impl Note {
 impl fmt::Display for Note {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, loud) = match self.kind {
-            Kind::LeftOut => ("left out", ""),
-            Kind::NotTranslated => ("not translated", ""),
-            Kind::Unsafe => ("not translated", " (IT KEEPS VISITORS OUT)"),
+            NoteKind::LeftOut => ("left out", ""),
+            NoteKind::NotTranslated => ("not translated", ""),
+            NoteKind::Unsafe => ("not translated", " (IT KEEPS VISITORS OUT)"),
         };
         let Place { file, line } = &self.place;
         let line = format!("{what}: {file}:{line}: {}: {}{loud}", self.text, self.why);

@@ -3,7 +3,7 @@
 use htaccess::item::Item;
 
 use crate::left_out;
-use crate::note::{Kind, Note};
+use crate::note::{Note, NoteKind};
 
 /// Lines, in their order.
 #[derive(Debug, Default)]
@@ -62,13 +62,13 @@ impl RulesText {
 /// The note about a line that has another effect than in Apache. One that closes keeps out whom Apache keeps out.
 pub fn note_of(item: &Item, note: &htaccess::Note) -> Note {
     if let Some(why) = left_out::reason(&item.name) {
-        return Note::of(item, why, Kind::LeftOut);
+        return Note::of(item, why, NoteKind::LeftOut);
     }
     let own = format!("{}: ", item.name);
     let why = note.text.strip_prefix(&own).unwrap_or(&note.text);
     let kind = match item.name == "allowoverride" {
-        true => Kind::Unsafe,
-        false => Kind::NotTranslated,
+        true => NoteKind::Unsafe,
+        false => NoteKind::NotTranslated,
     };
     let closes = if note.closes { " (closed)" } else { "" };
     Note::of(item, &format!("{why}{closes}"), kind)

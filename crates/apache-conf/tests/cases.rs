@@ -1,6 +1,6 @@
 //! Lines of Apache's configuration, and their translation.
 
-use apache_conf::{Conversion, HtaccessFile, Kind, Options, convert_htaccess, convert_servers};
+use apache_conf::{Conversion, HtaccessFile, NoteKind, Options, convert_htaccess, convert_servers};
 
 fn of_server(text: &str) -> Conversion {
     let text = format!("<VirtualHost *:80>\nDocumentRoot /srv/www\n{text}\n</VirtualHost>");
@@ -14,7 +14,8 @@ fn of_htaccess(text: &str) -> Conversion {
 /// Returns the counts of lines left out, of lines not translated, and of those that then let visitors
 /// in.
 fn counts(conversion: &Conversion) -> [usize; 3] {
-    [Kind::LeftOut, Kind::NotTranslated, Kind::Unsafe].map(|kind| conversion.count(kind))
+    [NoteKind::LeftOut, NoteKind::NotTranslated, NoteKind::Unsafe]
+        .map(|kind| conversion.count(kind))
 }
 
 /// A line of access control is evaluated as it is: none of it becomes a location that hides another one.
@@ -110,7 +111,7 @@ fn a_server_is_said_in_the_syntax_of_nginx() {
         let made = of_server(text);
         let is_there = made.text.lines().any(|it| it.trim() == line);
         assert!(
-            is_there && made.count(Kind::NotTranslated) == 0,
+            is_there && made.count(NoteKind::NotTranslated) == 0,
             "{text}\n{}",
             made.text
         );

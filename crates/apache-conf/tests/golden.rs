@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use apache_conf::{Kind, Options, convert_servers};
+use apache_conf::{NoteKind, Options, convert_servers};
 
 fn sites() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sites")
@@ -22,7 +22,7 @@ fn whole_files_become_what_stands_beside_them() {
         let name = path.file_name().and_then(|it| it.to_str()).expect("a name");
         let made = convert_servers(name, &text, &|_| Ok(Vec::new()), &Options::default());
         assert_eq!(
-            (made.mistakes.len(), made.count(Kind::Unsafe)),
+            (made.mistakes.len(), made.count(NoteKind::Unsafe)),
             (0, 0),
             "{}\n{}",
             path.display(),

@@ -35,8 +35,8 @@ pub use connection::BusError;
 pub use engine::{EngineFacts, Epoch, KnownNode, KnownNodes};
 pub use outgoing::tls;
 pub use pages::{FetchTurn, GivenPage, OpenedPage, SharedPages, TakenPage};
-pub use seal::{LEAST_KEY_BYTES, NodeSeal};
-pub use secrets::{SECRET_ENTRY, SharedSecrets, told_secret, turn_token};
+pub use seal::{MIN_KEY_BYTES, NodeSeal};
+pub use secrets::{SECRET_ENTRY, SharedSecrets, open_secret, turn_token};
 pub use settings::{BusSettings, EngineAddress, HostPort, Login};
 pub use state::{BusEvent, BusState};
 

@@ -73,7 +73,7 @@ enum RoundEnd {
 struct StuckNodes {
     /// For each missing node: its state when first seen at its present position, and the time since then.
     missing: Vec<(MissingNode, Instant)>,
-    told: Vec<u64>,
+    logged: Vec<u64>,
 }
 
 impl StuckNodes {
@@ -94,8 +94,8 @@ impl StuckNodes {
                 continue;
             };
             let is_stuck = node.beat > known.beat && now - *since >= STUCK_AFTER;
-            if is_stuck && !self.told.contains(&node.instance) {
-                self.told.push(node.instance);
+            if is_stuck && !self.logged.contains(&node.instance) {
+                self.logged.push(node.instance);
                 return Some(node.instance);
             }
         }
@@ -117,7 +117,7 @@ pub struct Member {
     has_entry: Notify,
     has_advanced: Notify,
     /// The position that the engine knows of this node.
-    told_position: watch::Sender<u64>,
+    known_position: watch::Sender<u64>,
     pub pages: Option<SharedPages>,
     /// Facts beside the protocol's own state.
     seen: Mutex<BusState>,
@@ -146,7 +146,7 @@ impl Member {
             has_purges: Notify::new(),
             has_entry: Notify::new(),
             has_advanced: Notify::new(),
-            told_position: watch::Sender::new(0),
+            known_position: watch::Sender::new(0),
             pages: settings
                 .page_key
                 .as_deref()
@@ -218,7 +218,7 @@ impl Member {
 
     async fn connect_again_and_again(&self) {
         let mut pause = PAUSES.0;
-        let mut told: Option<BusError> = None;
+        let mut logged: Option<BusError> = None;
         loop {
             let error = match self.session(&mut pause).await {
                 Ok(RoundEnd::Left) => return,
@@ -234,12 +234,12 @@ impl Member {
                 seen.trouble = Some(error.0.clone());
                 // A connection that was up had its own life: its errors are news. An expulsion is reported each time.
                 if std::mem::take(&mut seen.is_connected) && error != expelled() {
-                    told = None;
+                    logged = None;
                 }
             }
-            if told.as_ref() != Some(&error) {
+            if logged.as_ref() != Some(&error) {
                 self.host.tell(BusEvent::Trouble(error.0.clone()));
-                told = Some(error);
+                logged = Some(error);
             }
             sleep(pause).await;
             pause = (pause * 2).min(PAUSES.1);
@@ -471,7 +471,7 @@ impl Member {
                 (seen.tip, seen.nodes) = (tip, nodes);
                 seen.renewal = Some(renewal);
             }
-            self.told_position.send_replace(call.position);
+            self.known_position.send_replace(call.position);
             self.note_lease();
             if Instant::now() >= keep_from
                 && let Some(applied) = self.applied_to_stored()
@@ -519,7 +519,7 @@ impl Member {
         };
         let mut newest = Confirmation::new(epoch, 0);
         let mut stuck = StuckNodes::default();
-        let mut told = self.told_position.subscribe();
+        let mut position_seen = self.known_position.subscribe();
         let mut timer = FineTimer::new()?;
         let (mut first, mut asked) = (0, 0);
         loop {
@@ -539,7 +539,7 @@ impl Member {
                 // Before that this node would be the one that is missing. The others hear of an entry when it does.
                 false => {
                     (first, asked) = (next, 0);
-                    let has_come = told.wait_for(|position| *position >= next);
+                    let has_come = position_seen.wait_for(|position| *position >= next);
                     let _ = timeout(OWN_POSITION_TIMEOUT, has_come).await;
                 }
             }

@@ -16,7 +16,7 @@ const HEAD_BYTES: usize = 1 + 8 + NONCE_LEN;
 /// Two sealed pages differ in them.
 pub const MARK_BYTES: usize = HEAD_BYTES;
 /// A key file has at least as many bytes.
-pub const LEAST_KEY_BYTES: usize = 32;
+pub const MIN_KEY_BYTES: usize = 32;
 /// The length of a page's name at the engine.
 const NAME_BYTES: usize = 16;
 
@@ -38,7 +38,7 @@ impl NodeSeal {
     /// Makes the seal from the content of a key file; `None` if it is too short.
     #[must_use]
     pub fn new(secret: &[u8]) -> Option<NodeSeal> {
-        let is_long = secret.len() >= LEAST_KEY_BYTES;
+        let is_long = secret.len() >= MIN_KEY_BYTES;
         is_long.then(|| NodeSeal(hmac::Key::new(hmac::HMAC_SHA256, secret)))
     }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn seal(secret: u8) -> NodeSeal {
-        NodeSeal::new(&[secret; LEAST_KEY_BYTES]).expect("long enough")
+        NodeSeal::new(&[secret; MIN_KEY_BYTES]).expect("long enough")
     }
 
     #[test]

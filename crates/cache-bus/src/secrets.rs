@@ -130,7 +130,7 @@ impl SharedSecrets {
 
 /// The secret of an entry that begins with [`SECRET_ENTRY`]; `None` for one that was not sealed with this key.
 #[must_use]
-pub fn told_secret(seal: &NodeSeal, entry: &[u8]) -> Option<Vec<u8>> {
+pub fn open_secret(seal: &NodeSeal, entry: &[u8]) -> Option<Vec<u8>> {
     let sealed = entry.strip_prefix(&[SECRET_ENTRY])?;
     Some(seal.open(ENTRY_NAME, "", sealed)?.1)
 }

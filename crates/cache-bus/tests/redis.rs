@@ -8,7 +8,7 @@ use std::time::Duration;
 use cache_bus::{
     Administration, AppliedPurges, BootMillis, Bus, BusEvent, BusSettings, EngineAddress, Epoch,
     GivenPage, HostPort, KnownNodes, Login, NodeHost, NodeSeal, SharedPages, SharedSecrets,
-    TakenPage, told_secret,
+    TakenPage, open_secret,
 };
 use parking_lot::Mutex;
 use testkit::redis::RedisServer;
@@ -621,7 +621,7 @@ async fn secrets_are_read_by_nodes_with_the_key_file_alone_and_turns_are_one_at_
         let entries = node.told.entries.lock().clone();
         let told = |key: u8| {
             let seal = NodeSeal::new(&[key; 32]).expect("long enough");
-            entries.iter().find_map(|entry| told_secret(&seal, entry))
+            entries.iter().find_map(|entry| open_secret(&seal, entry))
         };
         assert_eq!(told(1).as_deref(), Some(&b"answer"[..]));
         assert_eq!(told(2), None);

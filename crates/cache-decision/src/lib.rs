@@ -45,4 +45,4 @@ pub use facts::{BodyPlace, PurgeReach, RequestFacts, StoredUse, UpstreamFacts};
 pub use foresight::{ForeseenReason, Foresight, StoringFacts, foresee, foresee_refusal};
 pub use plan::{FetchRole, PastCache, Plan, SharedPage, UseCount};
 pub use stand_in::StandIn;
-pub use storing_policy::{MOST_OF_OWN_COPY, storing_policy, use_stale};
+pub use storing_policy::{MAX_OF_OWN_COPY, storing_policy, use_stale};

@@ -23,7 +23,7 @@ pub const VARY_COOKIES: &str = "_lscache_vary*";
 pub const MOBILE_VALUE: &str = "ismobile";
 
 /// A cookie is taken for a visitor's own if its value is as long: sessions are, choices are not.
-const LEAST_ID_BYTES: usize = 16;
+const MIN_ID_BYTES: usize = 16;
 /// Long ones that all visitors of a group, or of a WordPress, have.
 const COMMON_COOKIES: [&[u8]; 2] = [b"_lscache_vary*", b"wordpress_test_cookie"];
 /// A response's fields for LiteSpeed's cache.
@@ -134,7 +134,7 @@ pub fn put_stored_fields(fields: &mut Vec<Field>) {
 pub fn visitor_ids(head: RequestView<'_>) -> Vec<VisitorId> {
     let common = NameSet::new(COMMON_COOKIES);
     let own = cookies::pairs(head)
-        .filter(|(name, value)| value.len() >= LEAST_ID_BYTES && !cookies::is_named(name, &common));
+        .filter(|(name, value)| value.len() >= MIN_ID_BYTES && !cookies::is_named(name, &common));
     let mut ids: Vec<VisitorId> = own
         .filter_map(|(name, value)| {
             let hash = digest(&SHA256, &[name, b"=", value].concat());

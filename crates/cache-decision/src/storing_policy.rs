@@ -11,7 +11,7 @@ use crate::plan::Plan;
 
 /// The longest time for which a visitor's own copy is shown, whether or not anything has changed: a session that no page
 /// touches for longer may be removed by PHP (`session.gc_maxlifetime`, 24 minutes by default).
-pub const MOST_OF_OWN_COPY: Duration = Duration::from_secs(300);
+pub const MAX_OF_OWN_COPY: Duration = Duration::from_secs(300);
 
 /// `cache_heuristic`: percent of the time since `Last-Modified`, as RFC 9111 §4.2.2 suggests, and the
 /// longest lifetime that comes of it.
@@ -64,8 +64,8 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
             .map(|lifetime| lifetime.max(at_least)),
         max_fresh: match plan.audience {
             Audience::Visitor(_) => {
-                let most = max_valid(plan).unwrap_or(MOST_OF_OWN_COPY);
-                Some(most.min(MOST_OF_OWN_COPY))
+                let most = max_valid(plan).unwrap_or(MAX_OF_OWN_COPY);
+                Some(most.min(MAX_OF_OWN_COPY))
             }
             _ => max_valid(plan).map(|most| most.max(at_least)),
         },

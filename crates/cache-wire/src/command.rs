@@ -4,20 +4,20 @@ use crate::table::{Effect, KeyPlaces, KnownCommand, Turn, UNKNOWN, is_harmless_c
 use crate::unreadable::Unreadable;
 
 /// Keys of one command that are kept, and bytes of all of them. A command with more may write anything.
-pub const MOST_KEYS: usize = 1024;
-pub const MOST_KEYS_BYTES: usize = 32 * 1024;
+pub const MAX_KEYS: usize = 1024;
+pub const MAX_KEYS_BYTES: usize = 32 * 1024;
 
 /// Bytes of a key. A command with a longer one may write anything.
-pub const MOST_KEY_BYTES: usize = 1024;
+pub const MAX_KEY_BYTES: usize = 1024;
 
 /// Bytes of a name, or of the word behind it, that are kept; no command that is known has more.
-const MOST_NAME_BYTES: usize = 32;
+const MAX_NAME_BYTES: usize = 32;
 
 /// Arguments of a command, as Redis bounds them.
-const MOST_ARGUMENTS: u64 = 1 << 20;
+const MAX_ARGUMENTS: u64 = 1 << 20;
 
 /// Bytes of an argument, as Redis bounds them.
-const MOST_ARGUMENT_BYTES: u64 = 512 << 20;
+const MAX_ARGUMENT_BYTES: u64 = 512 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
@@ -134,12 +134,12 @@ impl CommandReader {
                 Place::Start | Place::Argument => return Err(Unreadable),
                 Place::Count(line) => match line.take(byte)? {
                     Some(0) => return Err(Unreadable),
-                    Some(count) if count > MOST_ARGUMENTS => return Err(Unreadable),
+                    Some(count) if count > MAX_ARGUMENTS => return Err(Unreadable),
                     Some(count) => self.begin(count),
                     None => {}
                 },
                 Place::Length(line) => match line.take(byte)? {
-                    Some(length) if length > MOST_ARGUMENT_BYTES => return Err(Unreadable),
+                    Some(length) if length > MAX_ARGUMENT_BYTES => return Err(Unreadable),
                     Some(0) => self.place = Place::Return,
                     Some(length) => self.place = Place::Bytes(length),
                     None => {}
@@ -167,9 +167,9 @@ impl CommandReader {
     /// How many bytes of the argument are kept.
     fn kept_bytes(&self) -> usize {
         match self.nth {
-            0 => MOST_NAME_BYTES,
-            1 if matches!(self.known.2, Turn::Select | Turn::Client) => MOST_NAME_BYTES,
-            nth if self.known.1.holds(nth) => MOST_KEY_BYTES,
+            0 => MAX_NAME_BYTES,
+            1 if matches!(self.known.2, Turn::Select | Turn::Client) => MAX_NAME_BYTES,
+            nth if self.known.1.holds(nth) => MAX_KEY_BYTES,
             _ => 0,
         }
     }
@@ -197,7 +197,7 @@ impl CommandReader {
             1 if matches!(self.known.2, Turn::Select | Turn::Client) => self.word = argument,
             nth if self.known.1.holds(nth) => {
                 self.keys_bytes += argument.len();
-                match self.keys.len() < MOST_KEYS && self.keys_bytes <= MOST_KEYS_BYTES {
+                match self.keys.len() < MAX_KEYS && self.keys_bytes <= MAX_KEYS_BYTES {
                     true => self.keys.push(argument),
                     false => self.has_too_much = true,
                 }

@@ -8,7 +8,7 @@ use crate::table::{Effect, Turn};
 use crate::unreadable::Unreadable;
 
 /// Commands that wait for their answers.
-pub const MOST_PENDING: usize = 16 * 1024;
+pub const MAX_PENDING: usize = 16 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<'a> {
@@ -74,7 +74,7 @@ impl Conversation {
         mut command: Command,
         see: &mut impl FnMut(Event<'_>),
     ) -> Result<(), Unreadable> {
-        if self.has_ended || self.pending.len() >= MOST_PENDING {
+        if self.has_ended || self.pending.len() >= MAX_PENDING {
             return Err(Unreadable);
         }
         let mut pending = Pending::Nothing;

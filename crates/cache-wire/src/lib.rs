@@ -22,10 +22,10 @@ mod table;
 mod unreadable;
 mod value;
 
-pub use command::{Command, MOST_KEY_BYTES, MOST_KEYS, MOST_KEYS_BYTES};
-pub use conversation::{Conversation, Event, MOST_PENDING};
+pub use command::{Command, MAX_KEY_BYTES, MAX_KEYS, MAX_KEYS_BYTES};
+pub use conversation::{Conversation, Event, MAX_PENDING};
 pub use memcached::{
-    MOST_MEMCACHED_KEY_BYTES, MemcachedConversation, is_memcached, is_memcached_key,
+    MAX_MEMCACHED_KEY_BYTES, MemcachedConversation, is_memcached, is_memcached_key,
 };
 pub use reply::ReplyEnd;
 pub use table::Effect;
@@ -87,7 +87,7 @@ pub fn fuzz_conversation(mut bytes: &[u8]) {
         let (piece, later) = rest.split_at(usize::from(head >> 1).min(rest.len()));
         let mut check = |event: Event<'_>| {
             if let Event::Asked(command) = event {
-                assert!(command.keys.len() <= MOST_KEYS);
+                assert!(command.keys.len() <= MAX_KEYS);
             }
         };
         for conversation in &mut conversations {

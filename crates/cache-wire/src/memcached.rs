@@ -6,20 +6,20 @@
 
 use std::collections::VecDeque;
 
-use crate::command::{Command, MOST_KEYS, MOST_KEYS_BYTES};
-use crate::conversation::{Event, MOST_PENDING};
+use crate::command::{Command, MAX_KEYS, MAX_KEYS_BYTES};
+use crate::conversation::{Event, MAX_PENDING};
 use crate::reply::ReplyEnd;
 use crate::table::{Effect, Turn};
 use crate::unreadable::Unreadable;
 
 /// Bytes of a key, as memcached bounds them.
-pub const MOST_MEMCACHED_KEY_BYTES: usize = 250;
+pub const MAX_MEMCACHED_KEY_BYTES: usize = 250;
 
 /// Bytes of a line: one that asks for many keys is the longest.
-const MOST_LINE_BYTES: usize = 64 * 1024;
+const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// Bytes of a value: memcached can be told to store up to 1 GB.
-const MOST_VALUE_BYTES: u64 = 1 << 30;
+const MAX_VALUE_BYTES: u64 = 1 << 30;
 
 /// What ends the answer to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn is_memcached(sent: &[u8]) -> bool {
 /// May memcached have a key of these bytes?
 pub fn is_memcached_key(key: &[u8]) -> bool {
     let is_plain = |byte: &u8| *byte > b' ' && *byte != 0x7f;
-    !key.is_empty() && key.len() <= MOST_MEMCACHED_KEY_BYTES && key.iter().all(is_plain)
+    !key.is_empty() && key.len() <= MAX_MEMCACHED_KEY_BYTES && key.iter().all(is_plain)
 }
 
 /// Reads lines, and passes over the bytes of values behind them.
@@ -71,7 +71,7 @@ impl Lines {
         let count = end.map_or(bytes.len(), |end| end + 1);
         let (part, behind) = bytes.split_at(count);
         *bytes = behind;
-        if self.line.len() + part.len() > MOST_LINE_BYTES {
+        if self.line.len() + part.len() > MAX_LINE_BYTES {
             return Err(Unreadable);
         }
         self.line.extend_from_slice(part);
@@ -89,7 +89,7 @@ impl Lines {
     fn pass_over_value(&mut self, length: &[u8]) -> Result<(), Unreadable> {
         let length = str::from_utf8(length).ok().and_then(|it| it.parse().ok());
         let length: u64 = length
-            .filter(|it| *it <= MOST_VALUE_BYTES)
+            .filter(|it| *it <= MAX_VALUE_BYTES)
             .ok_or(Unreadable)?;
         self.value = length + 2;
         Ok(())
@@ -136,7 +136,7 @@ impl MemcachedConversation {
     }
 
     fn asks(&mut self, line: &[u8], see: &mut impl FnMut(Event<'_>)) -> Result<(), Unreadable> {
-        if self.has_ended || self.pending.len() >= MOST_PENDING {
+        if self.has_ended || self.pending.len() >= MAX_PENDING {
             return Err(Unreadable);
         }
         let words = line.split(|byte| *byte == b' ').filter(|it| !it.is_empty());
@@ -285,7 +285,7 @@ impl<'a> AskedLine<'a> {
             _ => return Err(Unreadable),
         };
         let bytes: usize = keys.iter().map(|key| key.len()).sum();
-        let are_few = keys.len() <= MOST_KEYS && bytes <= MOST_KEYS_BYTES;
+        let are_few = keys.len() <= MAX_KEYS && bytes <= MAX_KEYS_BYTES;
         let are_keys = keys.iter().all(|key| is_memcached_key(key));
         let is_about_keys = matches!(effect, Effect::Reads | Effect::Writes);
         let (effect, keys) = match are_few && are_keys && (!is_about_keys || !keys.is_empty()) {

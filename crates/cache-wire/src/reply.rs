@@ -4,10 +4,10 @@ use crate::command::NumberLine;
 use crate::unreadable::Unreadable;
 
 /// Lists within lists. Redis answers with a few at most.
-const MOST_DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Items of one list.
-const MOST_ITEMS: u64 = u32::MAX as u64;
+const MAX_ITEMS: u64 = u32::MAX as u64;
 
 /// An answer that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl ReplyReader {
                         self.place = Place::Bytes(length.checked_add(2).ok_or(Unreadable)?);
                     } else if length == 0 {
                         has_value = true;
-                    } else if length > MOST_ITEMS || self.lists.len() >= MOST_DEPTH {
+                    } else if length > MAX_ITEMS || self.lists.len() >= MAX_DEPTH {
                         return Err(Unreadable);
                     } else {
                         self.lists.push(length);

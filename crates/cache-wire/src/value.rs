@@ -3,7 +3,7 @@
 use crate::unreadable::Unreadable;
 
 /// Lists within lists.
-const MOST_DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedisValue {
@@ -93,7 +93,7 @@ fn value(rest: &mut &[u8], depth: usize) -> Result<RedisValue, Stop> {
 }
 
 fn items(rest: &mut &[u8], count: usize, depth: usize) -> Result<Vec<RedisValue>, Stop> {
-    if depth >= MOST_DEPTH {
+    if depth >= MAX_DEPTH {
         return Err(Stop::Unreadable);
     }
     // Not with room for `count`: a number alone asks for nothing.

@@ -1,7 +1,7 @@
 //! Conversations with a server, as a client's bytes and the server's.
 
 use cache_wire::{
-    Conversation, Effect, Event, MOST_KEY_BYTES, MOST_KEYS, RedisValue, ReplyEnd, command, parse,
+    Conversation, Effect, Event, MAX_KEY_BYTES, MAX_KEYS, RedisValue, ReplyEnd, command, parse,
 };
 use proptest::prelude::*;
 
@@ -82,8 +82,8 @@ fn commands_have_the_effect_and_the_keys_that_redis_documents() {
 
 #[test]
 fn more_keys_than_are_kept_may_be_any() {
-    let long = "k".repeat(MOST_KEY_BYTES + 1);
-    let many = "a ".repeat(MOST_KEYS + 1);
+    let long = "k".repeat(MAX_KEY_BYTES + 1);
+    let many = "a ".repeat(MAX_KEYS + 1);
     for words in [
         format!("GET {long}"),
         format!("DEL {}", many.trim()),

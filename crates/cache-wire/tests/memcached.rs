@@ -1,6 +1,6 @@
 //! Conversations with a memcached, as a client's bytes and the server's.
 
-use cache_wire::{CacheConversation, Effect, Event, MOST_KEYS, ReplyEnd, is_memcached_key};
+use cache_wire::{CacheConversation, Effect, Event, MAX_KEYS, ReplyEnd, is_memcached_key};
 use proptest::prelude::*;
 
 type AskedCommand = (String, Effect, String);
@@ -35,7 +35,7 @@ fn seen(pieces: &[(&str, bool)], size: usize) -> (Vec<AskedCommand>, Vec<ReplyEn
 #[test]
 fn commands_have_the_effect_and_the_keys_that_memcached_documents() {
     use Effect::{Anything, Nothing, Reads, ReadsMore, Writes};
-    let many = format!("get{}", " a".repeat(MOST_KEYS + 1));
+    let many = format!("get{}", " a".repeat(MAX_KEYS + 1));
     let long = format!("get {}", "a".repeat(251));
     for (line, effect, keys) in [
         ("get a", Reads, "a"),

@@ -74,7 +74,7 @@ static WALL_AHEAD_MS: AtomicI64 = AtomicI64::new(0);
 
 /// Less than this is the time between two looks at two clocks, and no step. Slow corrections
 /// change the rate of both alike.
-const LEAST_STEP_MS: u64 = 20;
+const MIN_STEP_MS: u64 = 20;
 
 /// The unix time in milliseconds that the wall clock shows at a moment of the steady count.
 #[inline]
@@ -101,7 +101,7 @@ fn follow_wall(steady_ms: u64) {
 /// Returns how far the wall clock is ahead, given the `known` distance before.
 fn ahead(known: i64, steady_ms: u64, wall_ms: u64) -> i64 {
     let seen = i64::try_from(i128::from(wall_ms) - i128::from(steady_ms)).unwrap_or(known);
-    match seen.abs_diff(known) >= LEAST_STEP_MS {
+    match seen.abs_diff(known) >= MIN_STEP_MS {
         true => seen,
         false => known,
     }

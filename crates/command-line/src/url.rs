@@ -1,6 +1,6 @@
 //! The URL of a request: `http://HOST[:PORT]/TARGET`, with a weight before it if there are several.
 
-const MOST_URL_BYTES: usize = 8 << 10;
+const MAX_URL_BYTES: usize = 8 << 10;
 
 /// A URL with its weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Target {
             _ => (1, text),
         };
         let is_plain = url.bytes().all(|it| it.is_ascii_graphic());
-        if !is_plain || url.len() > MOST_URL_BYTES {
+        if !is_plain || url.len() > MAX_URL_BYTES {
             return Err(error(
                 "expected a URL without blanks and special characters",
             ));

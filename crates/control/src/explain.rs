@@ -60,7 +60,7 @@ pub struct Explanation {
     pub is_stored: bool,
     /// The reason why the cache has no part in the response, or could not keep the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<ToldReason>,
+    pub reason: Option<ExplainedReason>,
     /// The stored response for the request, fresh or stale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<Entry>,
@@ -286,7 +286,7 @@ pub enum Outcome {
 
 /// A reason, and how it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToldReason {
+pub struct ExplainedReason {
     /// The word of `$cache_reason`.
     pub word: String,
     pub sentence: String,

@@ -165,7 +165,10 @@ async fn respond<H: Handler>(
         (&Method::POST, "/1/warm") => warm(request, handler).await,
         (&Method::POST, "/1/page") => page(request, handler).await,
         (&Method::POST, "/1/explain") => match parsed(request, "{\"url\":\"http://a/\"}").await {
-            Ok(asked) => handler.explain(asked).await.and_then(|told| json(&told)),
+            Ok(asked) => handler
+                .explain(asked)
+                .await
+                .and_then(|explanation| json(&explanation)),
             Err(refusal) => Err(refusal),
         },
         (&Method::POST, "/1/search") => match parsed(request, "{\"text\":\"/news/\"}").await {

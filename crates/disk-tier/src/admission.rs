@@ -11,21 +11,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 /// A response is written at this use of its key, once the ring is full.
-pub const USES_MIN: u32 = 4;
+pub const MIN_USES: u32 = 4;
 
 /// The words of one line.
 const LINE_WORDS: usize = 8;
 /// The average size of a record, to choose the size of a sketch.
 const RECORD_BYTES_USUAL: u64 = 8 << 10;
-const LINES_MIN: u64 = 1 << 6;
+const MIN_LINES: u64 = 1 << 6;
 /// 32 MB of counters.
-const LINES_MAX: u64 = 1 << 19;
+const MAX_LINES: u64 = 1 << 19;
 /// Uses after which one word is halved.
 const USES_OF_WORD: usize = 16;
 
 /// Each counter's highest bit, and the bits that a halving leaves.
 const HALVED_MASK: u64 = 0x7777_7777_7777_7777;
-const COUNT_MAX: u64 = 15;
+const MAX_COUNT: u64 = 15;
 
 /// Counts uses of keys, roughly, and forgets.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl UseSketch {
     /// A sketch for this number of records.
     #[must_use]
     pub fn for_records(records: u64) -> UseSketch {
-        let lines = (records / (2 * LINE_WORDS as u64)).clamp(LINES_MIN, LINES_MAX);
+        let lines = (records / (2 * LINE_WORDS as u64)).clamp(MIN_LINES, MAX_LINES);
         let words = usize::try_from(lines).unwrap_or(0) * LINE_WORDS;
         UseSketch {
             words: (0..words).map(|_| AtomicU64::new(0)).collect(),
@@ -69,19 +69,19 @@ impl UseSketch {
             )
         });
         let count_of =
-            |(word, shift): (usize, u32)| self.words[word].load(Relaxed) >> shift & COUNT_MAX;
+            |(word, shift): (usize, u32)| self.words[word].load(Relaxed) >> shift & MAX_COUNT;
         let least = counters
             .into_iter()
             .map(count_of)
             .min()
-            .unwrap_or(COUNT_MAX);
-        if least == COUNT_MAX {
+            .unwrap_or(MAX_COUNT);
+        if least == MAX_COUNT {
             return u32::try_from(least).unwrap_or(u32::MAX);
         }
         // Only the smallest ones count: the others have counted uses of other keys already.
         for (word, shift) in counters {
             let all = self.words[word].load(Relaxed);
-            if all >> shift & COUNT_MAX == least {
+            if all >> shift & MAX_COUNT == least {
                 // A use that another thread counts in the same word meanwhile may be lost.
                 self.words[word].store(all + (1 << shift), Relaxed);
             }

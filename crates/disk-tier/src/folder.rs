@@ -1,6 +1,6 @@
 //! One zone's folder: the tier as its user sees it.
 
-use crate::admission::{USES_MIN, UseSketch};
+use crate::admission::{MIN_USES, UseSketch};
 use crate::clock_facts::ClockFacts;
 use crate::config::TierConfig;
 use crate::error::TierError;
@@ -32,7 +32,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// Threads that read at most.
-const READING_THREADS_MAX: usize = 4;
+const MAX_READING_THREADS: usize = 4;
 /// How long a close waits for threads: one that hangs on a dead disk is left behind.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
@@ -100,7 +100,7 @@ impl TierFolder {
         config: TierConfig,
         storage: Arc<dyn Storage>,
     ) -> Result<(TierFolder, Recovery), TierError> {
-        let reading_threads = config.reading_threads.clamp(1, READING_THREADS_MAX);
+        let reading_threads = config.reading_threads.clamp(1, MAX_READING_THREADS);
         let (works, recovery) = TierWorks::open(path, config, storage, JournalSizes::default())?;
         let (sender, ended) = mpsc::channel();
         // From here on, an error closes the begun parts.
@@ -197,14 +197,14 @@ impl TierFolder {
     }
 
     /// Counts a use of a key and variant, from whichever tier it was answered, and returns whether the response should
-    /// be written now: at its [`USES_MIN`]th use, at its first while the ring is not full. A response that replaces one
+    /// be written now: at its [`MIN_USES`]th use, at its first while the ring is not full. A response that replaces one
     /// on the disk has earned it only when that one is forgotten.
     pub fn note_use(&self, key_hash: u64, variant: u64) -> UseVerdict {
         let parts = self.parts();
         let uses = parts.sketch.add(key_hash.wrapping_add(variant));
         let [variant, ..] = variant.to_le_bytes();
         let is_there = parts.index.note_used_variant(key_hash, variant);
-        let is_earned = uses >= USES_MIN || !parts.is_full.load(Relaxed);
+        let is_earned = uses >= MIN_USES || !parts.is_full.load(Relaxed);
         match is_earned && !is_there && parts.is_awake() {
             true => UseVerdict::Earned,
             false => UseVerdict::NotNow,
@@ -266,7 +266,7 @@ impl TierFolder {
         self.parts().stats()
     }
 
-    /// Takes the events since the last call, at most [`crate::EVENTS_MAX`].
+    /// Takes the events since the last call, at most [`crate::MAX_EVENTS`].
     #[must_use]
     pub fn take_events(&self) -> Vec<TierEvent> {
         self.parts().events.lock().drain(..).collect()

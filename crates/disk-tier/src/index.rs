@@ -11,14 +11,14 @@
 mod tests;
 
 use crate::form::UNIT;
-use crate::record::{RecordPlace, RecordPlaces, VARIANTS_MAX};
+use crate::record::{MAX_VARIANTS, RecordPlace, RecordPlaces};
 use parking_lot::RwLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 const SHARDS: usize = 256;
 /// Slots of a shard with its first record.
-const SLOTS_MIN: usize = 16;
+const MIN_SLOTS: usize = 16;
 
 const SEGMENT_BITS: u32 = 20;
 const OFFSET_BITS: u32 = 20;
@@ -31,7 +31,7 @@ const VERIFIED_AT: u32 = USED_AT + 2;
 const PRESENT_AT: u32 = VERIFIED_AT + 1;
 /// Segment and offset: the bits by which places differ.
 const PLACE_MASK: u64 = (1 << LEN_AT) - 1;
-const USED_MAX: u64 = 3;
+const MAX_USED: u64 = 3;
 
 /// Numbers of segments are compared by this many of their bits.
 pub(crate) const SEGMENT_MASK: u64 = (1 << SEGMENT_BITS) - 1;
@@ -190,8 +190,8 @@ impl RecordIndex {
 
     pub(crate) fn note_used(&self, key_hash: u64, place: PackedPlace) {
         self.change(key_hash, place, |packed| {
-            match packed >> USED_AT & USED_MAX {
-                USED_MAX => packed,
+            match packed >> USED_AT & MAX_USED {
+                MAX_USED => packed,
                 _ => packed + (1 << USED_AT),
             }
         });
@@ -302,7 +302,7 @@ impl IndexShard {
             }
         }
         let taken = match same {
-            None if variants >= VARIANTS_MAX => self.oldest_of(key_hash),
+            None if variants >= MAX_VARIANTS => self.oldest_of(key_hash),
             same => same,
         };
         match taken {
@@ -373,7 +373,7 @@ impl IndexShard {
 
     /// Half as many slots again: from three quarters full to half full.
     fn grow(&mut self) {
-        let count = (self.slots.len() * 3 / 2).max(SLOTS_MIN);
+        let count = (self.slots.len() * 3 / 2).max(MIN_SLOTS);
         let slots = (0..count).map(|_| Slot::default()).collect();
         let old = std::mem::replace(&mut self.slots, slots);
         for slot in old {

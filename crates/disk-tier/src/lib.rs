@@ -72,24 +72,24 @@ mod verify;
 mod write_queue;
 mod writer;
 
-pub use admission::{USES_MIN, UseSketch};
+pub use admission::{MIN_USES, UseSketch};
 pub use config::{
-    EVENTS_MAX, HEAD_BYTES_MAX, JOURNAL_BYTES_MAX, JOURNAL_RETRY, KEY_BYTES_MAX, LIFETIME_MIN,
-    REST, SEGMENT_BYTES, SEGMENT_BYTES_MIN, TierConfig, WRITE_RETRY,
+    JOURNAL_RETRY, MAX_EVENTS, MAX_HEAD_BYTES, MAX_JOURNAL_BYTES, MAX_KEY_BYTES, MIN_LIFETIME,
+    MIN_SEGMENT_BYTES, REST, SEGMENT_BYTES, TierConfig, WRITE_RETRY,
 };
 pub use error::TierError;
 pub use folder::{Recovery, TierFolder, UseVerdict};
 pub use hash::stable_hash;
 pub use purge::{
-    LogPosition, PurgeMode, PurgeNotWritten, PurgeOutcome, PurgeTicket, StoppedPurge,
-    TARGET_BYTES_MAX, WrittenPurge,
+    LogPosition, MAX_TARGET_BYTES, PurgeMode, PurgeNotWritten, PurgeOutcome, PurgeTicket,
+    StoppedPurge, WrittenPurge,
 };
 pub use read_queue::RecordTicket;
 pub use record::{
-    INLINE_BODY_BYTES, NewRecord, ReadNow, RecordBody, RecordBytes, RecordPlace, RecordPlaces,
-    StopReport, VARIANTS_MAX, WriteVerdict,
+    INLINE_BODY_BYTES, MAX_VARIANTS, NewRecord, ReadNow, RecordBody, RecordBytes, RecordPlace,
+    RecordPlaces, StopReport, WriteVerdict,
 };
-pub use start::{STOPPED_PURGES_MAX, append_while_stopped, is_in_use};
+pub use start::{MAX_STOPPED_PURGES, append_while_stopped, is_in_use};
 pub use state::{TierEvent, TierState, TierStats};
 pub use storage::{FolderLock, ListedFile, Storage, StorageFile, SystemStorage};
 pub use times::{RecordAge, TierTime};

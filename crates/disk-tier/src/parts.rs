@@ -2,7 +2,7 @@
 
 use crate::admission::UseSketch;
 use crate::clock_facts::ClockFacts;
-use crate::config::{EVENTS_MAX, TierConfig};
+use crate::config::{MAX_EVENTS, TierConfig};
 use crate::health::TierHealth;
 use crate::index::RecordIndex;
 use crate::journal::queue::JournalQueue;
@@ -84,7 +84,7 @@ impl TierParts {
             count(&self.counters.outages);
         }
         let mut events = self.events.lock();
-        if events.len() < EVENTS_MAX {
+        if events.len() < MAX_EVENTS {
             events.push_back(event);
         }
     }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
 /// The longest target of a purge.
-pub const TARGET_BYTES_MAX: usize = 16 << 10;
+pub const MAX_TARGET_BYTES: usize = 16 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeMode {
@@ -23,7 +23,7 @@ pub struct WrittenPurge {
     pub mode: PurgeMode,
     /// The time of the purge, to be shown; no decision depends on it.
     pub wall_millis: u64,
-    /// The target of the purge, in the caller's form; at most [`TARGET_BYTES_MAX`].
+    /// The target of the purge, in the caller's form; at most [`MAX_TARGET_BYTES`].
     pub target: Bytes,
 }
 
@@ -31,7 +31,7 @@ pub struct WrittenPurge {
 /// that make up for those missed before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogPosition {
-    /// The log's name; at most [`TARGET_BYTES_MAX`].
+    /// The log's name; at most [`MAX_TARGET_BYTES`].
     pub log: Bytes,
     pub number: u64,
 }
@@ -46,7 +46,7 @@ pub struct StoppedPurge {
 /// The reason why a purge is not on the disk. It holds in memory, but not through a restart.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PurgeNotWritten {
-    /// The target is longer than [`TARGET_BYTES_MAX`].
+    /// The target is longer than [`MAX_TARGET_BYTES`].
     #[error("the purge's target is too long for the journal")]
     TooLong,
     /// More purges wait for the disk than the journal takes. It raises its floor above them as soon as it can.

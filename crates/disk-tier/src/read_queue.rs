@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
 /// Reads that may wait: at 100 us each, two threads have done them in 50 ms.
-const WAITING_MAX: usize = 1024;
+const MAX_WAITING: usize = 1024;
 
 #[derive(Debug)]
 struct ReadRequest {
@@ -72,7 +72,7 @@ impl ReadQueue {
     ) -> RecordTicket {
         let (sender, receiver) = oneshot::channel();
         let mut waiting = self.waiting.lock();
-        if waiting.len() < WAITING_MAX && !parts.health.is_closed() {
+        if waiting.len() < MAX_WAITING && !parts.health.is_closed() {
             waiting.push_back(ReadRequest { place, key, sender });
             drop(waiting);
             self.wake.notify_one();

@@ -1,7 +1,7 @@
 //! Reads a record at a place: compares its key and its check sums. Small ones whole, larger ones up to their body, which
 //! is then handed out as a part of the file.
 
-use crate::config::HEAD_BYTES_MAX;
+use crate::config::MAX_HEAD_BYTES;
 use crate::form::record::{RecordHead, RecordHeader};
 use crate::index::PackedPlace;
 use crate::parts::TierParts;
@@ -13,16 +13,16 @@ use std::io;
 use std::time::Duration;
 
 /// Records up to this size are read at once.
-const WHOLE_BYTES_MAX: usize = INLINE_BODY_BYTES + (4 << 10);
+const MAX_WHOLE_BYTES: usize = INLINE_BODY_BYTES + (4 << 10);
 /// Bytes of a larger record that are read before its header is known.
 const FIRST_BYTES: usize = 4 << 10;
 /// A body up to this size is compared with its check sum without a thread.
-const COMPARED_INLINE_MAX: usize = 128 << 10;
+const MAX_COMPARED_INLINE: usize = 128 << 10;
 /// Bytes that are read at a time to compare a larger record.
 const COMPARED_BYTES: usize = 256 << 10;
 /// Distance of the bytes by which it is seen whether a body is in the page cache, and how many are looked at.
 const PROBE_STEP: u64 = 32 << 10;
-const PROBES_MAX: u64 = 8;
+const MAX_PROBES: u64 = 8;
 
 /// Whether the reader may wait for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,11 +116,11 @@ fn read(
         offset: packed.offset(),
         mode,
     };
-    let whole = packed.len().filter(|len| *len <= WHOLE_BYTES_MAX);
+    let whole = packed.len().filter(|len| *len <= MAX_WHOLE_BYTES);
     let mut bytes = source.bytes(0, whole.unwrap_or(FIRST_BYTES))?;
     let header = RecordHeader::read(&bytes).ok_or(ReadFailure::Damaged)?;
     let is_whole = whole.is_none_or(|len| header.total() == len);
-    if !is_whole || header.key_hash != place.key_hash || header.body_at() > 2 * HEAD_BYTES_MAX {
+    if !is_whole || header.key_hash != place.key_hash || header.body_at() > 2 * MAX_HEAD_BYTES {
         return Err(ReadFailure::Damaged);
     }
     if header.body_at() > bytes.len() {
@@ -186,7 +186,7 @@ fn compare(
     packed: PackedPlace,
 ) -> Result<(), ReadFailure> {
     let (at, len) = (header.body_at(), header.body_len as usize);
-    if source.mode == ReadMode::Now && len > COMPARED_INLINE_MAX {
+    if source.mode == ReadMode::Now && len > MAX_COMPARED_INLINE {
         return Err(ReadFailure::NotInMemory);
     }
     let mut hasher = crc32fast::Hasher::new();
@@ -207,7 +207,7 @@ fn compare(
 
 /// Looks whether a body is in the page cache, by some of its bytes; a thread brings them there.
 fn look_for_pages(source: &RecordSource<'_>, at: usize, len: usize) -> Result<(), ReadFailure> {
-    let step = PROBE_STEP.max(len as u64 / PROBES_MAX);
+    let step = PROBE_STEP.max(len as u64 / MAX_PROBES);
     let step = usize::try_from(step).unwrap_or(usize::MAX);
     match source.mode {
         ReadMode::Now => (at + len - 1..)

@@ -10,12 +10,12 @@ use std::time::Duration;
 /// Bodies up to this size are read into memory, larger ones are handed out as a part of a file.
 pub const INLINE_BODY_BYTES: usize = 12 << 10;
 /// Variants of one key that are found; one more takes the place of the oldest.
-pub const VARIANTS_MAX: usize = 8;
+pub const MAX_VARIANTS: usize = 8;
 
 /// A record to be written.
 #[derive(Clone, Debug)]
 pub struct NewRecord {
-    /// The cache key, at most [`crate::KEY_BYTES_MAX`].
+    /// The cache key, at most [`crate::MAX_KEY_BYTES`].
     pub key: Bytes,
     /// The number of the response among those of one key: records with the same number replace each other. Eight bits
     /// of it are compared.
@@ -25,7 +25,7 @@ pub struct NewRecord {
     /// When the response was received.
     pub received: TierTime,
     /// How long from then on the response may be of use, stale use included. A record is neither written nor kept in
-    /// turn when less than [`crate::LIFETIME_MIN`] of it is left.
+    /// turn when less than [`crate::MIN_LIFETIME`] of it is left.
     pub lifetime: Duration,
     /// Status, fields and lifetimes: opaque here.
     pub head: Bytes,
@@ -51,7 +51,7 @@ impl RecordPlace {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecordPlaces {
     pub(crate) count: usize,
-    pub(crate) places: [Option<RecordPlace>; VARIANTS_MAX],
+    pub(crate) places: [Option<RecordPlace>; MAX_VARIANTS],
 }
 
 impl RecordPlaces {
@@ -105,7 +105,7 @@ pub enum WriteVerdict {
     Queued,
     /// The writer cannot keep up.
     QueueFull,
-    /// Less than [`crate::LIFETIME_MIN`] is left.
+    /// Less than [`crate::MIN_LIFETIME`] is left.
     ShortLived,
     /// Larger than a quarter of a segment, or a part of it passes a bound.
     TooLarge,

@@ -3,7 +3,7 @@
 //!
 //! A segment is never written over: its file is removed, so that senders keep their open file.
 
-use crate::config::LIFETIME_MIN;
+use crate::config::MIN_LIFETIME;
 use crate::form::footer::FooterEntry;
 use crate::form::record::{HEADER_BYTES, RecordHeader, is_whole};
 use crate::index::PackedPlace;
@@ -134,7 +134,7 @@ fn copy(
     let header = RecordHeader::read(&start)?;
     let lasts_until = header
         .expires_seconds()
-        .saturating_sub(LIFETIME_MIN.as_secs());
+        .saturating_sub(MIN_LIFETIME.as_secs());
     let now = parts.storage.now().wall_millis / 1000;
     let is_fitting = header.total() as u64 <= parts.config.segment_bytes;
     if header.key_hash != key_hash

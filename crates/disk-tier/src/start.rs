@@ -8,7 +8,7 @@ use crate::form::segment::{
 };
 use crate::journal::history::JournalHistory;
 use crate::journal::writer::{FileTerms, write_stopped};
-use crate::purge::{StoppedPurge, TARGET_BYTES_MAX, WrittenPurge};
+use crate::purge::{MAX_TARGET_BYTES, StoppedPurge, WrittenPurge};
 use crate::state::TierEvent;
 use crate::storage::{FolderLock, ListedFile, Storage};
 use std::io;
@@ -160,8 +160,8 @@ pub fn is_in_use(folder: &Path, storage: &dyn Storage) -> bool {
 /// `false`: there is no folder, or nothing in it, so that nothing is stored.
 ///
 /// # Errors
-/// A server has the folder (ask it instead), a target is longer than [`TARGET_BYTES_MAX`], there are more than
-/// [`STOPPED_PURGES_MAX`], or the disk refuses.
+/// A server has the folder (ask it instead), a target is longer than [`MAX_TARGET_BYTES`], there are more than
+/// [`MAX_STOPPED_PURGES`], or the disk refuses.
 pub fn append_while_stopped(
     path: &Path,
     storage: &Arc<dyn Storage>,
@@ -173,12 +173,12 @@ pub fn append_while_stopped(
         _ => {}
     }
     let bytes: usize = purges.iter().map(|purge| purge.target.len()).sum();
-    if purges.len() > STOPPED_PURGES_MAX || bytes > STOPPED_BYTES_MAX {
+    if purges.len() > MAX_STOPPED_PURGES || bytes > MAX_STOPPED_BYTES {
         return Err(TierError::Terms("too many purges at once"));
     }
     if purges
         .iter()
-        .any(|purge| purge.target.len() > TARGET_BYTES_MAX)
+        .any(|purge| purge.target.len() > MAX_TARGET_BYTES)
     {
         return Err(TierError::Terms("the target of a purge is too long"));
     }
@@ -203,6 +203,6 @@ pub fn append_while_stopped(
 }
 
 /// Purges that one call of [`append_while_stopped`] takes at most.
-pub const STOPPED_PURGES_MAX: usize = 16 << 10;
+pub const MAX_STOPPED_PURGES: usize = 16 << 10;
 /// The bound of their targets together.
-const STOPPED_BYTES_MAX: usize = 2 << 20;
+const MAX_STOPPED_BYTES: usize = 2 << 20;

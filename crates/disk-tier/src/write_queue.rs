@@ -9,8 +9,8 @@ use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-const WAITING_MAX: usize = 8192;
-const WAITING_BYTES_MAX: usize = 64 << 20;
+const MAX_WAITING: usize = 8192;
+const MAX_WAITING_BYTES: usize = 64 << 20;
 /// How often the writer does its periodic work, while nothing is written.
 const TICK: Duration = Duration::from_secs(60);
 
@@ -49,7 +49,7 @@ impl WriteQueue {
     pub(crate) fn push(&self, record: NewRecord) -> bool {
         let mut waiting = self.waiting.lock();
         let bytes = waiting.bytes + bytes_of(&record);
-        if waiting.records.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX {
+        if waiting.records.len() >= MAX_WAITING || bytes > MAX_WAITING_BYTES {
             return false;
         }
         waiting.bytes = bytes;

@@ -1,6 +1,6 @@
 //! Appends records to the segment under way. One thread does it, under a lock that only it and a stop take.
 
-use crate::config::{HEAD_BYTES_MAX, KEY_BYTES_MAX, LIFETIME_MIN};
+use crate::config::{MAX_HEAD_BYTES, MAX_KEY_BYTES, MIN_LIFETIME};
 use crate::form::UNIT;
 use crate::form::footer::{BLOCK_BYTES, FooterEntry, TRAILER_BYTES, blocks_of, footer_bytes};
 use crate::form::record::{RecordHeader, RecordOrigin, put_record};
@@ -301,7 +301,7 @@ pub(crate) fn check(parts: &TierParts, record: &NewRecord) -> Result<(), NotAppe
         0 => now.wall_millis.saturating_sub(record.received.wall_millis),
         received => now.boot_millis.saturating_sub(received),
     };
-    let lifetime_min = Duration::from_millis(age).saturating_add(LIFETIME_MIN);
+    let lifetime_min = Duration::from_millis(age).saturating_add(MIN_LIFETIME);
     if record.lifetime < lifetime_min {
         return Err(NotAppended::ShortLived);
     }
@@ -310,7 +310,7 @@ pub(crate) fn check(parts: &TierParts, record: &NewRecord) -> Result<(), NotAppe
     }
     let bytes = record.key.len() + record.head.len() + record.body.len();
     let is_fitting = bytes as u64 <= parts.config.segment_bytes / SHARE_OF_SEGMENT - UNIT as u64;
-    match is_fitting && record.key.len() <= KEY_BYTES_MAX && record.head.len() <= HEAD_BYTES_MAX {
+    match is_fitting && record.key.len() <= MAX_KEY_BYTES && record.head.len() <= MAX_HEAD_BYTES {
         true => Ok(()),
         false => Err(NotAppended::TooLarge),
     }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
-use crate::message::{Kind, Question, Reply};
+use crate::message::{Question, RecordKind, Reply};
 
 /// The largest datagram read, as nginx's.
 const MAX_DATAGRAM_BYTES: usize = 4096;
@@ -25,8 +25,8 @@ pub(crate) struct Round {
 
 impl Round {
     /// `None`: no such name can be asked for.
-    pub fn new(name: &str, kinds: &[Kind]) -> Option<Self> {
-        let ask = |kind: &Kind| Some((Question::new(name, *kind)?, None));
+    pub fn new(name: &str, kinds: &[RecordKind]) -> Option<Self> {
+        let ask = |kind: &RecordKind| Some((Question::new(name, *kind)?, None));
         let asked = kinds.iter().map(ask).collect::<Option<Vec<_>>>()?;
         Some(Self { asked })
     }

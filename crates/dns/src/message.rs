@@ -12,14 +12,14 @@ const MAX_CHAIN: usize = 16;
 
 /// The record type of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     A,
     Aaaa,
     Ptr,
     Srv,
 }
 
-impl Kind {
+impl RecordKind {
     fn record_type(self) -> RecordType {
         match self {
             Self::A => RecordType::A,
@@ -47,7 +47,7 @@ pub struct Service {
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     name: Name,
-    kind: Kind,
+    kind: RecordKind,
     id: u16,
     /// The datagram as sent.
     pub bytes: Vec<u8>,
@@ -77,7 +77,7 @@ pub(crate) struct Records {
 
 impl Question {
     /// `None`: no such name can be asked for (RFC 1035 §2.3.4).
-    pub fn new(name: &str, kind: Kind) -> Option<Self> {
+    pub fn new(name: &str, kind: RecordKind) -> Option<Self> {
         let mut name = Name::from_ascii(name).ok()?;
         name.set_fqdn(true);
         // Brings a random number along.
@@ -129,15 +129,17 @@ impl Question {
             // The owner does not matter: a server that follows aliases names the
             // last one.
             match (self.kind, &record.data) {
-                (Kind::A, RData::A(address)) => records.addresses.push(address.0.into()),
-                (Kind::Aaaa, RData::AAAA(address)) => records.addresses.push(address.0.into()),
-                (Kind::Srv, RData::SRV(service)) => records.services.push(Service {
+                (RecordKind::A, RData::A(address)) => records.addresses.push(address.0.into()),
+                (RecordKind::Aaaa, RData::AAAA(address)) => {
+                    records.addresses.push(address.0.into())
+                }
+                (RecordKind::Srv, RData::SRV(service)) => records.services.push(Service {
                     priority: service.priority,
                     weight: service.weight,
                     port: service.port,
                     target: shown(&service.target),
                 }),
-                (Kind::Ptr, RData::PTR(host)) => records.hosts.push(shown(&host.0)),
+                (RecordKind::Ptr, RData::PTR(host)) => records.hosts.push(shown(&host.0)),
                 (_, RData::CNAME(_)) => {}
                 _ => continue,
             }
@@ -209,8 +211,8 @@ mod tests {
 
     #[test]
     fn only_the_answer_to_this_very_question_counts() {
-        let question = Question::new("A.example.net", Kind::A).unwrap();
-        let other = Question::new("b.example.net", Kind::A).unwrap();
+        let question = Question::new("A.example.net", RecordKind::A).unwrap();
+        let other = Question::new("b.example.net", RecordKind::A).unwrap();
         let fine = answer(&question, |_| {});
         let empty = Records {
             ttl: u32::MAX,
@@ -256,8 +258,8 @@ mod tests {
         let label = "a".repeat(64);
         let long = ["a".repeat(63).as_str(); 5].join(".");
         for name in [label.as_str(), long.as_str(), "a..b"] {
-            assert!(Question::new(name, Kind::A).is_none(), "{name}");
+            assert!(Question::new(name, RecordKind::A).is_none(), "{name}");
         }
-        assert!(Question::new("a_b.example", Kind::A).is_some());
+        assert!(Question::new("a_b.example", RecordKind::A).is_some());
     }
 }

@@ -22,7 +22,7 @@ use crate::Millis;
 use crate::cache::{Cache, CacheLookup, DnsAnswer, Flight, Key, TimedAnswer};
 use crate::error::{Fault, ResolveError};
 use crate::exchange::Round;
-use crate::message::{Kind, Reply, Service, reverse_name};
+use crate::message::{RecordKind, Reply, Service, reverse_name};
 
 /// Bound of one lookup with all its repeated questions; nginx's `expire`.
 const MAX_LOOKUP: Duration = Duration::from_secs(30);
@@ -210,7 +210,7 @@ impl Resolver {
             }
         };
         match timeout(resolver_timeout, answer.wait_for(Option::is_some)).await {
-            Ok(Ok(told)) => told.clone().unwrap_or(Err(Fault::TimedOut)),
+            Ok(Ok(answer)) => answer.clone().unwrap_or(Err(Fault::TimedOut)),
             // The thread of the asker has ended, or `resolver_timeout` is over.
             Ok(Err(_)) | Err(_) => Err(Fault::TimedOut),
         }
@@ -258,10 +258,13 @@ impl Resolver {
 
     async fn ask(&self, key: &Key) -> Result<(DnsAnswer, Duration), Fault> {
         let (mut name, kinds) = match key {
-            Key::Services(name) => (name.clone(), vec![Kind::Srv]),
-            Key::Hosts(name) => (name.clone(), vec![Kind::Ptr]),
+            Key::Services(name) => (name.clone(), vec![RecordKind::Srv]),
+            Key::Hosts(name) => (name.clone(), vec![RecordKind::Ptr]),
             Key::Addresses(name) => {
-                let kinds = [(self.spec.ipv4, Kind::A), (self.spec.ipv6, Kind::Aaaa)];
+                let kinds = [
+                    (self.spec.ipv4, RecordKind::A),
+                    (self.spec.ipv6, RecordKind::Aaaa),
+                ];
                 let asked = kinds.into_iter().filter(|(is_asked, _)| *is_asked);
                 (name.clone(), asked.map(|(_, kind)| kind).collect())
             }
@@ -290,7 +293,7 @@ impl Resolver {
 
     /// Asks one server after the other until each question has an answer. The caller bounds the
     /// time.
-    async fn ask_once(&self, name: &str, kinds: &[Kind]) -> Result<GatheredAnswers, Fault> {
+    async fn ask_once(&self, name: &str, kinds: &[RecordKind]) -> Result<GatheredAnswers, Fault> {
         let mut round = Round::new(name, kinds).ok_or(Fault::HostNotFound)?;
         let mut turn = self.next_server.fetch_add(1, Ordering::Relaxed);
         loop {

@@ -28,12 +28,12 @@ pub enum Piece {
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: BytesMut,
-    state: State,
+    state: DecoderState,
 }
 
 /// The part of a record that comes next.
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum DecoderState {
     #[default]
     Header,
     Content {
@@ -67,7 +67,7 @@ impl Decoder {
     pub fn with_buffer(buffer: BytesMut) -> Decoder {
         Decoder {
             buffer,
-            state: State::Header,
+            state: DecoderState::Header,
         }
     }
 
@@ -78,7 +78,7 @@ impl Decoder {
 
     /// Whether END_REQUEST was decoded and nothing came after it.
     pub fn ended_cleanly(&self) -> bool {
-        matches!(self.state, State::Ended) && self.buffer.is_empty()
+        matches!(self.state, DecoderState::Ended) && self.buffer.is_empty()
     }
 
     /// The next piece, or `None` when more bytes are needed or the request
@@ -92,7 +92,7 @@ impl Decoder {
         // Every turn consumes bytes or changes the state towards a return.
         loop {
             match self.state {
-                State::Header => {
+                DecoderState::Header => {
                     let Some(header) = self.buffer.first_chunk::<HEADER_BYTES>() else {
                         return Ok(None);
                     };
@@ -102,7 +102,7 @@ impl Decoder {
                         return Ok(Some(piece));
                     }
                 }
-                State::Content {
+                DecoderState::Content {
                     stream,
                     content_bytes,
                     padding_bytes,
@@ -116,7 +116,7 @@ impl Decoder {
                         padding_bytes,
                     )));
                 }
-                State::EndRequestBody {
+                DecoderState::EndRequestBody {
                     content_bytes,
                     padding_bytes,
                 } => {
@@ -129,29 +129,29 @@ impl Decoder {
                     // The record is longer than the specification allows: the
                     // rest is skipped.
                     let excess = u32::from(content_bytes).saturating_sub(BODY_BYTES as u32);
-                    self.state = State::SkipThenEnd {
+                    self.state = DecoderState::SkipThenEnd {
                         bytes: excess + u32::from(padding_bytes),
                         app_status: u32::from_be_bytes([a, b, c, d]),
                     };
                 }
-                State::Skip { bytes } => match self.skip(bytes) {
-                    0 => self.state = State::Header,
+                DecoderState::Skip { bytes } => match self.skip(bytes) {
+                    0 => self.state = DecoderState::Header,
                     bytes => {
-                        self.state = State::Skip { bytes };
+                        self.state = DecoderState::Skip { bytes };
                         return Ok(None);
                     }
                 },
-                State::SkipThenEnd { bytes, app_status } => match self.skip(bytes) {
+                DecoderState::SkipThenEnd { bytes, app_status } => match self.skip(bytes) {
                     0 => {
-                        self.state = State::Ended;
+                        self.state = DecoderState::Ended;
                         return Ok(Some(Piece::EndRequest { app_status }));
                     }
                     bytes => {
-                        self.state = State::SkipThenEnd { bytes, app_status };
+                        self.state = DecoderState::SkipThenEnd { bytes, app_status };
                         return Ok(None);
                     }
                 },
-                State::Ended => return Ok(None),
+                DecoderState::Ended => return Ok(None),
             }
         }
     }
@@ -160,8 +160,8 @@ impl Decoder {
     /// counts.
     pub fn end_of_input(&mut self) -> Option<Piece> {
         match self.state {
-            State::SkipThenEnd { app_status, .. } => {
-                self.state = State::Ended;
+            DecoderState::SkipThenEnd { app_status, .. } => {
+                self.state = DecoderState::Ended;
                 Some(Piece::EndRequest { app_status })
             }
             _ => None,
@@ -183,7 +183,7 @@ impl Decoder {
                 return Err(RecordFault::UnexpectedType(kind).into());
             }
             _ => {
-                self.state = State::Skip {
+                self.state = DecoderState::Skip {
                     bytes: u32::from(header.content_bytes) + u32::from(header.padding_bytes),
                 };
                 return Ok(None);
@@ -202,13 +202,13 @@ impl Decoder {
                 return Err(RecordFault::ShortEndRequest(content_bytes).into());
             }
             None => {
-                self.state = State::EndRequestBody {
+                self.state = DecoderState::EndRequestBody {
                     content_bytes,
                     padding_bytes,
                 };
             }
             Some(stream) if content_bytes == 0 => {
-                self.state = State::Skip {
+                self.state = DecoderState::Skip {
                     bytes: u32::from(padding_bytes),
                 };
                 if matches!(stream, Stream::Stdout) {
@@ -216,7 +216,7 @@ impl Decoder {
                 }
             }
             Some(stream) => {
-                self.state = State::Content {
+                self.state = DecoderState::Content {
                     stream,
                     content_bytes,
                     padding_bytes,
@@ -232,10 +232,10 @@ impl Decoder {
             .min(content_bytes);
         let bytes = self.buffer.split_to(usize::from(taken)).freeze();
         self.state = match content_bytes - taken {
-            0 => State::Skip {
+            0 => DecoderState::Skip {
                 bytes: u32::from(padding_bytes),
             },
-            content_bytes => State::Content {
+            content_bytes => DecoderState::Content {
                 stream,
                 content_bytes,
                 padding_bytes,

@@ -21,14 +21,14 @@ const MAX_CONSTANTS: usize = 1024;
 const MAX_PENDING: usize = 32;
 
 /// The shortest value that is drawn for one visitor, and the digits of a time.
-const LEAST_DRAWN: usize = 16;
+const MIN_DRAWN: usize = 16;
 const TIME_DIGITS: std::ops::RangeInclusive<usize> = 9..=13;
 
 /// Is this value one visitor's alone, or a time? A choice (a language, a currency) is not: others have the same.
 #[must_use]
 pub fn is_of_one_visitor(value: &[u8]) -> bool {
     let is_time = || TIME_DIGITS.contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
-    value.len() >= LEAST_DRAWN && is_drawn(value) || is_time()
+    value.len() >= MIN_DRAWN && is_drawn(value) || is_time()
 }
 
 /// So long, in milliseconds, a cookie is one of all guests since it was last seen given.

@@ -53,6 +53,6 @@ pub use cookies::GuestCookies;
 pub use form::{
     AskedSite, Comparison, PageForm, SessionNumbers, Unlike, compare, has_key, has_new_key,
 };
-pub use pages::{GuestPage, GuestPages, LearnedForm, MOST_WITNESSES, SessionTraces};
+pub use pages::{GuestPage, GuestPages, LearnedForm, MAX_WITNESSES, SessionTraces};
 pub use place::{Guests, PlaceKind};
 pub use tokens::{ServerTokens, TokenPage, is_own_cookie};

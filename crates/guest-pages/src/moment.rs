@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Digits of such a time, from 2001 to 2286.
 const DIGITS: usize = 10;
 /// The clocks of the application and of the server differ by no more seconds.
-const MOST_APART: u64 = 5;
+const MAX_APART: u64 = 5;
 
 /// How long the present time lasts in the words of a text: a second where it has whole seconds, a tenth where it has
 /// one decimal. `None`: it does not name it.
@@ -33,7 +33,7 @@ fn digits(text: &[u8]) -> usize {
 
 fn is_near(digits: &[u8], now: u64) -> bool {
     let named = || std::str::from_utf8(digits).ok()?.parse::<u64>().ok();
-    digits.len() == DIGITS && named().is_some_and(|named| named.abs_diff(now) <= MOST_APART)
+    digits.len() == DIGITS && named().is_some_and(|named| named.abs_diff(now) <= MAX_APART)
 }
 
 /// Returns the time for which a text with this number of decimals stays the same.

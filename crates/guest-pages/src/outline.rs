@@ -11,7 +11,7 @@ use page_evidence::AnswerOutline;
 use crate::session::{Field, set_cookies};
 
 /// The shortest word of a target that may be drawn for one answer.
-const LEAST_DRAWN: usize = 8;
+const MIN_DRAWN: usize = 8;
 
 /// The outline of an answer with this status and these fields.
 #[must_use]
@@ -61,7 +61,7 @@ fn is_drawn(word: &[u8]) -> bool {
     let mut pairs = word.windows(2);
     let is_mixed = pairs.any(|it| it[0].is_ascii_lowercase() && it[1].is_ascii_uppercase());
     let is_number = word.iter().all(u8::is_ascii_digit);
-    is_number || word.len() >= LEAST_DRAWN && (has_digit || is_mixed)
+    is_number || word.len() >= MIN_DRAWN && (has_digit || is_mixed)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ const DIGEST_MILLIS: u64 = 30_000;
 const FAMILIAR: u8 = 4;
 /// Sites of which pages are remembered that show what is in a session, and how many of each.
 const MAX_SITES: usize = 256;
-pub const MOST_WITNESSES: usize = 12;
+pub const MAX_WITNESSES: usize = 12;
 /// How words of an address begin that is likely to show what is in a session, lower case.
 const STATE_WORDS: [&[u8]; 19] = [
     b"cart",
@@ -332,7 +332,7 @@ impl GuestPages {
             .sort_by_key(|it| !is_telling(&it.page));
         let tell = of_host.iter().take_while(|it| is_telling(&it.page)).count();
         of_host.insert(tell, known.clone());
-        of_host.truncate(MOST_WITNESSES);
+        of_host.truncate(MAX_WITNESSES);
     }
 
     /// Pages of a host that may show what is in a session: first those that are likely to, then the latest.
@@ -394,7 +394,7 @@ mod tests {
 
     fn has(pages: &GuestPages, target: &str) -> bool {
         let witnesses = pages.witnesses(b"shop");
-        assert!(witnesses.len() <= MOST_WITNESSES);
+        assert!(witnesses.len() <= MAX_WITNESSES);
         witnesses
             .iter()
             .any(|it| it.known().target == target.as_bytes())

@@ -53,7 +53,7 @@ impl Alphabet {
     /// Is the text one of those that are drawn from hexadecimal digits?
     pub(crate) fn may_have_drawn(self, text: &[u8]) -> bool {
         let is_in = |byte: &u8| self.bytes().contains(byte);
-        self.is_hex() && text.len() >= LEAST_TOKEN && text.iter().all(is_in)
+        self.is_hex() && text.len() >= MIN_TOKEN && text.iter().all(is_in)
     }
 }
 
@@ -85,16 +85,16 @@ const FOR_UNCLEAR: usize = 5;
 /// So many say that a whole number is a count.
 const FOR_COUNTS: usize = 4;
 /// A count rises by no more from one answer to the next, or by this part of it: some guests may come between.
-const MOST_STEP: u128 = 3;
-const MOST_STEP_PART: u128 = 16;
+const MAX_STEP: u128 = 3;
+const MAX_STEP_PART: u128 = 16;
 /// A time in seconds has so many digits, and answers that are compared are so many seconds apart at most.
 const TIME_DIGITS: usize = 9;
-const MOST_APART: u64 = 120;
+const MAX_APART: u64 = 120;
 /// The shortest token; and the shortest one that is not known by its letters and digits alone.
-pub(crate) const LEAST_TOKEN: usize = 6;
+pub(crate) const MIN_TOKEN: usize = 6;
 pub(crate) const LONG_TOKEN: usize = 16;
 /// The longest that is exchanged.
-pub(crate) const MOST_TOKEN: usize = 1024;
+pub(crate) const MAX_TOKEN: usize = 1024;
 
 /// Words that say that a number is how long something took, or how much memory.
 const UNITS: [&str; 14] = [
@@ -275,7 +275,7 @@ fn number(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceF
     let are_times = are_times(values, around.now);
     // Drawn text has digits alone now and then, or the same letters around them: two answers do not say.
     let is_part_of_token =
-        around.is_sent() && (around.is_in_word() || least_length(values) >= LEAST_TOKEN);
+        around.is_sent() && (around.is_in_word() || least_length(values) >= MIN_TOKEN);
     let other = match is_part_of_token && values.len() < FOR_TOKENS {
         true => PlaceFinding::Needs(FOR_TOKENS),
         false => PlaceFinding::Other,
@@ -311,7 +311,7 @@ fn number(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceF
     };
     let rises = parsed.windows(2).all(|pair| {
         let [one, next] = pair else { return true };
-        let most = MOST_STEP.max(one / MOST_STEP_PART);
+        let most = MAX_STEP.max(one / MAX_STEP_PART);
         next.checked_sub(*one).is_some_and(|step| step <= most)
     });
     match rises && !around.spot.is_in_form {
@@ -344,7 +344,7 @@ pub(crate) fn are_times(values: &[&[u8]], now: u64) -> bool {
         .collect();
     let micros = micros.unwrap_or_default();
     let ends = micros.iter().min().zip(micros.iter().max());
-    ends.is_some_and(|(least, most)| most - least <= MOST_APART * 1_000_000)
+    ends.is_some_and(|(least, most)| most - least <= MAX_APART * 1_000_000)
 }
 
 /// What is around a place, in the first answer.
@@ -413,19 +413,19 @@ fn token(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFi
     let lengths = values.iter().map(|value| value.len());
     let (least, most) = (least_length(values), lengths.max().unwrap_or(0));
     let is_long_enough = match least == most {
-        true => least >= LEAST_TOKEN,
+        true => least >= MIN_TOKEN,
         false if least >= LONG_TOKEN => most - least <= most / 2,
         // The names that SMF draws for its tokens: seven to twelve digits and letters up to f.
         false => {
             let is_hex = |value: &&[u8]| value.iter().all(u8::is_ascii_hexdigit);
-            least >= LEAST_TOKEN && values.iter().all(is_hex)
+            least >= MIN_TOKEN && values.iter().all(is_hex)
         }
     };
     let is_of_token = |value: &&[u8]| value.iter().all(|byte| is_in_token(*byte));
     if !around.is_sent() || values.iter().any(|value| has_meaning(value)) {
         return PlaceFinding::Other;
     }
-    if !is_long_enough || most > MOST_TOKEN || !values.iter().all(is_of_token) {
+    if !is_long_enough || most > MAX_TOKEN || !values.iter().all(is_of_token) {
         return PlaceFinding::Other;
     }
     let distinct: HashSet<&[u8]> = values.iter().copied().collect();

@@ -15,9 +15,9 @@ use crate::session::{Field, PAST};
 /// Sites of which it is remembered, in half the table.
 const MAX_SITES: usize = 1024;
 /// Pages of one site that are remembered.
-const MOST_PAGES: usize = 128;
+const MAX_PAGES: usize = 128;
 /// So many pages must say the same,
-const LEAST_PAGES: usize = 4;
+const MIN_PAGES: usize = 4;
 /// and so many for each one that says something else: one address that a scanner has found is none of the pages that
 /// visitors see.
 const PAGES_FOR_OTHER: usize = 8;
@@ -47,7 +47,7 @@ impl SitePolicies {
         let mut sites = self.sites.lock();
         let seen = sites.entry(self.secret.hash_one(site), MAX_SITES);
         seen.retain(|it| it.page != page);
-        if seen.len() >= MOST_PAGES {
+        if seen.len() >= MAX_PAGES {
             seen.remove(0);
         }
         let at = now;
@@ -67,7 +67,7 @@ impl SitePolicies {
             .iter()
             .filter(|it| now.saturating_sub(it.at) < REMEMBERED_MILLIS);
         let (same, others): (Vec<_>, Vec<_>) = counts.partition(|it| it.said == said);
-        same.len() >= LEAST_PAGES.max(others.len() * PAGES_FOR_OTHER)
+        same.len() >= MIN_PAGES.max(others.len() * PAGES_FOR_OTHER)
     }
 
     /// Stands for what the fields say: dates of the past and the order of directives do not count.
@@ -131,7 +131,7 @@ mod tests {
     fn what_every_page_says_says_nothing_of_one() {
         let policies = SitePolicies::default();
         let private = control("no-cache, private");
-        for page in 0..LEAST_PAGES as u64 {
+        for page in 0..MIN_PAGES as u64 {
             assert!(!policies.is_said_of_all(b"forum", &private, 0));
             // A page that is noted again is no other one.
             policies.note(b"forum", page, &private, 0);

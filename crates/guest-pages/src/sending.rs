@@ -10,11 +10,11 @@ use crate::exchange::Writing;
 use crate::markup::{is_token_name, key_before, tags};
 
 /// Tags of a page that are read.
-const MOST_TAGS: usize = 20_000;
+const MAX_TAGS: usize = 20_000;
 /// Bytes before a token, and behind it, in which its argument is looked for. A token has a thousand at most.
-const MOST_ARGUMENT_BYTES: usize = 8 * 1024;
+const MAX_ARGUMENT_BYTES: usize = 8 * 1024;
 /// Places of one value in a page that are looked at.
-const MOST_PLACES: usize = 64;
+const MAX_PLACES: usize = 64;
 
 /// An argument of a request, as the application reads it; without its value, where its name is looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub struct SentArgument {
 #[must_use]
 pub fn argument_at(text: &[u8], at: &Range<usize>, writing: Writing) -> Option<SentArgument> {
     // No more is read for each token of a body.
-    let begin = at.start.saturating_sub(MOST_ARGUMENT_BYTES);
-    let end = at.end.saturating_add(MOST_ARGUMENT_BYTES).min(text.len());
+    let begin = at.start.saturating_sub(MAX_ARGUMENT_BYTES);
+    let end = at.end.saturating_add(MAX_ARGUMENT_BYTES).min(text.len());
     let near = text.get(begin..end)?;
     let at = at.start - begin..at.end - begin;
     let edges = Edges {
@@ -210,7 +210,7 @@ impl<'p> SendingPage<'p> {
             ..SendingPage::default()
         };
         let mut form = None;
-        for tag in tags(body).take(MOST_TAGS) {
+        for tag in tags(body).take(MAX_TAGS) {
             let attribute = |name: &str| tag.attribute(name).map(unescaped);
             let is = |name: &str| tag.name.eq_ignore_ascii_case(name.as_bytes());
             page.links
@@ -350,7 +350,7 @@ impl<'p> SendingPage<'p> {
             .into_iter()
             .filter(|it| !it.is_empty())
             .flat_map(move |shown| {
-                let places = memchr::memmem::find_iter(body, &shown).take(MOST_PLACES);
+                let places = memchr::memmem::find_iter(body, &shown).take(MAX_PLACES);
                 places.map(|at| at..at + shown.len()).collect::<Vec<_>>()
             });
         places.filter_map(move |place| {
@@ -546,7 +546,7 @@ mod tests {
     /// A body may have many tokens, and be large: no more is read for each.
     #[test]
     fn a_long_argument_is_none() {
-        let long = "x".repeat(MOST_ARGUMENT_BYTES + 1);
+        let long = "x".repeat(MAX_ARGUMENT_BYTES + 1);
         for (text, writing) in [
             (format!("key={long}TOKEN"), Writing::Percent),
             (format!("key=TOKEN{long}&a=1"), Writing::Percent),

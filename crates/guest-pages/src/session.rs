@@ -6,7 +6,7 @@
 use bytes::Bytes;
 
 /// Pages with more tokens in cookies for scripts are not shared.
-const MOST_TOKENS_OF_SCRIPTS: usize = 4;
+const MAX_TOKENS_OF_SCRIPTS: usize = 4;
 
 /// A field of a response: name and value.
 pub type Field = (Bytes, Bytes);
@@ -183,7 +183,7 @@ pub fn tokens_of_scripts(answers: &[&[Field]]) -> Option<Vec<Vec<u8>>> {
         };
         names.iter().all(is_one)
     };
-    let are_given = all.iter().all(is_given) && names.len() <= MOST_TOKENS_OF_SCRIPTS;
+    let are_given = all.iter().all(is_given) && names.len() <= MAX_TOKENS_OF_SCRIPTS;
     are_given.then(|| names.into_iter().map(<[u8]>::to_vec).collect())
 }
 

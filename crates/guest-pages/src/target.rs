@@ -61,7 +61,7 @@ const ACTION_ARGUMENTS: [&str; 8] = [
 ];
 
 /// The shortest text that is drawn for one visitor.
-const LEAST_DRAWN: usize = 16;
+const MIN_DRAWN: usize = 16;
 
 /// Does the address name an action, or have something in it that is drawn for one visitor? In a path an action is a whole
 /// segment: titles have its words, too.
@@ -73,7 +73,7 @@ pub fn is_for_one_visitor(target: &[u8]) -> bool {
         halves.next().unwrap_or_default(),
     );
     let is_drawn_word =
-        |word: &[u8]| word.len() >= LEAST_DRAWN && is_drawn(word) && has_no_words(word);
+        |word: &[u8]| word.len() >= MIN_DRAWN && is_drawn(word) && has_no_words(word);
     let mut segments = path.split(|byte| matches!(byte, b'/' | b'.'));
     let mut words =
         args.split(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'-' | b'_'));
@@ -131,13 +131,13 @@ fn is_in(words: &[&str], word: &[u8]) -> bool {
 pub fn has_code(target: &[u8]) -> bool {
     /// The shortest code, and the shortest one that is a number.
     const LEAST: usize = 4;
-    const LEAST_DIGITS: usize = 6;
+    const MIN_DIGITS: usize = 6;
     let mut words = target.split(|byte| !byte.is_ascii_alphanumeric());
     words.any(|word| {
         let digits = word.iter().filter(|byte| byte.is_ascii_digit()).count();
         let is_mixed = digits > 0 && digits < word.len();
         let is_shouted = word.iter().all(u8::is_ascii_uppercase);
-        word.len() >= LEAST && (is_mixed || is_shouted) || digits >= LEAST_DIGITS
+        word.len() >= LEAST && (is_mixed || is_shouted) || digits >= MIN_DIGITS
     })
 }
 
@@ -154,7 +154,7 @@ fn has_no_words(word: &[u8]) -> bool {
 fn is_mixed(part: &[u8]) -> bool {
     let pairs = part.windows(2);
     let turns = pairs.filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit());
-    turns.count() >= 3 || part.len() >= LEAST_DRAWN && part.iter().any(u8::is_ascii_uppercase)
+    turns.count() >= 3 || part.len() >= MIN_DRAWN && part.iter().any(u8::is_ascii_uppercase)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use page_evidence::Halves;
 use parking_lot::Mutex;
 
 use crate::form::{PageForm, Token};
-use crate::place::{LEAST_TOKEN, MOST_TOKEN, PlaceKind};
+use crate::place::{MAX_TOKEN, MIN_TOKEN, PlaceKind};
 
 /// Tokens in half the table: with their pages some 10 MB.
 const MAX_TOKENS: usize = 32 * 1024;
@@ -19,7 +19,7 @@ const OWN_COOKIE: &[u8] = b"mayflyguest";
 /// More words of a text are not looked for.
 const MAX_WORDS: usize = 100_000;
 /// The shortest and the longest token that is looked for.
-const LENGTHS: RangeInclusive<usize> = LEAST_TOKEN..=MOST_TOKEN;
+const LENGTHS: RangeInclusive<usize> = MIN_TOKEN..=MAX_TOKEN;
 
 /// A page that has tokens of the server's.
 #[derive(Debug)]

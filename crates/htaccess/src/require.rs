@@ -39,7 +39,7 @@ pub enum Logic {
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum RequirementKind {
     Line(Methods, Question),
     Section(Logic, Vec<Requirement>),
 }
@@ -48,7 +48,7 @@ enum Kind {
 #[derive(Clone, Debug)]
 pub struct Requirement {
     is_negated: bool,
-    kind: Kind,
+    kind: RequirementKind,
 }
 
 /// The result of a requirement, in the order in which `mod_authz_core` knows it.
@@ -67,14 +67,14 @@ impl Requirement {
     pub fn line(is_negated: bool, methods: Methods, question: Question) -> Requirement {
         Requirement {
             is_negated,
-            kind: Kind::Line(methods, question),
+            kind: RequirementKind::Line(methods, question),
         }
     }
 
     pub fn section(logic: Logic, is_negated: bool, parts: Vec<Requirement>) -> Requirement {
         Requirement {
             is_negated,
-            kind: Kind::Section(logic, parts),
+            kind: RequirementKind::Section(logic, parts),
         }
     }
 
@@ -84,7 +84,7 @@ impl Requirement {
 
     /// Adds a part, in a section whose parts are alternatives.
     pub fn push(&mut self, part: Requirement) {
-        if let Kind::Section(_, parts) = &mut self.kind {
+        if let RequirementKind::Section(_, parts) = &mut self.kind {
             parts.push(part);
         }
     }
@@ -100,8 +100,8 @@ impl Requirement {
 
     fn is_of(&self, method: &str) -> bool {
         match &self.kind {
-            Kind::Line(methods, _) => methods.include(method),
-            Kind::Section(_, parts) => parts.iter().any(|it| it.is_of(method)),
+            RequirementKind::Line(methods, _) => methods.include(method),
+            RequirementKind::Section(_, parts) => parts.iter().any(|it| it.is_of(method)),
         }
     }
 
@@ -123,8 +123,8 @@ impl Requirement {
             };
         }
         let outcome = match &self.kind {
-            Kind::Line(_, question) => answer(question),
-            Kind::Section(logic, parts) => {
+            RequirementKind::Line(_, question) => answer(question),
+            RequirementKind::Section(logic, parts) => {
                 let mut found = Outcome::Neutral;
                 for part in parts {
                     let next = part.within(*logic, method, answer);

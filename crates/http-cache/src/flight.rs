@@ -42,7 +42,7 @@ pub(crate) struct Flight {
     /// The variant it is expected to fetch, where the key is known to vary.
     pub(crate) expected: Option<VaryKey>,
     pub(crate) guard: FlightGuard,
-    state: Mutex<State>,
+    state: Mutex<FlightState>,
     /// There is something new for followers and readers.
     pub(crate) changed: Notify,
     /// A reader of a passing response has caught up or left.
@@ -89,7 +89,7 @@ enum Phase {
 /// The status in place of a response if a fetch ended without one (RFC 9110 §15.6.3).
 const BAD_GATEWAY: u16 = 502;
 
-pub(crate) struct State {
+pub(crate) struct FlightState {
     phase: Phase,
     head: Option<Arc<StoredHead>>,
     chunks: VecDeque<Bytes>,
@@ -179,7 +179,7 @@ impl Flight {
             stamp,
             expected,
             guard: FlightGuard::default(),
-            state: Mutex::new(State {
+            state: Mutex::new(FlightState {
                 phase: Phase::Waiting,
                 head: None,
                 chunks: VecDeque::new(),
@@ -366,7 +366,7 @@ impl Flight {
     }
 
     /// Ends the flight and wakes all tasks that wait. Returns the bytes to release.
-    pub(crate) fn end(&self, ending: impl FnOnce(&mut State)) -> u64 {
+    pub(crate) fn end(&self, ending: impl FnOnce(&mut FlightState)) -> u64 {
         let mut state = self.state.lock();
         ending(&mut state);
         let release = std::mem::take(&mut state.reserved_bytes);
@@ -486,7 +486,7 @@ impl Flight {
     }
 }
 
-impl State {
+impl FlightState {
     fn needs_validation(&self) -> bool {
         self.head
             .as_ref()

@@ -80,7 +80,7 @@ pub(crate) fn is_over(guard: &SharedGuard, now: Millis) -> bool {
 
 /// Guards that one request asks: a flight, and what is stored, for each of a few responses that come meanwhile. A guard
 /// beyond that counts as one whose verdict is `Outdated`.
-const MOST_ASKED: usize = 8;
+const MAX_ASKED: usize = 8;
 
 /// Verdicts of the guards that one request has asked.
 #[derive(Debug, Default)]
@@ -98,7 +98,7 @@ impl GuardAnswers {
     pub(crate) fn of(&self, guard: &SharedGuard) -> Result<GuardVerdict, GuardQuestion> {
         match self.0.iter().find(|(asked, _)| Arc::ptr_eq(asked, guard)) {
             Some((_, verdict)) => Ok(*verdict),
-            None if self.0.len() >= MOST_ASKED => Ok(GuardVerdict::Outdated),
+            None if self.0.len() >= MAX_ASKED => Ok(GuardVerdict::Outdated),
             None => Err(GuardQuestion(guard.clone())),
         }
     }

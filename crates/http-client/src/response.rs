@@ -17,8 +17,7 @@ use http_semantics::{Version, has_member};
 use http1::chunked::{ChunkedDecoder, DecodedChunk};
 use http1::{ResponseFraming, response_framing, take_response};
 use upstream_exchange::{
-    DecodeResponse, Event, ExcessData, LEAST_READ_BYTES, READ_BUFFER_BYTES, ResponseHead,
-    StreamError,
+    DecodeResponse, Event, ExcessData, MIN_READ_BYTES, READ_BUFFER_BYTES, ResponseHead, StreamError,
 };
 
 use crate::error::Error;
@@ -26,7 +25,7 @@ use crate::spare;
 
 /// The largest read buffer, used if that much is known to come: each read and each
 /// buffer has its price.
-const MOST_READ_BYTES: usize = 64 * 1024;
+const MAX_READ_BYTES: usize = 64 * 1024;
 
 /// Interim responses before the final one: two or three are usual (100, 103),
 /// so this is ample, and an upstream cannot keep us busy with them.
@@ -245,23 +244,23 @@ impl DecodeResponse for ResponseReader {
     }
 
     fn make_room(&mut self) {
-        if self.buffer.capacity() - self.buffer.len() >= LEAST_READ_BYTES {
+        if self.buffer.capacity() - self.buffer.len() >= MIN_READ_BYTES {
             return;
         }
         let wanted = match self.bytes_left() {
             // One more, so that the last read is seen to be a short one.
-            Some(left) if left < spare::LEAST_BYTES as u64 => left as usize + 1,
-            Some(_) => MOST_READ_BYTES,
+            Some(left) if left < spare::MIN_BYTES as u64 => left as usize + 1,
+            Some(_) => MAX_READ_BYTES,
             None => READ_BUFFER_BYTES.saturating_sub(self.buffer.len()),
         };
-        if wanted >= spare::LEAST_BYTES
+        if wanted >= spare::MIN_BYTES
             && self.buffer.is_empty()
             && let Some(spare) = spare::take()
         {
             self.buffer = spare;
         }
         // Reuses the allocation where no slice of it is held.
-        self.buffer.reserve(wanted.max(LEAST_READ_BYTES));
+        self.buffer.reserve(wanted.max(MIN_READ_BYTES));
     }
 
     /// Before the whole request is out, no 101 may come.

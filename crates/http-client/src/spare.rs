@@ -6,7 +6,7 @@ use std::cell::Cell;
 use bytes::{Bytes, BytesMut};
 
 /// Bytes in it at least.
-pub(crate) const LEAST_BYTES: usize = 32 * 1024;
+pub(crate) const MIN_BYTES: usize = 32 * 1024;
 
 thread_local! {
     static SPARE: Cell<Option<BytesMut>> = const { Cell::new(None) };
@@ -15,14 +15,14 @@ thread_local! {
 /// Takes back a part of a body that was sent. Large memory without another owner serves the
 /// thread's next large read.
 pub fn recycle(part: Bytes) {
-    if part.len() < LEAST_BYTES / 2 {
+    if part.len() < MIN_BYTES / 2 {
         return;
     }
     let Ok(mut buffer) = part.try_into_mut() else {
         return;
     };
     buffer.clear();
-    if buffer.try_reclaim(LEAST_BYTES) {
+    if buffer.try_reclaim(MIN_BYTES) {
         SPARE.set(Some(buffer));
     }
 }
@@ -39,16 +39,16 @@ mod tests {
     #[test]
     fn only_large_memory_that_nobody_holds_is_used_again() {
         let part = |bytes: usize| Bytes::from(vec![1; bytes]);
-        recycle(part(LEAST_BYTES / 4));
+        recycle(part(MIN_BYTES / 4));
         assert!(take().is_none(), "small");
-        let held = part(LEAST_BYTES);
+        let held = part(MIN_BYTES);
         recycle(held.clone());
         assert!(take().is_none(), "held");
         recycle(held.slice(1..));
         assert!(take().is_none(), "held");
         recycle(held);
         let buffer = take().expect("large and free");
-        assert!(buffer.is_empty() && buffer.capacity() >= LEAST_BYTES);
+        assert!(buffer.is_empty() && buffer.capacity() >= MIN_BYTES);
         assert!(take().is_none(), "there is one");
     }
 }

@@ -59,7 +59,7 @@ pub enum ChunkedError {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ChunkState {
     /// Before or within the digits.
     Size {
         size: u64,
@@ -89,7 +89,7 @@ enum State {
 /// Decodes one body.
 #[derive(Clone, Debug)]
 pub struct ChunkedDecoder {
-    state: State,
+    state: ChunkState,
     extension_bytes: u32,
     keep_trailers: bool,
     /// The trailer line under way; its capacity is reused from line to line.
@@ -108,7 +108,7 @@ impl ChunkedDecoder {
     /// A decoder that checks trailers and drops them.
     pub fn new() -> Self {
         ChunkedDecoder {
-            state: State::Size { size: 0, digits: 0 },
+            state: ChunkState::Size { size: 0, digits: 0 },
             extension_bytes: 0,
             keep_trailers: false,
             line: Vec::new(),
@@ -132,7 +132,7 @@ impl ChunkedDecoder {
 
     /// Whether the body is over.
     pub fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == ChunkState::Done
     }
 
     /// Decodes up to the end of the next piece of data, of the body or of the
@@ -142,21 +142,21 @@ impl ChunkedDecoder {
     /// [`ChunkedError`], and the same again from then on.
     pub fn decode(&mut self, input: &[u8]) -> Result<DecodedChunk, ChunkedError> {
         self.advance(input)
-            .inspect_err(|&error| self.state = State::Failed(error))
+            .inspect_err(|&error| self.state = ChunkState::Failed(error))
     }
 
     fn advance(&mut self, input: &[u8]) -> Result<DecodedChunk, ChunkedError> {
         let mut at = 0;
         while let Some(&byte) = input.get(at) {
             match self.state {
-                State::Done => break,
-                State::Failed(error) => return Err(error),
-                State::Data { left } => {
+                ChunkState::Done => break,
+                ChunkState::Failed(error) => return Err(error),
+                ChunkState::Data { left } => {
                     let available = input.len() - at;
                     let len = usize::try_from(left).map_or(available, |left| left.min(available));
                     self.state = match left - len as u64 {
-                        0 => State::DataCr,
-                        left => State::Data { left },
+                        0 => ChunkState::DataCr,
+                        left => ChunkState::Data { left },
                     };
                     let data = at..at + len;
                     return Ok(DecodedChunk::Data {
@@ -164,7 +164,7 @@ impl ChunkedDecoder {
                         data,
                     });
                 }
-                State::Trailers => {
+                ChunkState::Trailers => {
                     at += self.trailer_line(input.get(at..).unwrap_or_default())?;
                 }
                 _ => {
@@ -174,49 +174,49 @@ impl ChunkedDecoder {
             }
         }
         match self.state {
-            State::Failed(error) => Err(error),
-            State::Done => Ok(DecodedChunk::Done { consumed: at }),
+            ChunkState::Failed(error) => Err(error),
+            ChunkState::Done => Ok(DecodedChunk::Done { consumed: at }),
             _ => Ok(DecodedChunk::NeedMore),
         }
     }
 
     /// Takes one byte of the framing around the data.
-    fn control_byte(&mut self, byte: u8) -> Result<State, ChunkedError> {
+    fn control_byte(&mut self, byte: u8) -> Result<ChunkState, ChunkedError> {
         match (self.state, byte) {
-            (State::Size { size, digits }, _) => self.size_byte(size, digits, byte),
-            (State::Extension { size }, b'\r') => Ok(State::SizeLf { size }),
-            (State::Extension { .. }, b'\n' | 0) => Err(ChunkedError::InvalidExtension),
-            (state @ State::Extension { .. }, _) => {
+            (ChunkState::Size { size, digits }, _) => self.size_byte(size, digits, byte),
+            (ChunkState::Extension { size }, b'\r') => Ok(ChunkState::SizeLf { size }),
+            (ChunkState::Extension { .. }, b'\n' | 0) => Err(ChunkedError::InvalidExtension),
+            (state @ ChunkState::Extension { .. }, _) => {
                 self.extension_bytes += 1;
                 if self.extension_bytes > MAX_EXTENSION_BYTES {
                     return Err(ChunkedError::InvalidExtension);
                 }
                 Ok(state)
             }
-            (State::SizeLf { size: 0 }, b'\n') => Ok(State::Trailers),
-            (State::SizeLf { size }, b'\n') => Ok(State::Data { left: size }),
-            (State::SizeLf { .. }, _) => Err(ChunkedError::InvalidExtension),
-            (State::DataCr, b'\r') => Ok(State::DataLf),
-            (State::DataLf, b'\n') => Ok(State::Size { size: 0, digits: 0 }),
+            (ChunkState::SizeLf { size: 0 }, b'\n') => Ok(ChunkState::Trailers),
+            (ChunkState::SizeLf { size }, b'\n') => Ok(ChunkState::Data { left: size }),
+            (ChunkState::SizeLf { .. }, _) => Err(ChunkedError::InvalidExtension),
+            (ChunkState::DataCr, b'\r') => Ok(ChunkState::DataLf),
+            (ChunkState::DataLf, b'\n') => Ok(ChunkState::Size { size: 0, digits: 0 }),
             _ => Err(ChunkedError::InvalidChunkEnd),
         }
     }
 
-    fn size_byte(&self, size: u64, digits: u8, byte: u8) -> Result<State, ChunkedError> {
+    fn size_byte(&self, size: u64, digits: u8, byte: u8) -> Result<ChunkState, ChunkedError> {
         if let Some(digit) = (byte as char).to_digit(16) {
             let size = (size << 4) | u64::from(digit);
             if digits == MAX_SIZE_DIGITS || size > i64::MAX as u64 {
                 return Err(ChunkedError::InvalidSize);
             }
-            return Ok(State::Size {
+            return Ok(ChunkState::Size {
                 size,
                 digits: digits + 1,
             });
         }
         match byte {
             _ if digits == 0 => Err(ChunkedError::InvalidSize),
-            b'\r' => Ok(State::SizeLf { size }),
-            b';' | b' ' | b'\t' => Ok(State::Extension { size }),
+            b'\r' => Ok(ChunkState::SizeLf { size }),
+            b';' | b' ' | b'\t' => Ok(ChunkState::Extension { size }),
             _ => Err(ChunkedError::InvalidSize),
         }
     }
@@ -241,7 +241,7 @@ impl ChunkedDecoder {
         let field = match field_line::read(line) {
             Line::Field(field) => field,
             Line::Empty(_) => {
-                self.state = State::Done;
+                self.state = ChunkState::Done;
                 return Ok(taken);
             }
             Line::Partial | Line::Refused => return Err(ChunkedError::InvalidTrailer),

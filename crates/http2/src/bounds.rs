@@ -150,7 +150,7 @@ pub(crate) const STREAM_QUEUE_BYTES: usize = 64 * 1024;
 pub(crate) const CONNECTION_QUEUE_BYTES: usize = 256 * 1024;
 /// The bytes of a waiting body that a client must take in the time that a stream has
 /// ([`crate::Connection::reset_stalled`]): a byte now and then does not keep a stream.
-pub(crate) const LEAST_PROGRESS_BYTES: usize = 4096;
+pub(crate) const MIN_PROGRESS_BYTES: usize = 4096;
 
 /// No more bytes are put into the output at once: the next turn may bring more urgent ones. A
 /// system call for this number costs little for each byte.

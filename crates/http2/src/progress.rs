@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::bounds::LEAST_PROGRESS_BYTES;
+use crate::bounds::MIN_PROGRESS_BYTES;
 
 /// When enough was last sent to count.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ impl Progress {
     #[inline]
     pub(crate) fn note(&mut self, bytes: usize, now: Instant) {
         self.bytes += bytes;
-        if self.bytes >= LEAST_PROGRESS_BYTES {
+        if self.bytes >= MIN_PROGRESS_BYTES {
             *self = Progress::new(now);
         }
     }

@@ -12,7 +12,7 @@ use crate::progress::Progress;
 /// The states of a stream that a client opened. `idle` is a number above all that were
 /// used; the `reserved` ones belong to server push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum StreamState {
     /// The request goes on, and the response has not ended.
     Open,
     /// The request is whole, the response has not ended.
@@ -23,34 +23,34 @@ pub(crate) enum State {
     Closed,
 }
 
-impl State {
+impl StreamState {
     /// HEADERS opened the stream.
     pub(crate) fn opened(end_stream: bool) -> Self {
         match end_stream {
-            true => State::HalfClosedRemote,
-            false => State::Open,
+            true => StreamState::HalfClosedRemote,
+            false => StreamState::Open,
         }
     }
 
     /// END_STREAM came.
     pub(crate) fn receive_end(self) -> Self {
         match self {
-            State::Open | State::HalfClosedRemote => State::HalfClosedRemote,
-            State::HalfClosedLocal | State::Closed => State::Closed,
+            StreamState::Open | StreamState::HalfClosedRemote => StreamState::HalfClosedRemote,
+            StreamState::HalfClosedLocal | StreamState::Closed => StreamState::Closed,
         }
     }
 
     /// END_STREAM was sent.
     pub(crate) fn send_end(self) -> Self {
         match self {
-            State::Open | State::HalfClosedLocal => State::HalfClosedLocal,
-            State::HalfClosedRemote | State::Closed => State::Closed,
+            StreamState::Open | StreamState::HalfClosedLocal => StreamState::HalfClosedLocal,
+            StreamState::HalfClosedRemote | StreamState::Closed => StreamState::Closed,
         }
     }
 
     /// Returns whether DATA and trailers may come.
     pub(crate) fn may_receive(self) -> bool {
-        matches!(self, State::Open | State::HalfClosedLocal)
+        matches!(self, StreamState::Open | StreamState::HalfClosedLocal)
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) enum Tail {
 
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) state: State,
+    pub(crate) state: StreamState,
     pub(crate) answer: ResponseState,
     pub(crate) request: RequestState,
     pub(crate) priority: Priority,
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn states_follow_the_standard() {
-        use State::*;
+        use StreamState::*;
         for (state, after_receive, after_send, may_receive) in [
             (Open, HalfClosedRemote, HalfClosedLocal, true),
             (HalfClosedRemote, HalfClosedRemote, Closed, false),
@@ -187,8 +187,8 @@ mod tests {
             assert_eq!(state.send_end(), after_send, "{state:?}");
             assert_eq!(state.may_receive(), may_receive, "{state:?}");
         }
-        assert_eq!(State::opened(true), HalfClosedRemote);
-        assert_eq!(State::opened(false), Open);
+        assert_eq!(StreamState::opened(true), HalfClosedRemote);
+        assert_eq!(StreamState::opened(false), Open);
     }
 
     #[test]

@@ -10,14 +10,14 @@ use crate::system::{self, ReceivedPacket, SentPacket, Socket};
 const PAUSE_MILLISECONDS: u64 = 1000;
 
 /// The longest time for which a write is held that Mayfly does not acknowledge.
-const MOST_HOLD_MILLISECONDS: u64 = 10_000;
+const MAX_HOLD_MILLISECONDS: u64 = 10_000;
 
 /// Names of extensions in the first message.
-const MOST_EXTENSIONS: usize = 32;
+const MAX_EXTENSIONS: usize = 32;
 
 /// The outcome of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ToldEnd {
+pub(crate) enum Delivery {
     /// Mayfly has taken note of it.
     Heard,
     /// It closed the channel, or has ended.
@@ -54,7 +54,7 @@ impl Channel {
     /// To be named in each first message from now on.
     pub(crate) fn add_unseen_extension(&mut self, name: &[u8]) {
         let name = name[..name.len().min(200)].to_vec();
-        if self.unseen_extensions.len() < MOST_EXTENSIONS && !self.unseen_extensions.contains(&name)
+        if self.unseen_extensions.len() < MAX_EXTENSIONS && !self.unseen_extensions.contains(&name)
         {
             self.unseen_extensions.push(name);
         }
@@ -66,32 +66,32 @@ impl Channel {
     }
 
     /// Connects unless that is done, or failed a moment ago. What became of the first message.
-    pub(crate) fn open(&mut self) -> ToldEnd {
+    pub(crate) fn open(&mut self) -> Delivery {
         if self.socket.is_some() {
-            return ToldEnd::NotHeard;
+            return Delivery::NotHeard;
         }
         let now = system::milliseconds();
         if now < self.opens_again_at {
-            return ToldEnd::NotHeard;
+            return Delivery::NotHeard;
         }
         self.opens_again_at = now + PAUSE_MILLISECONDS;
         self.socket = Socket::connect(&self.path);
         let is_again = self.has_spoken;
         // Writes until the next connection are not reported.
         self.has_spoken = true;
-        let mut told = ToldEnd::NotHeard;
+        let mut delivery = Delivery::NotHeard;
         if self.socket.is_some() {
             self.connections += 1;
-            told = self.greet(is_again);
+            delivery = self.greet(is_again);
         }
         if self.has_missed {
             self.let_go(DoubtReason::Missed);
         }
-        told
+        delivery
     }
 
     /// Something was written that this connection does not know of: Mayfly counts it before this returns.
-    pub(crate) fn greet_again(&mut self) -> ToldEnd {
+    pub(crate) fn greet_again(&mut self) -> Delivery {
         match self.socket {
             Some(_) => self.greet(true),
             None => self.open(),
@@ -106,7 +106,7 @@ impl Channel {
         }
     }
 
-    fn greet(&mut self, is_again: bool) -> ToldEnd {
+    fn greet(&mut self, is_again: bool) -> Delivery {
         let names = self.unseen_extensions.clone();
         let hello = Hello {
             version: VERSION,
@@ -124,15 +124,15 @@ impl Channel {
     }
 
     /// Sends a message, and waits until Mayfly has taken note of it.
-    pub(crate) fn tell(&mut self, message: &Message<'_>, number: u64) -> ToldEnd {
+    pub(crate) fn tell(&mut self, message: &Message<'_>, number: u64) -> Delivery {
         match self.send(message) {
-            ToldEnd::Heard => self.await_acknowledgement(number),
+            Delivery::Heard => self.await_acknowledgement(number),
             other => other,
         }
     }
 
     /// Sends a message; if that does not work at once, the channel is closed.
-    fn send(&mut self, message: &Message<'_>) -> ToldEnd {
+    fn send(&mut self, message: &Message<'_>) -> Delivery {
         self.message.clear();
         message.encode(&mut self.message);
         let packet = std::mem::take(&mut self.message);
@@ -142,20 +142,20 @@ impl Channel {
         sent
     }
 
-    pub(crate) fn send_packet(&mut self, packet: &[u8]) -> ToldEnd {
+    pub(crate) fn send_packet(&mut self, packet: &[u8]) -> Delivery {
         let Some(socket) = &self.socket else {
-            return ToldEnd::NotHeard;
+            return Delivery::NotHeard;
         };
         match socket.send(packet) {
-            SentPacket::Sent => ToldEnd::Heard,
+            SentPacket::Sent => Delivery::Heard,
             SentPacket::Closed => self.note_closed(),
             SentPacket::NotSent => self.not_heard(DoubtReason::Channel),
         }
     }
 
-    fn await_acknowledgement(&mut self, number: u64) -> ToldEnd {
+    fn await_acknowledgement(&mut self, number: u64) -> Delivery {
         let Some(socket) = &self.socket else {
-            return ToldEnd::NotHeard;
+            return Delivery::NotHeard;
         };
         let until = system::milliseconds() + self.hold_milliseconds;
         let mut packet = [0; Acknowledgement::BYTES];
@@ -172,23 +172,23 @@ impl Channel {
         match answer.filter(|it| it.number == number) {
             Some(answer) => {
                 let hold = u64::from(answer.hold_milliseconds);
-                self.hold_milliseconds = hold.min(MOST_HOLD_MILLISECONDS);
-                ToldEnd::Heard
+                self.hold_milliseconds = hold.min(MAX_HOLD_MILLISECONDS);
+                Delivery::Heard
             }
             None => self.not_heard(DoubtReason::Acknowledgement),
         }
     }
 
     /// The next message opens another channel at once.
-    fn note_closed(&mut self) -> ToldEnd {
+    fn note_closed(&mut self) -> Delivery {
         self.socket = None;
         self.opens_again_at = 0;
-        ToldEnd::Closed
+        Delivery::Closed
     }
 
-    fn not_heard(&mut self, reason: DoubtReason) -> ToldEnd {
+    fn not_heard(&mut self, reason: DoubtReason) -> Delivery {
         self.let_go(reason);
-        ToldEnd::NotHeard
+        Delivery::NotHeard
     }
 
     /// Says why, if it can, and closes the channel. Mayfly counts what is outstanding as written.

@@ -4,15 +4,15 @@
 
 use learn_record::{DoubtReason, Message, Write, WriteOutcome};
 
-use crate::channel::{Channel, ToldEnd};
+use crate::channel::{Channel, Delivery};
 use crate::system;
 
 /// How often a write is announced: a Mayfly that takes the place of another one gets the announcement as well.
-const MOST_ANNOUNCEMENTS: usize = 2;
+const MAX_ANNOUNCEMENTS: usize = 2;
 
 /// One server, and what it knows.
 #[derive(Debug)]
-struct ToldServer {
+struct ServerChannel {
     channel: Channel,
     /// The connection that there was last, and the last write that was announced on one before it.
     connection: u64,
@@ -21,11 +21,11 @@ struct ToldServer {
 
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
-    servers: Vec<ToldServer>,
+    servers: Vec<ServerChannel>,
     writes: u64,
 }
 
-impl ToldServer {
+impl ServerChannel {
     fn open(&mut self, writes: u64) {
         self.channel.open();
         if self.connection != self.channel.connection() {
@@ -35,10 +35,10 @@ impl ToldServer {
     }
 
     fn announce(&mut self, write: &Write<'_>) {
-        for _ in 0..MOST_ANNOUNCEMENTS {
+        for _ in 0..MAX_ANNOUNCEMENTS {
             self.open(write.number - 1);
             let message = Message::Write(write.clone());
-            if self.channel.tell(&message, write.number) != ToldEnd::Closed {
+            if self.channel.tell(&message, write.number) != Delivery::Closed {
                 return;
             }
         }
@@ -48,16 +48,16 @@ impl ToldServer {
     /// another one since, gets a new greeting: that something was written.
     fn written(&mut self, written: WriteOutcome) {
         let answered = system::milliseconds();
-        let mut told = match written.number > self.last_of_others {
+        let mut delivery = match written.number > self.last_of_others {
             true => self
                 .channel
                 .tell(&Message::Written(written), written.number),
-            false => ToldEnd::Closed,
+            false => Delivery::Closed,
         };
-        if told == ToldEnd::Closed {
-            told = self.channel.greet_again();
+        if delivery == Delivery::Closed {
+            delivery = self.channel.greet_again();
         }
-        if told != ToldEnd::Heard {
+        if delivery != Delivery::Heard {
             self.channel.hold(answered);
         }
     }
@@ -65,7 +65,7 @@ impl ToldServer {
 
 impl Channels {
     pub(crate) fn new(channels: Vec<Channel>) -> Self {
-        let servers = channels.into_iter().map(|channel| ToldServer {
+        let servers = channels.into_iter().map(|channel| ServerChannel {
             channel,
             connection: 0,
             last_of_others: 0,
@@ -102,7 +102,7 @@ impl Channels {
     pub(crate) fn send_packet(&mut self, packet: &[u8]) -> bool {
         let servers = self.servers.iter_mut();
         let ends = servers.map(|server| server.channel.send_packet(packet));
-        ends.fold(true, |all, end| all & (end == ToldEnd::Heard))
+        ends.fold(true, |all, end| all & (end == Delivery::Heard))
     }
 
     pub(crate) fn let_go(&mut self, reason: DoubtReason) {

@@ -15,8 +15,8 @@ use crate::session_settings::SessionSettings;
 const QUERY: u8 = 3;
 
 /// Bytes of the conversation that are not read yet: in all, and at one time.
-const MOST_LATER_BYTES: usize = 48 * 1024;
-const MOST_LATER_PART: usize = 8 * 1024;
+const MAX_LATER_BYTES: usize = 48 * 1024;
+const MAX_LATER_PART: usize = 8 * 1024;
 
 /// An event of the conversation, kept until the conversation is free again.
 enum ConversationEvent {
@@ -147,8 +147,8 @@ impl Connection {
 
     /// Follows at once, unless it can wait.
     fn follow_sometime(&mut self, bytes: &[u8], is_sent: bool, reporter: &mut Reporter) {
-        let has_room = bytes.len() <= MOST_LATER_PART
-            && self.later.bytes.len() + bytes.len() <= MOST_LATER_BYTES;
+        let has_room = bytes.len() <= MAX_LATER_PART
+            && self.later.bytes.len() + bytes.len() <= MAX_LATER_BYTES;
         let may_wait = if is_sent {
             reporter.wanted_record().is_some() && self.may_wait(bytes)
         } else {

@@ -15,7 +15,7 @@ use crate::library::Library;
 use crate::system;
 
 /// Greater descriptors are not followed.
-pub(crate) const MOST_DESCRIPTOR: c_int = 1024;
+pub(crate) const MAX_DESCRIPTOR: c_int = 1024;
 
 struct Place {
     is_entered: AtomicBool,
@@ -41,8 +41,8 @@ static HAS_READ_RANDOM: AtomicBool = AtomicBool::new(false);
 /// The descriptor that was opened last, whose file is not known yet, or -1.
 static OPENING: AtomicI32 = AtomicI32::new(-1);
 /// By descriptor, whether it is followed: what is not costs a hook one look.
-static FOLLOWED: [AtomicBool; MOST_DESCRIPTOR as usize] =
-    [const { AtomicBool::new(false) }; MOST_DESCRIPTOR as usize];
+static FOLLOWED: [AtomicBool; MAX_DESCRIPTOR as usize] =
+    [const { AtomicBool::new(false) }; MAX_DESCRIPTOR as usize];
 
 /// Puts the state in its place. Called before the program's own code runs.
 pub(crate) fn activate(library: Library) {

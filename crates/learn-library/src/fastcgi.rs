@@ -12,7 +12,7 @@ const END_REQUEST: u8 = 3;
 const PARAMETERS: u8 = 4;
 
 /// Bytes of all parameters of a request. A request with more has no number.
-const MOST_PARAMETER_BYTES: usize = 128 * 1024;
+const MAX_PARAMETER_BYTES: usize = 128 * 1024;
 
 /// Room that is kept for the next request.
 const KEPT_PARAMETER_BYTES: usize = 16 * 1024;
@@ -111,7 +111,7 @@ impl FastCgi {
                     kind: PARAMETERS,
                     is_empty: true,
                 } => {
-                    let is_whole = self.parameters.len() < MOST_PARAMETER_BYTES;
+                    let is_whole = self.parameters.len() < MAX_PARAMETER_BYTES;
                     let parameters = if is_whole { &self.parameters[..] } else { &[] };
                     let fetch = fetch_number(parameters);
                     see(RequestEvent::Parameters { fetch });
@@ -120,7 +120,7 @@ impl FastCgi {
                     kind: PARAMETERS,
                     bytes,
                 } => {
-                    let room = MOST_PARAMETER_BYTES - self.parameters.len();
+                    let room = MAX_PARAMETER_BYTES - self.parameters.len();
                     self.parameters
                         .extend_from_slice(&bytes[..bytes.len().min(room)]);
                 }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use learn_record::{
-    DoubtReason, FileState, FileUse, InputKind, MOST_HASHED_SESSION_BYTES, SqliteFile,
+    DoubtReason, FileState, FileUse, InputKind, MAX_HASHED_SESSION_BYTES, SqliteFile,
 };
 
 use cache_wire::CacheConversation;
@@ -14,7 +14,7 @@ use crate::cache_connection::CacheConnection;
 use crate::channel::Channel;
 use crate::channels::Channels;
 use crate::connection::Connection;
-use crate::entry::{self, MOST_DESCRIPTOR};
+use crate::entry::{self, MAX_DESCRIPTOR};
 use crate::extensions::{Extension, extension};
 use crate::fastcgi::{FastCgi, RequestEvent};
 use crate::plain_files::PlainFiles;
@@ -23,7 +23,7 @@ use crate::reporter::Reporter;
 use crate::system::{self, OpenedFile};
 
 /// Descriptors that are followed at a time.
-const MOST_FOLLOWED: usize = 64;
+const MAX_FOLLOWED: usize = 64;
 
 enum Role {
     FastCgi(FastCgi),
@@ -123,7 +123,7 @@ impl Library {
             Some(Role::Postgres(mut before)) => before.end_of_request(&mut self.reporter),
             _ => {}
         }
-        let is_possible = (0..MOST_DESCRIPTOR).contains(&fd) && self.followed.len() < MOST_FOLLOWED;
+        let is_possible = (0..MAX_DESCRIPTOR).contains(&fd) && self.followed.len() < MAX_FOLLOWED;
         if is_possible {
             entry::set_followed(fd, true);
             self.followed.push((fd, role));
@@ -204,7 +204,7 @@ impl Library {
             && file.session.is_none()
             && is_session(&file.path)
         {
-            file.session = system::content(fd, MOST_HASHED_SESSION_BYTES);
+            file.session = system::content(fd, MAX_HASHED_SESSION_BYTES);
         }
     }
 
@@ -499,7 +499,7 @@ impl Role {
 impl OpenFile {
     /// Names the session before its file is closed: until then, no other request writes it.
     fn name_session(&self, fd: i32, reporter: &mut Reporter) {
-        let after = system::content(fd, MOST_HASHED_SESSION_BYTES);
+        let after = system::content(fd, MAX_HASHED_SESSION_BYTES);
         if let (Some(before), Some(after)) = (&self.session, after)
             && let Some(file) = system::opened_file(fd)
         {

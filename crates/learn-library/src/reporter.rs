@@ -7,7 +7,7 @@ use std::mem::take;
 
 use learn_record::{
     CacheKey, DoubtReason, FileLook, FileState, FileUse, Incomplete, Input, InputKind,
-    MOST_CACHE_KEYS, MOST_DETAIL_BYTES, MOST_FILES, MOST_INPUTS, MOST_SESSION_BYTES, RecordWriter,
+    MAX_CACHE_KEYS, MAX_DETAIL_BYTES, MAX_FILES, MAX_INPUTS, MAX_SESSION_BYTES, RecordWriter,
     Session, SessionFile, SqliteFile, Statement, StatementKind, Write, WriteOutcome,
 };
 use twox_hash::XxHash3_64;
@@ -18,10 +18,10 @@ use crate::channels::Channels;
 const RANDOM_DEVICES: [&[u8]; 2] = [b"/dev/urandom", b"/dev/random"];
 
 /// A longer path is an input of another kind than a file: it is not compared.
-const MOST_PATH_BYTES: usize = 1024;
+const MAX_PATH_BYTES: usize = 1024;
 
 /// A write in one message: texts and parameters beyond this are left out.
-const MOST_WRITE_BYTES: usize = 48 * 1024;
+const MAX_WRITE_BYTES: usize = 48 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Request {
@@ -32,8 +32,8 @@ struct Request {
 }
 
 /// Looks at files that are held until they are noted together, and bytes of their paths.
-const MOST_HELD_LOOKS: usize = 256;
-const MOST_HELD_PATH_BYTES: usize = 16 * 1024;
+const MAX_HELD_LOOKS: usize = 256;
+const MAX_HELD_PATH_BYTES: usize = 16 * 1024;
 
 /// A look at a file whose path begins where that of the one before ends.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub(crate) struct Reporter {
     pub(crate) channels: Channels,
     /// The process belongs to a command, which makes no pages.
     is_of_command: bool,
-    has_told_unread: bool,
+    has_reported_unread: bool,
     request: Option<Request>,
     record: RecordWriter,
     /// Counts records, so that a connection knows whether its session is in this one.
@@ -72,7 +72,7 @@ impl Reporter {
             seed,
             channels,
             is_of_command,
-            has_told_unread: false,
+            has_reported_unread: false,
             request: None,
             record: RecordWriter::default(),
             record_number: 1,
@@ -151,13 +151,13 @@ impl Reporter {
     }
 
     pub(crate) fn add_input(&mut self, kind: InputKind, detail: &[u8]) {
-        if self.is_of_command && kind == InputKind::UnreadDatabase && !self.has_told_unread {
+        if self.is_of_command && kind == InputKind::UnreadDatabase && !self.has_reported_unread {
             // Writes of the command there are not seen, and no page shows that.
-            self.has_told_unread = true;
+            self.has_reported_unread = true;
             self.channels.open();
             self.channels.let_go(DoubtReason::Missed);
         }
-        let detail = &detail[..detail.len().min(MOST_DETAIL_BYTES)];
+        let detail = &detail[..detail.len().min(MAX_DETAIL_BYTES)];
         if self.wanted_record().is_some() && self.is_new([0, kind as u8], detail) {
             self.record.input(&Input { kind, detail });
         }
@@ -168,11 +168,10 @@ impl Reporter {
         if !self.is_recording() {
             return;
         }
-        if self.held_looks.len() >= MOST_HELD_LOOKS || self.held_paths.len() > MOST_HELD_PATH_BYTES
-        {
+        if self.held_looks.len() >= MAX_HELD_LOOKS || self.held_paths.len() > MAX_HELD_PATH_BYTES {
             self.note_held();
         }
-        if path.len() > MOST_PATH_BYTES {
+        if path.len() > MAX_PATH_BYTES {
             self.miss();
             return;
         }
@@ -233,7 +232,7 @@ impl Reporter {
             return;
         }
         let hash = |content| XxHash3_64::oneshot_with_seed(self.seed, content);
-        let short = |content| Some(content).filter(|it: &&[u8]| it.len() <= MOST_SESSION_BYTES);
+        let short = |content| Some(content).filter(|it: &&[u8]| it.len() <= MAX_SESSION_BYTES);
         self.record.session_file(&SessionFile {
             path,
             hash_before: hash(before),
@@ -257,15 +256,15 @@ impl Reporter {
     fn is_new(&mut self, kind: [u8; 2], name: &[u8]) -> bool {
         let seed = self.seed ^ u64::from(u16::from_le_bytes(kind));
         let hash = XxHash3_64::oneshot_with_seed(seed, name);
-        self.noted.len() > MOST_FILES + MOST_INPUTS + MOST_CACHE_KEYS || self.noted.insert(hash)
+        self.noted.len() > MAX_FILES + MAX_INPUTS + MAX_CACHE_KEYS || self.noted.insert(hash)
     }
 
     /// Tells that a statement is about to be sent that may write, and waits until Mayfly knows: pages that it concerns are
     /// not shown from then on. `write` gets its number and the fetch.
     pub(crate) fn announce(&mut self, mut write: Write<'_>) -> u64 {
         write.fetch = self.request.map_or(0, |request| request.fetch);
-        if write.text.len() > MOST_WRITE_BYTES
-            || parameter_bytes(&write) > MOST_WRITE_BYTES - write.text.len()
+        if write.text.len() > MAX_WRITE_BYTES
+            || parameter_bytes(&write) > MAX_WRITE_BYTES - write.text.len()
         {
             (write.text, write.is_complete) = (b"", false);
             write.parameters.clear();

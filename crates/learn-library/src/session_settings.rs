@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 /// Statements that changed the session, and their bytes. With more, the settings are not known.
-const MOST_SETTINGS: usize = learn_record::MOST_SETTINGS;
-const MOST_SETTINGS_BYTES: usize = 4096;
+const MAX_SETTINGS: usize = learn_record::MAX_SETTINGS;
+const MAX_SETTINGS_BYTES: usize = 4096;
 
 /// `None`: they are not known.
 pub(crate) struct SessionSettings(Option<Vec<Vec<u8>>>);
@@ -23,7 +23,7 @@ impl SessionSettings {
         settings.retain(|setting| setting != text);
         settings.push(text.to_vec());
         let bytes: usize = settings.iter().map(Vec::len).sum();
-        if !is_all || settings.len() > MOST_SETTINGS || bytes > MOST_SETTINGS_BYTES {
+        if !is_all || settings.len() > MAX_SETTINGS || bytes > MAX_SETTINGS_BYTES {
             self.0 = None;
         }
     }

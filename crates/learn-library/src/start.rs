@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, CString, c_void};
 
-use learn_record::{CHANNEL_VARIABLE, COMMAND_VARIABLE, MOST_SERVERS};
+use learn_record::{CHANNEL_VARIABLE, COMMAND_VARIABLE, MAX_SERVERS};
 
 use crate::entry;
 use crate::library::Library;
@@ -40,7 +40,7 @@ fn of_pool() -> Option<Library> {
 /// Makes the library for a process of `mayfly run`. The processes that it starts load the library as well.
 fn of_command() -> Option<Library> {
     let paths = variable(&CString::new(COMMAND_VARIABLE).ok()?)?;
-    let paths = paths.split(|byte| *byte == b':').take(MOST_SERVERS);
+    let paths = paths.split(|byte| *byte == b':').take(MAX_SERVERS);
     Some(Library::new(paths.map(<[u8]>::to_vec).collect(), true))
 }
 

@@ -6,17 +6,17 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use learn_record::{FileState, MOST_SERVERS};
+use learn_record::{FileState, MAX_SERVERS};
 use libc::c_int;
 
 /// PHP waits for an acknowledgement no longer than this.
 const WAITS_SECONDS: libc::time_t = 1;
 
 /// Signals that begin the wait anew.
-const MOST_WAITS: usize = 4;
+const MAX_WAITS: usize = 4;
 
 /// The sockets to Mayfly, or -1. They are closed also where nothing else of the state can be trusted.
-static CHANNELS: [AtomicI32; MOST_SERVERS] = [const { AtomicI32::new(-1) }; MOST_SERVERS];
+static CHANNELS: [AtomicI32; MAX_SERVERS] = [const { AtomicI32::new(-1) }; MAX_SERVERS];
 
 /// The outcome of sending a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Socket {
     /// Sends one packet. Where there is no room, it waits as [`Self::receive`] does: the record of a page that opened a
     /// thousand files fills what the kernel keeps.
     pub(crate) fn send(&self, packet: &[u8]) -> SentPacket {
-        for _ in 0..MOST_WAITS {
+        for _ in 0..MAX_WAITS {
             // SAFETY: pointer and length are those of a slice, which is only read.
             let sent = unsafe {
                 libc::syscall(
@@ -112,7 +112,7 @@ impl Socket {
     /// Reads one packet into `packet`, for which it waits no longer than [`WAITS_SECONDS`], a few times
     /// that where signals come. A longer packet counts as none.
     pub(crate) fn receive(&self, packet: &mut [u8]) -> ReceivedPacket {
-        for _ in 0..MOST_WAITS {
+        for _ in 0..MAX_WAITS {
             // SAFETY: pointer and length are those of a slice of our own.
             let received = unsafe {
                 libc::syscall(

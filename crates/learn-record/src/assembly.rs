@@ -7,7 +7,7 @@ use crate::encoding::{Decode, ListEntry, MalformedMessage, Reader};
 use crate::entries::{
     CacheKey, FileLook, Incomplete, Input, Session, SessionFile, SqliteFile, Statement,
 };
-use crate::limits::{MOST_DETAIL_BYTES, MOST_RECORD_BYTES};
+use crate::limits::{MAX_DETAIL_BYTES, MAX_RECORD_BYTES};
 use crate::message::RecordPart;
 
 pub(crate) const END: u8 = 0;
@@ -53,7 +53,7 @@ impl<'a> Record<'a> {
                 INPUT => {
                     take_one(&mut record.inputs, reader)?;
                     let detail = record.inputs.last().map_or(0, |it| it.detail.len());
-                    if detail > MOST_DETAIL_BYTES {
+                    if detail > MAX_DETAIL_BYTES {
                         return Err(MalformedMessage);
                     }
                 }
@@ -100,7 +100,7 @@ impl RecordParts {
             self.clear();
         }
         let is_another = self.fetch.is_some_and(|fetch| fetch != part.fetch);
-        if is_another || self.bytes.len() + part.bytes.len() > MOST_RECORD_BYTES {
+        if is_another || self.bytes.len() + part.bytes.len() > MAX_RECORD_BYTES {
             self.clear();
             return Err(MalformedMessage);
         }

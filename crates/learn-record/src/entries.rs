@@ -2,8 +2,8 @@
 
 use crate::encoding::{Decode, Encode, ListEntry, MalformedMessage, Reader, fields, numbered};
 use crate::limits::{
-    MOST_CACHE_KEYS, MOST_FILES, MOST_INPUTS, MOST_SESSION_FILES, MOST_SESSIONS, MOST_SETTINGS,
-    MOST_SQLITE_FILES, MOST_STATEMENTS,
+    MAX_CACHE_KEYS, MAX_FILES, MAX_INPUTS, MAX_SESSION_FILES, MAX_SESSIONS, MAX_SETTINGS,
+    MAX_SQLITE_FILES, MAX_STATEMENTS,
 };
 
 /// A connection to a database in one state: with these settings and this default database. A
@@ -181,7 +181,7 @@ impl Decode<'_> for Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Input<'a> {
     pub kind: InputKind,
-    /// At most [`crate::MOST_DETAIL_BYTES`]; what is longer is cut.
+    /// At most [`crate::MAX_DETAIL_BYTES`]; what is longer is cut.
     pub detail: &'a [u8],
 }
 fields!(Input<'a> { kind, detail });
@@ -309,7 +309,7 @@ pub struct SessionFile<'a> {
     /// Hashes of the content at the moment of the lock, and before the file was closed.
     pub hash_before: u64,
     pub hash_after: u64,
-    /// At most [`crate::MOST_SESSION_BYTES`]. `None`: the content was longer, or is that of `after`.
+    /// At most [`crate::MAX_SESSION_BYTES`]. `None`: the content was longer, or is that of `after`.
     pub before: Option<&'a [u8]>,
     /// `None`: it was longer.
     pub after: Option<&'a [u8]>,
@@ -346,29 +346,29 @@ pub enum Incomplete {
 numbered!(Incomplete { TooLong = 1, Missed = 2 });
 
 impl ListEntry for Session<'_> {
-    const MOST: usize = MOST_SESSIONS;
+    const MOST: usize = MAX_SESSIONS;
 }
 impl ListEntry for Statement<'_> {
-    const MOST: usize = MOST_STATEMENTS;
+    const MOST: usize = MAX_STATEMENTS;
 }
 impl ListEntry for Input<'_> {
-    const MOST: usize = MOST_INPUTS;
+    const MOST: usize = MAX_INPUTS;
 }
 impl ListEntry for FileLook<'_> {
-    const MOST: usize = MOST_FILES;
+    const MOST: usize = MAX_FILES;
 }
 impl ListEntry for CacheKey<'_> {
-    const MOST: usize = MOST_CACHE_KEYS;
+    const MOST: usize = MAX_CACHE_KEYS;
 }
 impl ListEntry for SqliteFile<'_> {
-    const MOST: usize = MOST_SQLITE_FILES;
+    const MOST: usize = MAX_SQLITE_FILES;
 }
 impl ListEntry for SessionFile<'_> {
-    const MOST: usize = MOST_SESSION_FILES;
+    const MOST: usize = MAX_SESSION_FILES;
 }
 /// Settings of a session, and names of extensions.
 impl ListEntry for &[u8] {
-    const MOST: usize = MOST_SETTINGS;
+    const MOST: usize = MAX_SETTINGS;
 }
 impl ListEntry for Value<'_> {
     /// The bound of MySQL's protocol.

@@ -49,7 +49,7 @@ pub const CHANNEL_VARIABLE: &str = "MAYFLY_LEARN";
 pub const COMMAND_VARIABLE: &str = "MAYFLY_RUN";
 
 /// The most servers to which a command reports its writes.
-pub const MOST_SERVERS: usize = 8;
+pub const MAX_SERVERS: usize = 8;
 
 /// Holds the number of the fetch, in decimal digits. A request without it has no record.
 pub const FETCH_PARAMETER: &str = "MAYFLY_FETCH";

@@ -8,7 +8,7 @@
 //! are hashed counts `FORM` up: what another program has written is then not read.
 
 use crate::encoding::{Decode, Encode, ListEntry, Reader, fields};
-use crate::limits::{MOST_MADE_OF_BYTES, MOST_SCRIPTS};
+use crate::limits::{MAX_MADE_OF_BYTES, MAX_SCRIPTS};
 
 /// The form that is written and read. The version of records is another part of it.
 const FORM: u8 = 2;
@@ -60,13 +60,13 @@ fields!(Script<'a> {
 });
 
 impl ListEntry for Script<'_> {
-    const MOST: usize = MOST_SCRIPTS;
+    const MOST: usize = MAX_SCRIPTS;
 }
 
 impl<'a> MadeOf<'a> {
     /// `None`: it is too long to be kept. `hash` stands for bytes.
     pub fn encode(&self, hash: impl Fn(&[u8]) -> u64) -> Option<Vec<u8>> {
-        if self.scripts.len() > MOST_SCRIPTS {
+        if self.scripts.len() > MAX_SCRIPTS {
             return None;
         }
         let mut out = vec![0; HEAD_BYTES];
@@ -75,12 +75,12 @@ impl<'a> MadeOf<'a> {
         let (head, rest) = out.split_at_mut(HEAD_BYTES);
         head[0] = FORM;
         head[1..].copy_from_slice(&hash(rest).to_le_bytes());
-        (out.len() <= MOST_MADE_OF_BYTES).then_some(out)
+        (out.len() <= MAX_MADE_OF_BYTES).then_some(out)
     }
 
     /// `None`: the bytes are of another form, or damaged.
     pub fn decode(bytes: &'a [u8], hash: impl Fn(&[u8]) -> u64) -> Option<MadeOf<'a>> {
-        if bytes.len() > MOST_MADE_OF_BYTES {
+        if bytes.len() > MAX_MADE_OF_BYTES {
             return None;
         }
         let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;

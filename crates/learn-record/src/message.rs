@@ -2,7 +2,7 @@
 
 use crate::encoding::{Decode, Encode, MalformedMessage, Reader, fields, numbered};
 use crate::entries::{Session, StatementKind, Value};
-use crate::limits::MOST_MESSAGE_BYTES;
+use crate::limits::MAX_MESSAGE_BYTES;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message<'a> {
@@ -144,9 +144,9 @@ impl<'a> Message<'a> {
     /// Reads one packet.
     ///
     /// # Errors
-    /// The bytes are no message, or are more than [`MOST_MESSAGE_BYTES`].
+    /// The bytes are no message, or are more than [`MAX_MESSAGE_BYTES`].
     pub fn decode(packet: &'a [u8]) -> Result<Self, MalformedMessage> {
-        if packet.len() > MOST_MESSAGE_BYTES {
+        if packet.len() > MAX_MESSAGE_BYTES {
             return Err(MalformedMessage);
         }
         let reader = &mut Reader(packet);

@@ -6,13 +6,13 @@ use crate::entries::{
     CacheKey, FileLook, Incomplete, Input, Session, SessionFile, SqliteFile, Statement,
 };
 use crate::limits::{
-    MOST_CACHE_KEYS, MOST_DETAIL_BYTES, MOST_FILES, MOST_INPUTS, MOST_MESSAGE_BYTES,
-    MOST_RECORD_BYTES, MOST_SESSION_FILES, MOST_SESSIONS, MOST_SQLITE_FILES, MOST_STATEMENTS,
+    MAX_CACHE_KEYS, MAX_DETAIL_BYTES, MAX_FILES, MAX_INPUTS, MAX_MESSAGE_BYTES, MAX_RECORD_BYTES,
+    MAX_SESSION_FILES, MAX_SESSIONS, MAX_SQLITE_FILES, MAX_STATEMENTS,
 };
 use crate::message::Message;
 
 /// Bytes of a record in one message; the rest is room for the head of the message.
-const PART_BYTES: usize = MOST_MESSAGE_BYTES - 64;
+const PART_BYTES: usize = MAX_MESSAGE_BYTES - 64;
 
 /// Room that is kept from one request to the next.
 const KEPT_BYTES: usize = 64 * 1024;
@@ -60,46 +60,46 @@ impl RecordWriter {
     pub fn session(&mut self, session: &Session<'_>) -> u16 {
         let index = u16::try_from(self.sessions).unwrap_or(u16::MAX);
         self.sessions += 1;
-        self.add(SESSION, session, self.sessions <= MOST_SESSIONS);
+        self.add(SESSION, session, self.sessions <= MAX_SESSIONS);
         index
     }
 
     pub fn statement(&mut self, statement: &Statement<'_>) {
         self.statements += 1;
-        self.add(STATEMENT, statement, self.statements <= MOST_STATEMENTS);
+        self.add(STATEMENT, statement, self.statements <= MAX_STATEMENTS);
     }
 
     /// Adds an input, whose detail is cut where it is too long.
     pub fn input(&mut self, input: &Input<'_>) {
         self.inputs += 1;
-        let length = input.detail.len().min(MOST_DETAIL_BYTES);
+        let length = input.detail.len().min(MAX_DETAIL_BYTES);
         let cut = Input {
             detail: &input.detail[..length],
             ..*input
         };
-        self.add(INPUT, &cut, self.inputs <= MOST_INPUTS);
+        self.add(INPUT, &cut, self.inputs <= MAX_INPUTS);
     }
 
     pub fn file(&mut self, file: &FileLook<'_>) {
         self.files += 1;
-        self.add(FILE, file, self.files <= MOST_FILES);
+        self.add(FILE, file, self.files <= MAX_FILES);
     }
 
     pub fn sqlite_file(&mut self, file: &SqliteFile<'_>) {
         self.sqlite_files += 1;
-        let is_within_bounds = self.sqlite_files <= MOST_SQLITE_FILES;
+        let is_within_bounds = self.sqlite_files <= MAX_SQLITE_FILES;
         self.add(SQLITE_FILE, file, is_within_bounds);
     }
 
     pub fn session_file(&mut self, file: &SessionFile<'_>) {
         self.session_files += 1;
-        let is_within_bounds = self.session_files <= MOST_SESSION_FILES;
+        let is_within_bounds = self.session_files <= MAX_SESSION_FILES;
         self.add(SESSION_FILE, file, is_within_bounds);
     }
 
     pub fn cache_key(&mut self, key: &CacheKey<'_>) {
         self.cache_keys += 1;
-        self.add(CACHE_KEY, key, self.cache_keys <= MOST_CACHE_KEYS);
+        self.add(CACHE_KEY, key, self.cache_keys <= MAX_CACHE_KEYS);
     }
 
     fn add(&mut self, tag: u8, entry: &impl Encode, is_within_bounds: bool) {
@@ -109,7 +109,7 @@ impl RecordWriter {
         self.push(tag);
         entry.put(&mut self.bytes);
         // The end needs three bytes.
-        if !is_within_bounds || self.bytes.len() > HEAD_BYTES + MOST_RECORD_BYTES - 3 {
+        if !is_within_bounds || self.bytes.len() > HEAD_BYTES + MAX_RECORD_BYTES - 3 {
             self.mark_incomplete(Incomplete::TooLong);
         }
     }

@@ -2,8 +2,8 @@
 
 use learn_record::{
     Acknowledgement, CacheKey, Doubt, DoubtReason, FileLook, FileState, FileUse, Hello, Incomplete,
-    Input, InputKind, MOST_CACHE_KEYS, MOST_INPUTS, MOST_MADE_OF_BYTES, MOST_MESSAGE_BYTES,
-    MOST_RECORD_BYTES, MOST_STATEMENTS, MadeOf, MalformedMessage, Message, Outcome, Record,
+    Input, InputKind, MAX_CACHE_KEYS, MAX_INPUTS, MAX_MADE_OF_BYTES, MAX_MESSAGE_BYTES,
+    MAX_RECORD_BYTES, MAX_STATEMENTS, MadeOf, MalformedMessage, Message, Outcome, Record,
     RecordPart, RecordParts, RecordWriter, Script, Session, SessionFile, SqliteFile, Statement,
     StatementKind, Value, Write, WriteOutcome, fuzz_decoding,
 };
@@ -52,7 +52,7 @@ fn sent(writer: &mut RecordWriter, check: impl FnOnce(Record<'_>)) -> usize {
     let mut messages = 0;
     let is_sent = writer.send(99, |packet| {
         messages += 1;
-        assert!(packet.len() <= MOST_MESSAGE_BYTES);
+        assert!(packet.len() <= MAX_MESSAGE_BYTES);
         let Ok(Message::RecordPart(part)) = Message::decode(packet) else {
             panic!("no part of a record");
         };
@@ -169,10 +169,10 @@ fn record_past_a_limit_says_that_it_is_too_long() {
             (0..5).for_each(|_| writer.statement(&statement(&long, vec![])))
         }),
         ("statements", &|writer| {
-            (0..=MOST_STATEMENTS).for_each(|_| writer.statement(&statement(b"SELECT 1", vec![])))
+            (0..=MAX_STATEMENTS).for_each(|_| writer.statement(&statement(b"SELECT 1", vec![])))
         }),
         ("keys", &|writer| {
-            (0..=MOST_CACHE_KEYS).for_each(|_| {
+            (0..=MAX_CACHE_KEYS).for_each(|_| {
                 writer.cache_key(&CacheKey {
                     server: b"",
                     database: 0,
@@ -181,7 +181,7 @@ fn record_past_a_limit_says_that_it_is_too_long() {
             })
         }),
         ("inputs", &|writer| {
-            (0..=MOST_INPUTS).for_each(|_| {
+            (0..=MAX_INPUTS).for_each(|_| {
                 writer.input(&Input {
                     kind: InputKind::Random,
                     detail: b"",
@@ -227,7 +227,7 @@ fn parts_of_different_records_are_not_mixed_and_their_length_is_bounded() {
     let piece = [0; 60_000];
     let results: Vec<_> = (0..5).map(|_| parts.add(&part(3, &piece))).collect();
     assert_eq!(results[..4], [Ok(None); 4]);
-    assert!(5 * piece.len() > MOST_RECORD_BYTES);
+    assert!(5 * piece.len() > MAX_RECORD_BYTES);
     assert_eq!(results[4], Err(MalformedMessage));
 }
 
@@ -351,7 +351,7 @@ fn what_a_page_was_made_of_comes_back_and_any_changed_byte_is_found() {
         assert_eq!(MadeOf::decode(&changed, sum), None, "{at}");
         assert_eq!(MadeOf::decode(&bytes[..at], sum), None, "{at}");
     }
-    let long = vec![0; MOST_MADE_OF_BYTES];
+    let long = vec![0; MAX_MADE_OF_BYTES];
     let long = MadeOf {
         record: &long,
         ..made_of()

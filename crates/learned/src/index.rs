@@ -31,19 +31,19 @@ use crate::schema::{ColumnKind, ColumnUse, Schema};
 use crate::statement::Shapes;
 use crate::value::{Comparable, Comparison, ValueRef, comparable};
 
-pub const MOST_PAGES: usize = 1_000_000;
+pub const MAX_PAGES: usize = 1_000_000;
 /// Writes that a page under way is compared with. After more, it is not learned.
-pub const MOST_RECENT_WRITES: usize = 1_024;
+pub const MAX_RECENT_WRITES: usize = 1_024;
 /// Writes that are kept for a shape, until its pages have been looked at.
-const MOST_STAMPS: usize = 16;
+const MAX_STAMPS: usize = 16;
 /// Columns of a table by which the statements of a shape are found.
-const MOST_PLACES: usize = 4;
+const MAX_PLACES: usize = 4;
 /// Values behind IN by which a statement is found.
-const MOST_VALUES: usize = 256;
+const MAX_VALUES: usize = 256;
 /// Statements of a page that are run again. With more, it is cheaper to make it anew.
-const MOST_TO_RUN: usize = 64;
+const MAX_TO_RUN: usize = 64;
 /// Texts of statements that can be run again. With more, the others cannot.
-const MOST_TEXT_BYTES: usize = 64 << 20;
+const MAX_TEXT_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SuspicionCause {
@@ -252,7 +252,7 @@ impl Index {
     /// case.
     pub fn insert(&mut self, page: u32, begun: u64, record: &PageRecord) -> Result<(), NotLearned> {
         self.remove(page);
-        if self.pages.len() >= MOST_PAGES {
+        if self.pages.len() >= MAX_PAGES {
             return Err(NotLearned::TooManyPages);
         }
         if self.was_written_since(begun, record) {
@@ -264,7 +264,7 @@ impl Index {
     /// Takes a page back that was made at another time. It may be old until each of its statements was run again.
     pub fn read_back(&mut self, page: u32, record: &PageRecord) -> Result<(), NotLearned> {
         self.remove(page);
-        if self.pages.len() >= MOST_PAGES {
+        if self.pages.len() >= MAX_PAGES {
             return Err(NotLearned::TooManyPages);
         }
         // A statement that was run again has the number of a write; 0 means that it was not run.
@@ -336,7 +336,7 @@ impl Index {
                 }
             }
         }
-        if self.recent.len() >= MOST_RECENT_WRITES
+        if self.recent.len() >= MAX_RECENT_WRITES
             && let Some((number, _)) = self.recent.pop_front()
         {
             self.lost = number;
@@ -429,7 +429,7 @@ impl Index {
             count += 1;
             is_open &= statement.again.is_some()
                 && cause != SuspicionCause::RunAgain
-                && count <= MOST_TO_RUN;
+                && count <= MAX_TO_RUN;
             first.get_or_insert((write, cause, statement));
             if !is_open {
                 break;
@@ -502,7 +502,7 @@ impl Index {
     /// How many texts are run to decide whether a page may be read back. `None`: it cannot be decided so.
     pub fn texts_of_page(&self, page: u32) -> Option<usize> {
         let learned = self.pages.get(&page)?;
-        let is_open = !learned.changed_settings && learned.statements.len() <= MOST_TO_RUN;
+        let is_open = !learned.changed_settings && learned.statements.len() <= MAX_TO_RUN;
         let statements = self.statements_of(learned).filter(|_| is_open);
         let texts = statements.map(|(_, statement)| Some(statement.again.as_ref()?.texts.len()));
         is_open.then(|| texts.sum())?
@@ -631,7 +631,7 @@ impl Index {
     /// Returns the texts by which the statement is run again, while there is room for them.
     fn texts_of<'a>(&self, statement: &'a PageStatement) -> Option<&'a RunAgain> {
         let again = statement.again.as_ref()?;
-        (self.text_bytes + again.bytes() <= MOST_TEXT_BYTES).then_some(again)
+        (self.text_bytes + again.bytes() <= MAX_TEXT_BYTES).then_some(again)
     }
 
     fn let_go(&mut self, numbers: &[u32]) {
@@ -711,7 +711,7 @@ impl Index {
         for condition in &table_use.conditions {
             add_compared(condition, &mut compared);
         }
-        compared.truncate(MOST_PLACES);
+        compared.truncate(MAX_PLACES);
         let places = compared.into_iter();
         places
             .map(|(column, operands)| {
@@ -745,7 +745,7 @@ impl Index {
     fn fingerprints_at(&self, place: &Place, arguments: &Arguments) -> Option<Vec<Fingerprint>> {
         let operands = place.operands.iter();
         let values = operands.flat_map(|operand| operand.values(arguments));
-        if !have_one_kind(values.clone()) || values.clone().count() > MOST_VALUES {
+        if !have_one_kind(values.clone()) || values.clone().count() > MAX_VALUES {
             return None;
         }
         let mut own = Vec::new();
@@ -798,7 +798,7 @@ impl IndexedShape {
         if self.stamps.back().is_some_and(|(last, _)| *last == write) {
             return;
         }
-        if self.stamps.len() >= MOST_STAMPS
+        if self.stamps.len() >= MAX_STAMPS
             && let Some((lost, _)) = self.stamps.pop_front()
         {
             self.lost = lost;
@@ -884,8 +884,8 @@ fn fingerprints_of(
     Some((count, fingerprints))
 }
 
-const MOST_DESCRIBED: usize = 300;
-const MOST_TEXT_DESCRIBED: usize = 60;
+const MAX_DESCRIBED: usize = 300;
+const MAX_TEXT_DESCRIBED: usize = 60;
 
 /// The text of a shape with its values, cut.
 fn describe(text: &str, arguments: &Arguments) -> String {
@@ -893,7 +893,7 @@ fn describe(text: &str, arguments: &Arguments) -> String {
     let mut pieces = text.trim_start().split('?');
     described.push_str(pieces.next().unwrap_or_default());
     for piece in pieces {
-        if described.len() > MOST_DESCRIBED {
+        if described.len() > MAX_DESCRIBED {
             break;
         }
         let digits = piece
@@ -911,7 +911,7 @@ fn describe(text: &str, arguments: &Arguments) -> String {
         described.push_str(&values.join(", "));
         described.push_str(&piece[digits..]);
     }
-    shortened(&described, MOST_DESCRIBED)
+    shortened(&described, MAX_DESCRIBED)
 }
 
 fn described_value(value: ValueRef<'_>) -> String {
@@ -919,10 +919,10 @@ fn described_value(value: ValueRef<'_>) -> String {
         ValueRef::Null => "NULL".to_owned(),
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Text(text) => {
-            let start = &text[..text.len().min(4 * MOST_TEXT_DESCRIBED)];
+            let start = &text[..text.len().min(4 * MAX_TEXT_DESCRIBED)];
             format!(
                 "'{}'",
-                shortened(&String::from_utf8_lossy(start), MOST_TEXT_DESCRIBED)
+                shortened(&String::from_utf8_lossy(start), MAX_TEXT_DESCRIBED)
             )
         }
         ValueRef::Other => "?".to_owned(),

@@ -43,20 +43,19 @@ pub use condition::Possible;
 #[doc(hidden)]
 pub use fuzz::fuzz_statements;
 pub use index::{
-    Index, MOST_PAGES, MOST_RECENT_WRITES, NoisyStatement, StatementToRun, Suspicion,
-    SuspicionCause,
+    Index, MAX_PAGES, MAX_RECENT_WRITES, NoisyStatement, StatementToRun, Suspicion, SuspicionCause,
 };
 pub use not_learned::NotLearned;
-pub use page::{MOST_RECORD_BYTES, MOST_STATEMENTS, PageRecord, SeenStatement};
+pub use page::{MAX_RECORD_BYTES, MAX_STATEMENTS, PageRecord, SeenStatement};
 pub use postgres::{PostgresQuery, PostgresSchemaBuilder};
 pub use read::{QueryReading, may_alter};
-pub use row::{Effect, MOST_CHANGES, Row, RowChange, TableChange, Transaction};
+pub use row::{Effect, MAX_CHANGES, Row, RowChange, TableChange, Transaction};
 pub use run_again::{RunAgain, RunIn, RunText};
-pub use schema::{Column, ColumnDescription, ColumnKind, MOST_TABLES, Schema, Table, TableNumber};
+pub use schema::{Column, ColumnDescription, ColumnKind, MAX_TABLES, Schema, Table, TableNumber};
 pub use schema_builder::SchemaBuilder;
 pub use schema_queries::SchemaQuery;
 pub use session::{Session, changes_plain_modes};
-pub use statement::{MOST_SHAPES, Reading, Shapes, StatementMeaning};
+pub use statement::{MAX_SHAPES, Reading, Shapes, StatementMeaning};
 pub use tokens::STACK_BYTES;
 pub use value::Value;
-pub use write::MOST_ROWS;
+pub use write::MAX_ROWS;

@@ -4,7 +4,7 @@
 const NEAR_SECONDS: i64 = 60;
 const DAY_SECONDS: i64 = 86_400;
 /// From one end of the world's time zones to the other.
-const MOST_OFFSET_SECONDS: i64 = 15 * 3_600;
+const MAX_OFFSET_SECONDS: i64 = 15 * 3_600;
 /// Time zones differ from UTC by whole quarters of an hour.
 const OFFSET_STEP_SECONDS: i64 = 900;
 
@@ -78,13 +78,13 @@ fn number_of(digits: &[u8]) -> i64 {
 fn is_near_moment(moment: i64, now: i64) -> bool {
     let difference = moment - now;
     let from_step = difference.rem_euclid(OFFSET_STEP_SECONDS);
-    difference.abs() <= MOST_OFFSET_SECONDS
+    difference.abs() <= MAX_OFFSET_SECONDS
         && (from_step <= NEAR_SECONDS || OFFSET_STEP_SECONDS - from_step <= NEAR_SECONDS)
 }
 
 fn is_near_day(year: i64, month: i64, day: i64, now: i64) -> bool {
     let start = seconds_of_day(year, month, day);
-    (start - MOST_OFFSET_SECONDS..start + DAY_SECONDS + MOST_OFFSET_SECONDS).contains(&now)
+    (start - MAX_OFFSET_SECONDS..start + DAY_SECONDS + MAX_OFFSET_SECONDS).contains(&now)
 }
 
 /// Returns the second at which a day begins, in UTC (days from civil, by Howard Hinnant).

@@ -12,11 +12,11 @@ use crate::statement::{Reading, Shapes};
 use crate::value::Value;
 
 /// The most statements of one page.
-pub const MOST_STATEMENTS: usize = 400;
+pub const MAX_STATEMENTS: usize = 400;
 /// The texts and parameters of all statements of a page.
-pub const MOST_RECORD_BYTES: usize = 256 * 1024;
+pub const MAX_RECORD_BYTES: usize = 256 * 1024;
 /// The most connections of one page.
-const MOST_CONNECTIONS: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 
 /// A statement that a page ran, with its answer.
 #[derive(Debug, Clone, Copy)]
@@ -107,13 +107,13 @@ impl PageRecord {
         });
         self.seen += 1;
         self.bytes += text.len() + texts.sum::<usize>();
-        if self.seen > MOST_STATEMENTS {
+        if self.seen > MAX_STATEMENTS {
             return Err(NotLearned::TooManyStatements);
         }
-        if self.bytes > MOST_RECORD_BYTES {
+        if self.bytes > MAX_RECORD_BYTES {
             return Err(NotLearned::RecordTooLong);
         }
-        if self.connections.len() >= MOST_CONNECTIONS && !self.connections.contains_key(&connection)
+        if self.connections.len() >= MAX_CONNECTIONS && !self.connections.contains_key(&connection)
         {
             return Err(NotLearned::RecordTooLong);
         }

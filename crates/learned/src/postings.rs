@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use crate::value::{Comparable, fold};
 
 /// Statements that one fingerprint is followed to.
-pub(crate) const MOST_OF_ONE_VALUE: usize = 64;
+pub(crate) const MAX_OF_ONE_VALUE: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint(u32);
@@ -84,7 +84,7 @@ impl Postings {
             return;
         }
         let count = self.of(fingerprint).count();
-        if count >= MOST_OF_ONE_VALUE {
+        if count >= MAX_OF_ONE_VALUE {
             for _ in 0..count {
                 if let Ok(entry) = self
                     .entries
@@ -151,14 +151,14 @@ mod tests {
         postings.insert(other, 7);
         let found =
             |postings: &Postings, fingerprint| postings.find(fingerprint).map(Iterator::count);
-        for statement in 0..MOST_OF_ONE_VALUE {
+        for statement in 0..MAX_OF_ONE_VALUE {
             assert_eq!(found(&postings, one), Some(statement));
             postings.insert(one, u32::try_from(statement).unwrap());
         }
         postings.insert(one, 1_000);
         assert_eq!(found(&postings, one), None);
         assert_eq!(found(&postings, other), Some(1));
-        for statement in 0..MOST_OF_ONE_VALUE {
+        for statement in 0..MAX_OF_ONE_VALUE {
             postings.remove(one, u32::try_from(statement).unwrap());
         }
         assert_eq!(found(&postings, one), None, "who is left is not known");

@@ -225,7 +225,7 @@ struct Reader<'a> {
 }
 
 /// Queries within queries. The parser has a bound of its own; this one keeps shapes small.
-const MOST_QUERIES: usize = 64;
+const MAX_QUERIES: usize = 64;
 
 impl Visitor for Reader<'_> {
     type Break = NotLearned;
@@ -233,7 +233,7 @@ impl Visitor for Reader<'_> {
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<NotLearned> {
         self.depth += 1;
         match self.query(query) {
-            Ok(()) if self.depth <= MOST_QUERIES => ControlFlow::Continue(()),
+            Ok(()) if self.depth <= MAX_QUERIES => ControlFlow::Continue(()),
             Ok(()) => ControlFlow::Break(NotLearned::TooLong),
             Err(reason) => ControlFlow::Break(reason),
         }

@@ -115,14 +115,14 @@ pub struct Transaction {
 }
 
 /// Changes of tables that a transaction keeps one by one; with more it counts as everything.
-pub const MOST_CHANGES: usize = 1_000;
+pub const MAX_CHANGES: usize = 1_000;
 
 impl Transaction {
     pub fn add(&mut self, effect: &Effect) {
         match effect {
             Effect::Nothing => {}
             Effect::Everything => self.is_everything = true,
-            Effect::Tables(changes) if self.changes.len() + changes.len() <= MOST_CHANGES => {
+            Effect::Tables(changes) if self.changes.len() + changes.len() <= MAX_CHANGES => {
                 self.changes.extend(changes.iter().cloned());
             }
             Effect::Tables(_) => self.is_everything = true,
@@ -163,7 +163,7 @@ mod tests {
             Effect::Tables(vec![change(1), change(2)])
         );
         assert_eq!(transaction.end(), Effect::Nothing, "it began anew");
-        for _ in 0..=MOST_CHANGES {
+        for _ in 0..=MAX_CHANGES {
             transaction.add(&Effect::Tables(vec![change(1)]));
         }
         assert_eq!(transaction.end(), Effect::Everything);

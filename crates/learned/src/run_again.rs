@@ -3,7 +3,7 @@
 use crate::value::Value;
 
 /// Bytes of one statement that is run again, with its values. A longer one is not.
-const MOST_BYTES: usize = 16 * 1024;
+const MAX_BYTES: usize = 16 * 1024;
 
 /// The session in which a statement can be run again, and how it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,7 +42,7 @@ impl RunAgain {
             values,
         };
         let is_known = !text.values.iter().flatten().any(|it| *it == Value::Other);
-        (is_known && text.bytes() <= MOST_BYTES).then(|| Self {
+        (is_known && text.bytes() <= MAX_BYTES).then(|| Self {
             session: run_in.session,
             texts: vec![text],
         })

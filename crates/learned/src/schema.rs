@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::postgres::PostgresFacts;
 
 /// The most tables of all databases of a site.
-pub const MOST_TABLES: usize = 10_000;
+pub const MAX_TABLES: usize = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {

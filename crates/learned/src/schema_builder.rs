@@ -15,7 +15,7 @@ use crate::functions;
 use crate::not_learned::NotLearned;
 use crate::read::{judge, table_name};
 use crate::schema::{
-    Column, ColumnDescription, MOST_TABLES, Relation, Schema, Table, TableNumber, WrittenAlong,
+    Column, ColumnDescription, MAX_TABLES, Relation, Schema, Table, TableNumber, WrittenAlong,
 };
 use crate::schema_queries::SchemaQuery;
 use crate::value::matches_pattern;
@@ -23,7 +23,7 @@ use crate::value::matches_pattern;
 type Name = (String, String);
 
 /// Views that read views that read views. MySQL knows no bound; such views are not understood.
-const MOST_VIEW_LEVELS: usize = 16;
+const MAX_VIEW_LEVELS: usize = 16;
 
 #[derive(Debug, Default)]
 struct TableRows {
@@ -57,7 +57,7 @@ pub struct SchemaBuilder {
 impl SchemaBuilder {
     /// Takes one row of the answer to `query`. Rows with other numbers of fields are refused.
     pub fn row(&mut self, query: SchemaQuery, fields: &[&str]) -> bool {
-        self.is_over_bound |= self.tables.len() + self.views.len() > MOST_TABLES;
+        self.is_over_bound |= self.tables.len() + self.views.len() > MAX_TABLES;
         let name = |database: &str, table: &str| (database.to_owned(), table.to_owned());
         match (query, fields) {
             (SchemaQuery::Tables, [database, table, kind, engine]) => {
@@ -142,7 +142,7 @@ impl SchemaBuilder {
         true
     }
 
-    /// `None` if there are more than [`MOST_TABLES`].
+    /// `None` if there are more than [`MAX_TABLES`].
     pub fn finish(self) -> Option<Schema> {
         if self.is_over_bound {
             return None;
@@ -166,7 +166,7 @@ impl SchemaBuilder {
             schema.tables.push(table(name, rows));
         }
         for name in self.views.keys() {
-            let relation = match self.tables_of_view(name, &schema, MOST_VIEW_LEVELS) {
+            let relation = match self.tables_of_view(name, &schema, MAX_VIEW_LEVELS) {
                 Some(tables) => Relation::View(tables.into_iter().collect()),
                 None => Relation::Unclear,
             };

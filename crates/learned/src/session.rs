@@ -285,7 +285,7 @@ fn modes_that_are_set(settings: &str) -> Option<&str> {
 }
 
 /// Bytes of a statement that changes modes. A longer one is read by its tokens.
-const MOST_OF_MODES: usize = 512;
+const MAX_OF_MODES: usize = 512;
 
 /// Whether a statement adds plain modes to those of its session, or removes some, and does nothing else: whatever the other
 /// modes are, what texts and names mean stays as it was.
@@ -294,7 +294,7 @@ pub fn changes_plain_modes(statement: &str) -> bool {
     let settings = statement.split_at_checked("SET ".len());
     let settings = settings.filter(|(set, _)| set.eq_ignore_ascii_case("SET "));
     settings.is_some_and(|(_, settings)| {
-        let is_short = settings.len() <= MOST_OF_MODES;
+        let is_short = settings.len() <= MAX_OF_MODES;
         is_short && adds_or_removes_plain_modes(&settings.to_ascii_lowercase())
     })
 }

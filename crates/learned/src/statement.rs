@@ -21,7 +21,7 @@ use crate::write::WriteContext;
 
 /// Shapes of one site. With more, those that no page has and that were not used lately are let go; if there are
 /// none, the program makes its statements from something endless.
-pub const MOST_SHAPES: usize = 2_000;
+pub const MAX_SHAPES: usize = 2_000;
 
 /// Statements in a row that may be refused before the table of shapes is looked through again.
 const REFUSALS: usize = 200;
@@ -241,7 +241,7 @@ impl Shapes {
     }
 
     fn make_room(&mut self) -> Result<(), NotLearned> {
-        if self.parsed.len() < MOST_SHAPES {
+        if self.parsed.len() < MAX_SHAPES {
             return Ok(());
         }
         if self.refusals == 0 {
@@ -250,7 +250,7 @@ impl Shapes {
                 std::mem::take(&mut known.was_used) || is_of_page
             });
         }
-        if self.parsed.len() < MOST_SHAPES {
+        if self.parsed.len() < MAX_SHAPES {
             self.refusals = 0;
             return Ok(());
         }

@@ -156,7 +156,7 @@ fn line_length(bytes: &[u8]) -> usize {
 pub const STACK_BYTES: usize = 16 * 1024 * 1024;
 /// The longest chain (`1 + 1 + ...`) that is parsed. The parser has a bound for what stands in parentheses, and none for
 /// chains, and each link of them is a call within a call.
-const MOST_LINKS: usize = 1_000;
+const MAX_LINKS: usize = 1_000;
 /// The links that one JOIN counts for: it takes more of the stack. The server knows 61 tables in a join.
 const LINKS_OF_JOIN: usize = 7;
 
@@ -175,7 +175,7 @@ pub(crate) fn is_too_deep(tokens: &[Token]) -> bool {
             Token::Sign(')' | ']' | '}') => (links, outside) = open.pop().unwrap_or_default(),
             _ => links.add(token),
         }
-        outside + links.count() > MOST_LINKS
+        outside + links.count() > MAX_LINKS
     })
 }
 

@@ -12,7 +12,7 @@ use crate::condition::Possible;
 use crate::schema::{Column, ColumnKind};
 
 /// Doubles hold whole numbers of fifteen digits exactly, and MySQL may compare as doubles.
-const MOST_DIGITS: usize = 15;
+const MAX_DIGITS: usize = 15;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Value {
@@ -27,7 +27,7 @@ impl Value {
     /// A number as it is written in a statement.
     pub(crate) fn number(digits: &str) -> Self {
         match digits.parse() {
-            Ok(number) if digits.len() <= MOST_DIGITS => Self::Integer(number),
+            Ok(number) if digits.len() <= MAX_DIGITS => Self::Integer(number),
             _ => Self::Other,
         }
     }
@@ -299,7 +299,7 @@ fn whole_number(text: &[u8]) -> Option<i64> {
     let text = str::from_utf8(text).ok()?;
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_plain = !digits.is_empty()
-        && digits.len() <= MOST_DIGITS
+        && digits.len() <= MAX_DIGITS
         && digits.bytes().all(|it| it.is_ascii_digit());
     let number: i64 = text.parse().ok().filter(|_| is_plain)?;
     (number.to_string() == text).then_some(number)

@@ -21,10 +21,10 @@ use crate::schema::{Column, Relation, Schema, Table, TableNumber, WrittenAlong};
 use crate::value::{KnownContent, ValueRef, known_to_equal, known_when_stored};
 
 /// The most rows of one INSERT. With more the whole table counts as written.
-pub const MOST_ROWS: usize = 64;
+pub const MAX_ROWS: usize = 64;
 
 /// Values behind IN that are followed one by one.
-const MOST_ALTERNATIVES: usize = 64;
+const MAX_ALTERNATIVES: usize = 64;
 
 /// The session, schema and arguments by which the names and values of a write are read.
 pub(crate) struct WriteContext<'a> {
@@ -172,7 +172,7 @@ impl WriteContext<'_> {
         let SetExpr::Values(values) = &*insert.source.as_ref()?.body else {
             return None;
         };
-        if values.rows.len() > MOST_ROWS {
+        if values.rows.len() > MAX_ROWS {
             return None;
         }
         let names: Vec<_> = if insert.columns.is_empty() {
@@ -327,7 +327,7 @@ impl WriteContext<'_> {
         let values = || operands.iter().flat_map(|it| it.values(self.arguments));
         if (self.compares_bytes && column.compares_by_collation())
             || !have_one_kind(values())
-            || values().count() > MOST_ALTERNATIVES
+            || values().count() > MAX_ALTERNATIVES
         {
             return;
         }

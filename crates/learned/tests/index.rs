@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use learned::{
-    Effect, Index, MOST_RECENT_WRITES, MOST_RECORD_BYTES, MOST_STATEMENTS, NotLearned, PageRecord,
+    Effect, Index, MAX_RECENT_WRITES, MAX_RECORD_BYTES, MAX_STATEMENTS, NotLearned, PageRecord,
     QueryReading, Reading, RunIn, RunText, Schema, SchemaBuilder, SchemaQuery, SeenStatement,
     Session, SuspicionCause, Value, may_alter,
 };
@@ -157,7 +157,7 @@ fn pages_are_compared_with_what_was_written_while_they_were_made() {
     assert_eq!(index.insert(1, index.writes(), &record), Ok(()));
     // After more writes than are kept, nothing is known.
     let begun = index.writes();
-    for _ in 0..=learned::MOST_RECENT_WRITES {
+    for _ in 0..=learned::MAX_RECENT_WRITES {
         write(&mut index, "INSERT INTO meta (post) VALUES (1)");
     }
     assert_eq!(
@@ -181,9 +181,9 @@ fn page_that_more_was_written_beside_than_is_kept_is_not_learned() {
         let record = record(&mut index, &["SELECT title FROM posts WHERE id = 6"]).unwrap();
         index.insert(1, began, &record)
     };
-    assert_eq!(learns(MOST_RECENT_WRITES), Ok(()));
+    assert_eq!(learns(MAX_RECENT_WRITES), Ok(()));
     assert_eq!(
-        learns(MOST_RECENT_WRITES + 1),
+        learns(MAX_RECENT_WRITES + 1),
         Err(NotLearned::WrittenMeanwhile)
     );
     let record = record(&mut index, &["SELECT title FROM posts WHERE id = 6"]).unwrap();
@@ -238,10 +238,10 @@ fn statement_that_does_more_than_read_tables_is_never_run_again() {
 #[test]
 fn pages_say_why_they_are_not_learned() {
     let mut index = Index::new(schema());
-    let many = vec!["SELECT 1"; MOST_STATEMENTS + 1];
+    let many = vec!["SELECT 1"; MAX_STATEMENTS + 1];
     let long = format!(
         "SELECT title FROM posts WHERE title = '{}'",
-        "a".repeat(MOST_RECORD_BYTES)
+        "a".repeat(MAX_RECORD_BYTES)
     );
     for (statements, expected) in [
         (

@@ -12,8 +12,8 @@ use learned::{
 };
 
 const PAGES: u32 = 300;
-const MOST_BYTES_A_PAGE: usize = 2_048;
-const MOST_MICROSECONDS: f64 = 20.0;
+const MAX_BYTES_A_PAGE: usize = 2_048;
+const MAX_MICROSECONDS: f64 = 20.0;
 /// Few without optimisation.
 const WRITES: u32 = if cfg!(debug_assertions) { 50 } else { 10_000 };
 /// That all pages have, each with another shape.
@@ -173,7 +173,7 @@ fn pages_are_small_and_rows_are_matched_quickly() {
         let microseconds = (processor_seconds() - began) * 1e6 / f64::from(WRITES);
         println!("{microseconds:.2} us a write: {template}");
         assert!(
-            cfg!(debug_assertions) || microseconds <= MOST_MICROSECONDS,
+            cfg!(debug_assertions) || microseconds <= MAX_MICROSECONDS,
             "{template} takes {microseconds} us"
         );
         let began = Instant::now();
@@ -182,6 +182,6 @@ fn pages_are_small_and_rows_are_matched_quickly() {
     }
     assert_eq!(suspects, index.count());
     // What does not grow with the pages is a part of it if they are few.
-    let most = MOST_BYTES_A_PAGE * if pages < 10_000 { 2 } else { 1 };
+    let most = MAX_BYTES_A_PAGE * if pages < 10_000 { 2 } else { 1 };
     assert!(bytes <= most, "{bytes} bytes a page");
 }

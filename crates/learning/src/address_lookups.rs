@@ -24,13 +24,13 @@ use crate::record::SentStatement;
 use crate::replay::connection::{Connection, ReplayResult};
 
 /// Lookups of one pool: an application has a few. Pages with others are each visitor's own.
-const MOST_LOOKUPS: usize = 32;
+const MAX_LOOKUPS: usize = 32;
 
 /// Pages whose lookups are known. With more, the others count as having all of them.
-const MOST_PAGES: usize = 100_000;
+const MAX_PAGES: usize = 100_000;
 
 /// Questions that wait. Further ones have no answer.
-pub const MOST_QUESTIONS: usize = 4096;
+pub const MAX_QUESTIONS: usize = 4096;
 
 /// After so long without a question the connection is closed.
 const IDLE: Duration = Duration::from_secs(20);
@@ -60,7 +60,7 @@ struct KnownLookups {
 
 impl AddressLookups {
     pub fn new() -> (AddressLookups, mpsc::Receiver<Question>) {
-        let (questions, received) = mpsc::channel(MOST_QUESTIONS);
+        let (questions, received) = mpsc::channel(MAX_QUESTIONS);
         let lookups = AddressLookups {
             known: Mutex::default(),
             hasher: RandomState::new(),
@@ -76,7 +76,7 @@ impl AddressLookups {
         for lookup in lookups {
             let place = known.lookups.iter().position(|it| is_same(it, lookup));
             let place = place.unwrap_or(known.lookups.len());
-            if place == MOST_LOOKUPS {
+            if place == MAX_LOOKUPS {
                 return false;
             }
             if place == known.lookups.len() {
@@ -85,7 +85,7 @@ impl AddressLookups {
             bits |= 1 << place;
         }
         let page = self.hasher.hash_one(key);
-        if known.pages.len() >= MOST_PAGES && !known.pages.contains_key(&page) {
+        if known.pages.len() >= MAX_PAGES && !known.pages.contains_key(&page) {
             known.is_full = true;
         } else {
             // Variants of a page may have other ones.
@@ -220,12 +220,12 @@ mod tests {
     #[test]
     fn lookups_beyond_the_bound_are_refused() {
         let (lookups, _questions) = AddressLookups::new();
-        for number in 0..MOST_LOOKUPS {
+        for number in 0..MAX_LOOKUPS {
             assert!(lookups.note(b"page", &[lookup(&number.to_string())]));
         }
         assert!(!lookups.note(b"page", &[lookup("one more")]));
         assert!(lookups.note(b"page", &[lookup("0")]));
-        assert_eq!(lookups.of(b"page").len(), MOST_LOOKUPS);
+        assert_eq!(lookups.of(b"page").len(), MAX_LOOKUPS);
     }
 
     #[tokio::test]

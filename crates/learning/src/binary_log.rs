@@ -46,12 +46,12 @@ const IDLE: Duration = Duration::from_secs(20);
 
 /// Between two tries, doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const MOST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 const READ_BYTES: usize = 1 << 16;
 
 /// Different writes that are counted at a time. More are anything.
-const MOST_WRITES: usize = 64;
+const MAX_WRITES: usize = 64;
 
 const COLLATION: u8 = 45;
 
@@ -116,7 +116,7 @@ impl Followers {
             let pause = match self.0.lock().get(&server) {
                 Some(Following::Now) => continue,
                 Some(Following::Ended { at, pause }) if at.elapsed() < *pause => continue,
-                Some(Following::Ended { pause, .. }) => (*pause * 2).min(MOST_PAUSE),
+                Some(Following::Ended { pause, .. }) => (*pause * 2).min(MAX_PAUSE),
                 None => FIRST_PAUSE,
             };
             self.0.lock().insert(server.clone(), Following::Now);
@@ -137,7 +137,7 @@ impl Followers {
         let end = follow(pool, server, account).await;
         let at = Instant::now();
         // It may have worked for a while.
-        let pause = match at.duration_since(began) > MOST_PAUSE {
+        let pause = match at.duration_since(began) > MAX_PAUSE {
             true => FIRST_PAUSE,
             false => pause,
         };
@@ -386,7 +386,7 @@ impl WriteList {
             LogContent::Statement(statement) => logged(server, statement),
             LogContent::Unknown => SentWrite::unknown(server),
         };
-        if self.all.len() >= MOST_WRITES {
+        if self.all.len() >= MAX_WRITES {
             self.is_too_many = true;
             return true;
         }

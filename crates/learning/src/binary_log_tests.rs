@@ -384,15 +384,15 @@ fn places_go_on_and_a_log_that_begins_anew_or_is_too_long_ends() {
 fn more_writes_at_a_time_than_are_kept_count_as_anything() {
     let server: ServerName = "unix:/sock".into();
     let mut list = WriteList::default();
-    for number in 0..3 * MOST_WRITES {
-        let table = format!("t{}", number % (MOST_WRITES + 1));
+    for number in 0..3 * MAX_WRITES {
+        let table = format!("t{}", number % (MAX_WRITES + 1));
         let rows = LogContent::Rows {
             database: b"blog",
             table: table.as_bytes(),
         };
         assert!(list.add(&server, &rows));
-        if number == MOST_WRITES - 1 {
-            assert_eq!(list.all.len(), MOST_WRITES);
+        if number == MAX_WRITES - 1 {
+            assert_eq!(list.all.len(), MAX_WRITES);
         }
     }
     let writes = list.finish(&server);

@@ -28,6 +28,7 @@ use crate::files::{ChangedFile, FileToCheck, Files};
 use crate::log_state::LogState;
 use crate::mark::{FetchBeginning, PageMark, WriteCounts};
 use crate::pages::{CacheOfPage, Cause, LearnedPage, Notes, PageReport, Pages};
+use crate::php_report;
 use crate::poll::PolledTables;
 use crate::record::{CacheKey, Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot};
 use crate::replay::ReplaySession;
@@ -38,14 +39,13 @@ use crate::sessions::Visit;
 use crate::sqlite::SqliteSeen;
 use crate::statements::{ReadRun, ReadStatements, StatementReader, not_learned};
 use crate::steady::{MadePage, SteadyPages};
-use crate::told;
-use crate::trials::{LEAST_AGE, Trials};
+use crate::trials::{MIN_AGE, Trials};
 
 pub use read_back::{Missing, PageReadBack};
 pub use replays::{Confirmation, ReplayRound};
 
 /// Database servers of one pool. Further ones are not learned.
-pub const MOST_SERVERS: usize = 4;
+pub const MAX_SERVERS: usize = 4;
 
 /// A script that changed may still run as it was for so long: `realpath_cache_ttl` is 120 seconds, and
 /// `opcache.revalidate_freq` 2.
@@ -56,10 +56,10 @@ const OLD_CODE_RUNS: Duration = Duration::from_secs(122);
 const RACY_NANOSECONDS: i64 = 1_000_000_000;
 
 /// Processes that are alive and not heard.
-const MOST_UNHEARD: usize = 64;
+const MAX_UNHEARD: usize = 64;
 
 /// Files of a page that are shown.
-const MOST_SHOWN_FILES: usize = 20;
+const MAX_SHOWN_FILES: usize = 20;
 
 /// A page that was stored, and what held when its fetch began.
 pub struct PageEnd {
@@ -112,7 +112,7 @@ struct Database {
     others: OtherServers,
     log: LogState,
     /// Why its log was not followed, as the last notice reports it; empty: it is.
-    log_told: Arc<str>,
+    logged_reason: Arc<str>,
     /// In which statements can be run again, by their numbers from 0 on.
     sessions: Vec<Arc<ReplaySession>>,
 }
@@ -303,7 +303,7 @@ impl Book {
     /// The number of a server; `None`: there are too many.
     pub(crate) fn database(&mut self, server: &ServerName) -> Option<usize> {
         let known = self.databases.iter().position(|it| it.server == *server);
-        if known.is_none() && self.databases.len() < MOST_SERVERS {
+        if known.is_none() && self.databases.len() < MAX_SERVERS {
             // With several, pages are not kept.
             self.moves += 1;
             self.databases.push(Database {
@@ -318,7 +318,7 @@ impl Book {
                 polled: PolledTables::default(),
                 others: OtherServers::default(),
                 log: LogState::Off,
-                log_told: Arc::default(),
+                logged_reason: Arc::default(),
                 sessions: Vec::new(),
             });
             return Some(self.databases.len() - 1);
@@ -375,7 +375,7 @@ impl Book {
 
     /// A process that runs PHP for the pool is not heard any more.
     pub fn note_unheard(&mut self, pid: u32, why: &'static str) {
-        if self.unheard.len() < MOST_UNHEARD && self.unheard.iter().all(|(it, _)| *it != pid) {
+        if self.unheard.len() < MAX_UNHEARD && self.unheard.iter().all(|(it, _)| *it != pid) {
             self.unheard.push((pid, why));
         }
     }
@@ -411,7 +411,7 @@ impl Book {
 
     fn file_changed(&mut self, number: u32, now: Instant) {
         let path = self.files.path(number).unwrap_or(Path::new(""));
-        let shown = told::shown(path.as_os_str().as_encoded_bytes());
+        let shown = php_report::shown(path.as_os_str().as_encoded_bytes());
         let why = format!("{shown} has changed");
         if Files::is_script(path) {
             self.code_changed_at = Some(now);
@@ -460,7 +460,7 @@ impl Book {
         let mut before = self.compare(end, now);
         let differs = is_guarded && before.changed > changed;
         let agrees = is_guarded && before.same > same && end.page.digest.is_some();
-        before.counted_at = Some(counted_at).filter(|_| agrees && age < LEAST_AGE);
+        before.counted_at = Some(counted_at).filter(|_| agrees && age < MIN_AGE);
         self.count_under_way_again();
         let has_record = run.is_some();
         let made_of = self.understand(end, run, now);
@@ -747,7 +747,7 @@ impl Book {
     ) -> Result<Vec<u32>, WhyNot> {
         let mut numbers = Vec::with_capacity(seen.len());
         for file in seen {
-            let shown = || told::shown(file.path.as_os_str().as_encoded_bytes());
+            let shown = || php_report::shown(file.path.as_os_str().as_encoded_bytes());
             let is_racy = file
                 .state
                 .is_some_and(|state| state.modified > began_at.saturating_sub(RACY_NANOSECONDS));
@@ -910,7 +910,7 @@ impl Book {
     fn shown_files(&self, page: &LearnedPage) -> Vec<String> {
         let paths = page.files.iter().filter_map(|file| self.files.path(*file));
         let paths = paths.filter(|path| !Files::is_script(path));
-        let shown = paths.take(MOST_SHOWN_FILES);
+        let shown = paths.take(MAX_SHOWN_FILES);
         shown.map(|path| path.display().to_string()).collect()
     }
 

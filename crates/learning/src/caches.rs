@@ -18,11 +18,11 @@ use std::time::Instant;
 use crate::record::{CacheKey, CacheWrite, ServerName};
 
 /// Object caches of one pool. Pages of further ones are not learned; with more than one, pages are not kept.
-pub const MOST_CACHES: usize = 4;
+pub const MAX_CACHES: usize = 4;
 
 /// Keys whose lifetimes are known, and bytes of their names.
-const MOST_KEYS: usize = 100_000;
-const MOST_KEYS_BYTES: usize = 16 << 20;
+const MAX_KEYS: usize = 100_000;
+const MAX_KEYS_BYTES: usize = 16 << 20;
 
 /// The last writes of keys are kept by so many bits of their hashes.
 const SLOT_BITS: u32 = 18;
@@ -189,7 +189,7 @@ impl Cache {
         match (&self.state, unknown) {
             (CacheState::NotFollowed(why), _) => Err(format!("{}: {why}", self.server)),
             (CacheState::Followed, Some(key)) => {
-                let shown = crate::told::shown(&key.key);
+                let shown = crate::php_report::shown(&key.key);
                 Err(format!("{shown}: its lifetime is asked for from now on"))
             }
             (CacheState::Followed, None) => Ok(first),
@@ -205,7 +205,7 @@ impl Cache {
                 Some(lifetime) => return Some(lifetime),
                 None => {}
             },
-            None if self.known_keys >= MOST_KEYS || self.known_bytes >= MOST_KEYS_BYTES => {
+            None if self.known_keys >= MAX_KEYS || self.known_bytes >= MAX_KEYS_BYTES => {
                 self.forget_unread();
                 return None;
             }
@@ -278,7 +278,7 @@ impl Caches {
         let known = self.0.iter().position(|it| it.server == *server);
         let at = match known {
             Some(at) => at,
-            None if self.0.len() < MOST_CACHES => {
+            None if self.0.len() < MAX_CACHES => {
                 self.0.push(Cache::new(server.clone()));
                 self.0.len() - 1
             }

@@ -24,16 +24,16 @@ use crate::book::Book;
 use crate::join::Join;
 use crate::other_nodes::WrittenEntry;
 use crate::record::{Reason, RunRecord, SentWrite, WhyNot};
-use crate::{process, told, unix_seconds};
+use crate::{php_report, process, unix_seconds};
 
 /// Writes that a process has announced and not ended: it waits for each.
-const MOST_WRITES: usize = 64;
+const MAX_WRITES: usize = 64;
 
 /// Writes of one transaction that are kept until its end.
-const MOST_IN_TRANSACTION: usize = 256;
+const MAX_IN_TRANSACTION: usize = 256;
 
 /// Connections of one process with an open transaction.
-const MOST_TRANSACTIONS: usize = 64;
+const MAX_TRANSACTIONS: usize = 64;
 
 /// How long a process may take to end once it has closed its end.
 const LOOKS_FOR_ITS_END: u32 = 20;
@@ -129,7 +129,7 @@ impl Worker {
     /// Hears it until it ends.
     pub async fn run(mut self) -> ConnectionEnd {
         // One byte more than a packet may have, so that a longer one is seen.
-        let mut packet = vec![0; learn_record::MOST_MESSAGE_BYTES + 1];
+        let mut packet = vec![0; learn_record::MAX_MESSAGE_BYTES + 1];
         let ended = loop {
             if let Err(ended) = self.hear_next(&mut packet).await {
                 break ended;
@@ -174,7 +174,7 @@ impl Worker {
                 self.has_greeted = true;
                 self.is_command = hello.is_command;
                 let unseen = hello.unseen_extensions.iter();
-                let unseen: Vec<_> = unseen.map(|name| told::shown(name)).collect();
+                let unseen: Vec<_> = unseen.map(|name| php_report::shown(name)).collect();
                 self.unseen = (!unseen.is_empty()).then(|| unseen.join(" "));
                 if hello.is_again {
                     self.has_spoken_elsewhere = true;
@@ -203,12 +203,12 @@ impl Worker {
 
     fn record(&mut self, fetch: u64) -> Result<(), ConnectionEnd> {
         let record = self.parts.record().map_err(|_| ConnectionEnd::Refused)?;
-        let mut run: RunRecord = told::run(&record, &|server| self.pool.modes(server));
+        let mut run: RunRecord = php_report::run(&record, &|server| self.pool.modes(server));
         if let (Some(unseen), None) = (&self.unseen, &run.obstacle) {
             run.obstacle = Some(WhyNot::new(Reason::Extension, unseen.clone()));
         }
         if run.obstacle.is_none() && self.pool.lasts().is_some() {
-            run.told = Some(self.parts.bytes().into());
+            run.report = Some(self.parts.bytes().into());
         }
         let bytes = run.size_bytes();
         self.pool.sessions.recorded(&run, unix_seconds());
@@ -227,21 +227,21 @@ impl Worker {
     }
 
     fn announced(&mut self, write: &Write<'_>) -> Result<(), ConnectionEnd> {
-        if self.writes.len() >= MOST_WRITES {
+        if self.writes.len() >= MAX_WRITES {
             return Err(ConnectionEnd::Refused);
         }
-        let server = told::server_of(&write.session);
+        let server = php_report::server_of(&write.session);
         let modes = self.pool.modes(&server);
         let is_command = write.kind == StatementKind::Command;
-        let cache = (write.kind == StatementKind::Cache).then(|| told::cache_write(write));
+        let cache = (write.kind == StatementKind::Cache).then(|| php_report::cache_write(write));
         let sent = SentWrite {
             connection: write.session.connection,
             identifier: write.session.identifier,
             account: write.session.account.to_vec(),
             server,
-            session: told::session_of(&write.session, &modes),
+            session: php_report::session_of(&write.session, &modes),
             text: write.text.to_vec(),
-            parameters: write.parameters.iter().map(told::value_of).collect(),
+            parameters: write.parameters.iter().map(php_report::value_of).collect(),
             is_complete: write.is_complete && !is_command && !self.has_unknown_writes(write),
             rows_of: None,
             cache,
@@ -255,10 +255,10 @@ impl Worker {
         let meant: Arc<[SentWrite]> = meant.into();
         let number = (self.process, write.number);
         let now = Instant::now();
-        let told = self.told(meant);
+        let list = self.write_list(meant);
         for pool in self.reached() {
             pool.change(|book| {
-                let counted = self.counted(book, &told);
+                let counted = self.counted(book, &list);
                 book.announced(number, &counted, now);
             });
         }
@@ -269,7 +269,7 @@ impl Worker {
     /// Whether the statement may end a transaction with writes that were not reported here.
     fn has_unknown_writes(&self, write: &Write<'_>) -> bool {
         self.has_spoken_elsewhere
-            && write.status_before & told::WITHIN_TRANSACTION != 0
+            && write.status_before & php_report::WITHIN_TRANSACTION != 0
             && !self.transactions.contains_key(&write.session.connection)
     }
 
@@ -296,7 +296,7 @@ impl Worker {
             .ok_or(ConnectionEnd::Refused)?;
         // One that failed may have been done in part.
         let mut seen = vec![sent.clone()];
-        let is_open = written.status_after & told::WITHIN_TRANSACTION != 0;
+        let is_open = written.status_after & php_report::WITHIN_TRANSACTION != 0;
         let may_end = may_end_transaction(&sent.text);
         if let Some(open) = self.transactions.get(&sent.connection)
             && is_open
@@ -308,10 +308,10 @@ impl Worker {
         seen.extend(self.follow_transaction(sent, is_open));
         let number = (self.process, written.number);
         let seen: Arc<[SentWrite]> = seen.into();
-        let told = self.told(seen.clone());
+        let list = self.write_list(seen.clone());
         for pool in self.reached() {
             pool.change(|book| {
-                let counted = self.counted(book, &told);
+                let counted = self.counted(book, &list);
                 book.answered(number, &counted);
             });
             pool.want_replays();
@@ -349,17 +349,17 @@ impl Worker {
     }
 
     fn count(&self, sent: &SentWrite) {
-        let told = self.told([sent.clone()].into());
+        let list = self.write_list([sent.clone()].into());
         for pool in self.reached() {
             pool.change(|book| {
-                let counted = self.counted(book, &told);
+                let counted = self.counted(book, &list);
                 counted.iter().for_each(|write| book.written(write));
             });
         }
     }
 
     /// With the tables of each write, where a pool knows them.
-    fn told(&self, writes: Arc<[SentWrite]>) -> WriteList {
+    fn write_list(&self, writes: Arc<[SentWrite]>) -> WriteList {
         let pools = self.reached();
         let named = |write: &SentWrite| {
             let mut pools = pools.iter();
@@ -379,10 +379,10 @@ impl Worker {
 
     /// Returns the writes that a pool counts: its account may not see the tables, and a command may reach the pool's database
     /// by another address.
-    fn counted(&self, book: &mut Book, told: &WriteList) -> Arc<[SentWrite]> {
-        let mut writes = told.writes.clone();
-        if !told.named.is_empty() {
-            let pairs = writes.iter().zip(&told.named);
+    fn counted(&self, book: &mut Book, list: &WriteList) -> Arc<[SentWrite]> {
+        let mut writes = list.writes.clone();
+        if !list.named.is_empty() {
+            let pairs = writes.iter().zip(&list.named);
             let understood = pairs.flat_map(|(write, named)| match named {
                 Some(named) => book.understood(write, named),
                 None => vec![write.clone()],
@@ -400,7 +400,7 @@ impl Worker {
         let connection = sent.connection;
         if is_open {
             let is_new = !self.transactions.contains_key(&connection);
-            if is_new && self.transactions.len() >= MOST_TRANSACTIONS {
+            if is_new && self.transactions.len() >= MAX_TRANSACTIONS {
                 // Connections that ended within one roll back, and there is no message about that.
                 let open = std::mem::take(&mut self.transactions).into_values();
                 let writes = open.flat_map(|transaction| transaction.writes);
@@ -408,7 +408,7 @@ impl Worker {
             }
             let transaction = self.transactions.entry(connection);
             let transaction = transaction.or_insert_with(|| Transaction { writes: Vec::new() });
-            if transaction.writes.len() >= MOST_IN_TRANSACTION {
+            if transaction.writes.len() >= MAX_IN_TRANSACTION {
                 transaction.writes.clear();
                 sent.is_complete = false;
             }
@@ -437,11 +437,11 @@ impl Worker {
                 false => transaction.writes.iter().for_each(|it| self.count(it)),
             }
         }
-        let told = self.told(in_doubt.into());
+        let list = self.write_list(in_doubt.into());
         for pool in self.reached() {
             let now = Instant::now();
             pool.change(|book| {
-                let counted = self.counted(book, &told);
+                let counted = self.counted(book, &list);
                 book.left_in_doubt(self.process, counted.to_vec(), now);
             });
         }

@@ -13,10 +13,10 @@ use tokio::time::timeout;
 use crate::postgres::{self, PostgresClient};
 
 /// Bytes of one packet of the server.
-const MOST_PACKET_BYTES: usize = 1 << 20;
+const MAX_PACKET_BYTES: usize = 1 << 20;
 /// Rows and bytes of one answer.
-const MOST_ROWS: usize = 500_000;
-const MOST_BYTES: usize = 64 << 20;
+const MAX_ROWS: usize = 500_000;
+const MAX_BYTES: usize = 64 << 20;
 /// All of a conversation.
 const WITHIN: Duration = Duration::from_secs(10);
 
@@ -189,7 +189,7 @@ impl Client {
         loop {
             let packet = self.receive().await?;
             bytes += packet.len();
-            if bytes > MOST_PACKET_BYTES {
+            if bytes > MAX_PACKET_BYTES {
                 return Err(io::Error::other("the answer is too long"));
             }
             if let Some(answer) = answer.packet(&packet).map_err(|_| nonsense())? {
@@ -242,7 +242,7 @@ impl Client {
         self.stream.read_exact(&mut head).await?;
         let [low, middle, high, sequence] = head;
         let length = u32::from_le_bytes([low, middle, high, 0]) as usize;
-        if length > MOST_PACKET_BYTES {
+        if length > MAX_PACKET_BYTES {
             return Err(nonsense());
         }
         let mut body = vec![0; length];
@@ -341,7 +341,7 @@ impl Client {
                 _ => {}
             }
             bytes += packet.len();
-            if rows.len() >= MOST_ROWS || bytes > MOST_BYTES {
+            if rows.len() >= MAX_ROWS || bytes > MAX_BYTES {
                 return Err(io::Error::other("there are too many tables"));
             }
             rows.push(row(&packet, columns).ok_or_else(nonsense)?);
@@ -443,7 +443,7 @@ fn said(rest: &[u8]) -> io::Error {
         Some(b'#') => text.get(6..).unwrap_or_default(),
         _ => text,
     };
-    io::Error::other(crate::told::shown(text))
+    io::Error::other(crate::php_report::shown(text))
 }
 
 fn nonsense() -> io::Error {

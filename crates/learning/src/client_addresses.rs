@@ -11,10 +11,10 @@ use learned::Value;
 use md5::{Digest, Md5};
 
 use crate::record::{Reason, RunRecord, SentStatement, WhyNot};
-use crate::{statement_text, told};
+use crate::{php_report, statement_text};
 
 /// Smaller numbers stand for other things as well.
-const LEAST_NUMBER: u32 = 1 << 24;
+const MIN_NUMBER: u32 = 1 << 24;
 
 /// How the database was asked by the visitor's address.
 pub struct AddressUse {
@@ -35,7 +35,7 @@ impl AddressUse {
         let shown = statement_text::without_values(&found.peek()?.text);
         let lookups: Option<Vec<_>> = found.map(|it| clients.by_any(it)).collect();
         Some(AddressUse {
-            shown: told::shown(&shown),
+            shown: php_report::shown(&shown),
             lookups: lookups.map(|it| it.into_iter().flatten().collect()),
         })
     }
@@ -88,7 +88,7 @@ impl ClientAddresses {
     }
 
     fn add_number(&mut self, number: u32) {
-        if number >= LEAST_NUMBER {
+        if number >= MIN_NUMBER {
             self.numbers.push(number.into());
         }
     }

@@ -14,7 +14,7 @@ use crate::pages::PageName;
 const DIFFERS_FOR: Duration = Duration::from_secs(3600);
 
 /// The most pages of each kind. Further ones are kept.
-const MOST_PAGES: usize = 10_000;
+const MAX_PAGES: usize = 10_000;
 
 #[derive(Default)]
 pub struct DifferingPages {
@@ -49,7 +49,7 @@ impl DifferingPages {
     ) {
         if tables.is_empty() && !awaits_cache {
             self.put(page, now);
-        } else if self.suspected.len() < MOST_PAGES {
+        } else if self.suspected.len() < MAX_PAGES {
             let suspected = SuspectedPage {
                 tables,
                 awaits_cache,
@@ -61,7 +61,7 @@ impl DifferingPages {
     }
 
     fn put(&mut self, page: PageName, now: Instant) {
-        if self.since.len() < MOST_PAGES {
+        if self.since.len() < MAX_PAGES {
             self.since.insert(page, now);
         }
     }

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use crate::record::{SentWrite, ServerName};
 
 /// Connections in doubt. With more, everything is, for as long as of a connection that is not shown.
-const MOST_DOUBTS: usize = 64;
+const MAX_DOUBTS: usize = 64;
 
 /// For this long a write counts of which the server does not show whether it may still be done. MariaDB waits for a lock for
 /// 50 seconds at most by default.
 const UNSHOWN_LASTS: Duration = Duration::from_secs(60);
 
 /// Writes of one connection. With more, it may write anything.
-const MOST_WRITES: usize = 64;
+const MAX_WRITES: usize = 64;
 
 /// Asks for the connections of a server, which shows those of other accounts to some only.
 pub const QUESTIONS: [&str; 3] = [
@@ -74,8 +74,8 @@ impl Doubts {
     }
 
     fn put(&mut self, identifier: u32, mut writes: Vec<SentWrite>, now: Instant) {
-        let is_too_much = self.all.len() >= MOST_DOUBTS;
-        if is_too_much || writes.len() > MOST_WRITES {
+        let is_too_much = self.all.len() >= MAX_DOUBTS;
+        if is_too_much || writes.len() > MAX_WRITES {
             writes.truncate(1);
             writes.iter_mut().for_each(|it| it.is_complete = false);
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::record::{FileState, SeenFile};
 
 /// Files of one pool. A site of WordPress has some 2,000.
-pub const MOST_FILES: usize = 20_000;
+pub const MAX_FILES: usize = 20_000;
 
 struct KnownFile {
     path: Arc<Path>,
@@ -60,7 +60,7 @@ impl Files {
             }
             return Some((*number, has_changed));
         }
-        if self.files.len() >= MOST_FILES {
+        if self.files.len() >= MAX_FILES {
             return None;
         }
         let number = u32::try_from(self.files.len()).ok()?;
@@ -129,14 +129,16 @@ pub fn state_of(path: &Path) -> Option<FileState> {
 }
 
 /// The system takes no longer ones.
-const MOST_PATH_BYTES: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 
 /// Folders in which times and sizes of files show no change, or files come and go with each request.
-const UNTOLD: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp"];
+const UNRELIABLE: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp"];
 
 /// Is this a folder in which times and sizes of files show no change, so that no page is learned there?
-pub fn has_untold_times(folder: &Path) -> bool {
-    UNTOLD.iter().any(|untold| folder.starts_with(untold))
+pub fn has_unreliable_times(folder: &Path) -> bool {
+    UNRELIABLE
+        .iter()
+        .any(|unreliable| folder.starts_with(unreliable))
 }
 
 /// Applications look whether they may write there. Its time changes with each program of the machine.
@@ -153,7 +155,7 @@ pub enum SeenPath {
     /// It means nothing for the page.
     Nothing,
     /// Its time and size do not show a change.
-    Untold,
+    Unreliable,
 }
 
 impl SeenPath {
@@ -164,11 +166,11 @@ impl SeenPath {
         if is_one_of(&DEVICES) || (is_looked_at && is_one_of(&TEMPORARY_FOLDERS)) {
             return SeenPath::Nothing;
         }
-        let is_odd = !path.is_absolute() || bytes.len() > MOST_PATH_BYTES || bytes.contains(&0);
+        let is_odd = !path.is_absolute() || bytes.len() > MAX_PATH_BYTES || bytes.contains(&0);
         let plain = without_parents(path);
-        let is_untold = |folder: &&str| path.starts_with(folder) || plain.starts_with(folder);
-        match is_odd || UNTOLD.iter().any(is_untold) {
-            true => SeenPath::Untold,
+        let is_unreliable = |folder: &&str| path.starts_with(folder) || plain.starts_with(folder);
+        match is_odd || UNRELIABLE.iter().any(is_unreliable) {
+            true => SeenPath::Unreliable,
             // The path of PHP itself: `..` after a symbolic link is the folder above the link's target.
             false => SeenPath::File(path.to_owned()),
         }
@@ -236,22 +238,22 @@ mod tests {
             (&b"/srv/site/index.php"[..], file("/srv/site/index.php")),
             (b"/devices", file("/devices")),
             (b"/dev/urandom", SeenPath::Nothing),
-            (b"/proc/loadavg", SeenPath::Untold),
-            (b"/tmp/sess_1", SeenPath::Untold),
+            (b"/proc/loadavg", SeenPath::Unreliable),
+            (b"/tmp/sess_1", SeenPath::Unreliable),
             (b"/tmp", SeenPath::Nothing),
-            (b"/srv/../tmp/a", SeenPath::Untold),
-            (b"/tmp/../srv/a", SeenPath::Untold),
-            (b"/../../proc/loadavg", SeenPath::Untold),
+            (b"/srv/../tmp/a", SeenPath::Unreliable),
+            (b"/tmp/../srv/a", SeenPath::Unreliable),
+            (b"/../../proc/loadavg", SeenPath::Unreliable),
             (
                 b"/srv/site/public/../vendor/autoload.php",
                 file("/srv/site/public/../vendor/autoload.php"),
             ),
-            (b"index.php", SeenPath::Untold),
-            (b"/srv/\0", SeenPath::Untold),
-            (b"", SeenPath::Untold),
+            (b"index.php", SeenPath::Unreliable),
+            (b"/srv/\0", SeenPath::Unreliable),
+            (b"", SeenPath::Unreliable),
         ] {
             assert_eq!(SeenPath::of(bytes, true), expected, "{bytes:?}");
         }
-        assert_eq!(SeenPath::of(b"/tmp", false), SeenPath::Untold, "listed");
+        assert_eq!(SeenPath::of(b"/tmp", false), SeenPath::Unreliable, "listed");
     }
 }

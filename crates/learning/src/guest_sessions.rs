@@ -17,10 +17,10 @@ use crate::session_data::{self, Leaf};
 const ENOUGH: u32 = 3;
 
 /// Names and values of new sessions that are known, of all sites.
-const MOST_FACTS: usize = 16_384;
+const MAX_FACTS: usize = 16_384;
 
 /// Sessions that are known as somebody's: two halves of this size.
-const MOST_SESSIONS: usize = 50_000;
+const MAX_SESSIONS: usize = 50_000;
 
 /// Bytes of a token.
 const TOKEN_BYTES: std::ops::RangeInclusive<usize> = 16..=128;
@@ -106,16 +106,16 @@ impl GuestSessions {
 
 impl Tables {
     fn note_somebodys(&mut self, id: u64) {
-        if self.somebodys.len() >= MOST_SESSIONS {
+        if self.somebodys.len() >= MAX_SESSIONS {
             self.before = std::mem::take(&mut self.somebodys);
         }
         self.somebodys.insert(id);
     }
 
     fn note_fact(&mut self, fact: u64, id: u64) {
-        if self.facts.len() >= MOST_FACTS && !self.facts.contains_key(&fact) {
+        if self.facts.len() >= MAX_FACTS && !self.facts.contains_key(&fact) {
             self.facts.retain(|_, (count, _)| *count >= ENOUGH);
-            if self.facts.len() >= MOST_FACTS / 8 * 7 {
+            if self.facts.len() >= MAX_FACTS / 8 * 7 {
                 // Begun anew: without evidence, a session is somebody's.
                 self.facts.clear();
             }
@@ -260,12 +260,12 @@ mod tests {
     #[test]
     fn what_is_known_is_bounded() {
         let sessions = GuestSessions::default();
-        for nth in 0..2 * MOST_SESSIONS + 10 {
+        for nth in 0..2 * MAX_SESSIONS + 10 {
             sessions.recorded(&left(&nth.to_string(), "", &format!("n{nth}|i:7;")), NOW);
         }
         let tables = sessions.tables.lock();
-        assert!(tables.facts.len() <= MOST_FACTS);
-        assert!(tables.somebodys.len() <= MOST_SESSIONS);
-        assert!(tables.before.len() <= MOST_SESSIONS);
+        assert!(tables.facts.len() <= MAX_FACTS);
+        assert!(tables.somebodys.len() <= MAX_SESSIONS);
+        assert!(tables.before.len() <= MAX_SESSIONS);
     }
 }

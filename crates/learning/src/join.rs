@@ -8,10 +8,10 @@ use crate::record::{Reason, RunRecord};
 use crate::sessions::Visit;
 
 /// Fetches of which one half is missing. Beyond it the oldest are forgotten.
-const MOST_WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 
 /// Bytes of all records that wait, about.
-const MOST_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 /// A record leaves PHP before the end of the answer does. It is not waited for any longer once all messages of the processes
 /// are read that were there at the end, or after this time.
@@ -81,7 +81,7 @@ impl Join {
             self.bytes += bytes;
         }
         self.waiting.insert(fetch, (half, now));
-        while self.waiting.len() > MOST_WAITING || self.bytes > MOST_BYTES {
+        while self.waiting.len() > MAX_WAITING || self.bytes > MAX_BYTES {
             let Some(oldest) = self.waiting.keys().next().copied() else {
                 return;
             };
@@ -224,14 +224,14 @@ mod tests {
     fn records_of_fetches_that_nobody_ends_are_bounded_by_number_and_bytes() {
         let now = Instant::now();
         let mut join = Join::default();
-        for fetch in 0..3 * MOST_WAITING as u64 {
+        for fetch in 0..3 * MAX_WAITING as u64 {
             join.record(fetch, record(), now);
         }
-        assert!(join.waiting.len() <= MOST_WAITING);
+        assert!(join.waiting.len() <= MAX_WAITING);
         for fetch in 0..100 {
             join.record(fetch, (RunRecord::default(), 1 << 20), now);
         }
-        assert!(join.bytes <= MOST_BYTES);
+        assert!(join.bytes <= MAX_BYTES);
         join.sweep(now + END_WITHIN);
         assert_eq!((join.waiting.len(), join.bytes), (0, 0));
     }

@@ -39,6 +39,7 @@ mod other_nodes;
 mod own_files;
 mod page_digest;
 mod pages;
+mod php_report;
 mod poll;
 mod pool_thread;
 mod postgres;
@@ -56,7 +57,6 @@ mod sqlite_of_pool;
 mod statement_text;
 mod statements;
 mod steady;
-mod told;
 mod tracker;
 mod trials;
 
@@ -81,7 +81,7 @@ pub use client::DatabaseAccount;
 use client_addresses::AddressUse;
 pub use counts::{Comparison, Counts, ReplayEnd, SHAPE_STATES};
 pub use digest::Digest;
-pub use files::has_untold_times;
+pub use files::has_unreliable_times;
 use join::End;
 pub use log_state::LogState;
 use mark::{Marks, WriteCounts};
@@ -94,7 +94,7 @@ pub use pages::PageReport;
 pub use read_back::PageToReadBack;
 pub use record::{Reason, WhyNot};
 use record::{RunRecord, SentStatement};
-pub use replay_time::MOST_PERCENT as MOST_REPLAY_PERCENT;
+pub use replay_time::MAX_PERCENT as MAX_REPLAY_PERCENT;
 pub use sessions::{SessionWatch, Sessions, Visit, may_be_session};
 use sqlite_of_pool::KnownDatabases;
 use statements::ReadRun;
@@ -103,7 +103,7 @@ use statements::ReadRun;
 pub const FETCH_PARAMETER: &[u8] = learn_record::FETCH_PARAMETER.as_bytes();
 
 /// Ends of fetches that wait for the thread of their pool. Beyond it they are not learned.
-const MOST_ENDS: usize = 4096;
+const MAX_ENDS: usize = 4096;
 
 /// The pools whose pages are learned.
 pub struct Learning {
@@ -283,8 +283,8 @@ fn begin_pool(
     identity: (u64, u64),
     sessions: &Arc<Sessions>,
 ) -> io::Result<Arc<LearnedPool>> {
-    let (ends, received) = mpsc::channel(MOST_ENDS);
-    let (read_backs, to_read_back) = mpsc::channel(read_back::MOST_WAITING);
+    let (ends, received) = mpsc::channel(MAX_ENDS);
+    let (read_backs, to_read_back) = mpsc::channel(read_back::MAX_WAITING);
     let (address_lookups, questions) = AddressLookups::new();
     let facts = fs::metadata(path_of(&socket)?)?;
     let pool = Arc::new(LearnedPool {
@@ -494,7 +494,7 @@ impl LearnedPool {
                 }
             }
             // On disk there would be nothing but the lookups of this visitor.
-            record.told = None;
+            record.report = None;
             let lookups = lookups.into_iter().zip(results.unwrap_or_default());
             let lookups = lookups.map(|(lookup, result)| SentStatement {
                 result: result.hash,
@@ -519,8 +519,8 @@ impl LearnedPool {
 
     fn learn_settled(&self, end: PageEnd, mut record: Option<RunRecord>, withdrawal: Withdrawal) {
         // What the object cache held is not written beside a page on disk.
-        let mut told = record.as_mut().and_then(|record| record.told.take());
-        told = told.filter(|_| record.as_ref().is_some_and(|it| it.cache.is_none()));
+        let mut report = record.as_mut().and_then(|record| record.report.take());
+        report = report.filter(|_| record.as_ref().is_some_and(|it| it.cache.is_none()));
         let address_database = record.as_ref().and_then(RunRecord::address_database);
         let address_database = address_database.map(str::to_owned);
         if let Some(record) = &record {
@@ -531,7 +531,7 @@ impl LearnedPool {
         let sqlite = self.look_at_sqlite();
         let (learned, showing) = self.change(|book| {
             if book.ended_early(&end.page.name, Instant::now()) {
-                told = None;
+                report = None;
             }
             book.ask_sqlite(&end.page.name, &sqlite, Instant::now());
             let learned = book.learn_run(&end, run, Instant::now());
@@ -547,7 +547,7 @@ impl LearnedPool {
             None if withdrawal == Withdrawal::UntilAsked && learned == LearnedEnd::Free => {
                 end.mark.give_up();
             }
-            None => self.conclude(end, told, learned, showing),
+            None => self.conclude(end, report, learned, showing),
         }
     }
 
@@ -584,7 +584,7 @@ impl LearnedPool {
     fn conclude(
         &self,
         end: PageEnd,
-        told: Option<Box<[u8]>>,
+        report: Option<Box<[u8]>>,
         learned: LearnedEnd,
         showing: Showing,
     ) {
@@ -602,7 +602,7 @@ impl LearnedPool {
                 }
                 end.mark.know(number, moves, showing);
                 let fetch = end.mark.fetch();
-                let made_of = || self.made_of((number, fetch), end.begun.at, told.as_deref()?);
+                let made_of = || self.made_of((number, fetch), end.begun.at, report.as_deref()?);
                 let keep = end.page.keep.filter(|_| showing != Showing::Ordinary);
                 let kept_for = self.book.lock().kept_for(number, Instant::now());
                 if let Some(kept_for) = keep.and_then(|keep| keep(kept_for, &made_of)) {

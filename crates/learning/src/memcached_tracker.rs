@@ -27,10 +27,10 @@ use crate::record::{CacheKey, CacheWrite, ServerName};
 use crate::tracker::{ASK_EVERY, WITHIN, note_state};
 
 /// Keys that are asked for each time: some 200 KB of questions. Pages of further ones are not kept.
-const MOST_FOLLOWED: usize = 4000;
+const MAX_FOLLOWED: usize = 4000;
 
 /// Bytes of all answers to the questions of one time.
-const MOST_ANSWER_BYTES: usize = 1 << 20;
+const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// The clocks of the server and of its start are those of whole seconds.
 const CLOCK_DIFFERENCE: u64 = 1;
@@ -109,11 +109,11 @@ async fn ask_once(
     let new = {
         let mut book = pool.book.lock();
         // Pages of today's keys are worth more than those of keys that no page reads.
-        if known.len() >= MOST_FOLLOWED {
+        if known.len() >= MAX_FOLLOWED {
             book.forget_unread_keys(server);
         }
         known.retain(|key, _| book.knows_key(server, key));
-        book.keys_to_ask(server, MOST_FOLLOWED)
+        book.keys_to_ask(server, MAX_FOLLOWED)
     };
     // What is no key of memcached is never known, so that no page of it is kept.
     let is_new = |it: &CacheKey| is_memcached_key(&it.key) && !known.contains_key(it);
@@ -122,7 +122,7 @@ async fn ask_once(
         .keys()
         .cloned()
         .chain(new)
-        .take(MOST_FOLLOWED)
+        .take(MAX_FOLLOWED)
         .collect();
     let began = Instant::now();
     let states = timeout(WITHIN, connection.states(&keys, began)).await??;
@@ -248,7 +248,7 @@ fn state(line: &str, asked: Instant) -> io::Result<KeyState> {
 }
 
 fn unknown(line: &str) -> io::Error {
-    let line = crate::told::shown(line.as_bytes());
+    let line = crate::php_report::shown(line.as_bytes());
     io::Error::other(format!(
         "{line}: an answer that is not known (memcached 1.6 or later is)"
     ))
@@ -275,7 +275,7 @@ impl Lines {
             }
             self.bytes.drain(..self.taken);
             self.taken = 0;
-            if self.bytes.len() > MOST_ANSWER_BYTES {
+            if self.bytes.len() > MAX_ANSWER_BYTES {
                 return Err(io::Error::other("it says more at once than is read"));
             }
             if stream.read_buf(&mut self.bytes).await? == 0 {

@@ -31,16 +31,16 @@ pub type NodesKnow = Pin<Box<dyn Future<Output = ()> + Send>>;
 const VERSION: u8 = 1;
 
 /// Servers of one entry; with more, it is everything anywhere.
-const MOST_SERVERS: usize = 8;
+const MAX_SERVERS: usize = 8;
 
 /// Tables of one server; with more, it is everything on that server.
-const MOST_TABLES: usize = 64;
+const MAX_TABLES: usize = 64;
 
 /// Bytes of an entry: the engine keeps many. A longer one has everything in the place of tables.
-const MOST_BYTES: usize = 4096;
+const MAX_BYTES: usize = 4096;
 
 /// A longer name is not sent.
-const MOST_NAME_BYTES: usize = 300;
+const MAX_NAME_BYTES: usize = 300;
 
 const TABLES: u8 = 1;
 const EVERYTHING: u8 = 2;
@@ -82,7 +82,7 @@ impl WrittenPart {
             }
             (WrittenPart::Tables(mut tables), WrittenPart::Tables(others)) => {
                 tables.extend(others);
-                match tables.len() <= MOST_TABLES {
+                match tables.len() <= MAX_TABLES {
                     true => WrittenPart::Tables(tables),
                     false => WrittenPart::Everything,
                 }
@@ -104,7 +104,7 @@ impl WrittenEntry {
     pub fn add(&mut self, written: WrittenServer) -> bool {
         let is_same =
             |it: &WrittenServer| (&it.name, &it.identity) == (&written.name, &written.identity);
-        let is_full = self.servers.len() >= MOST_SERVERS;
+        let is_full = self.servers.len() >= MAX_SERVERS;
         let known = self.servers.iter().position(is_same);
         match known.and_then(|at| self.servers.get_mut(at)) {
             Some(known) => known.part.add(written.part),
@@ -123,10 +123,10 @@ impl WrittenEntry {
         }
     }
 
-    /// In about [`MOST_BYTES`] at most.
+    /// In about [`MAX_BYTES`] at most.
     pub fn encode(&self) -> Vec<u8> {
         let whole = self.encode_as(put_part);
-        match whole.len() <= MOST_BYTES {
+        match whole.len() <= MAX_BYTES {
             true => whole,
             false => self.encode_as(|out, part| match part {
                 WrittenPart::Tables(_) => out.push(EVERYTHING),
@@ -138,11 +138,11 @@ impl WrittenEntry {
     fn encode_as(&self, put_part: impl Fn(&mut Vec<u8>, &WrittenPart)) -> Vec<u8> {
         let mut out = vec![VERSION, u8::try_from(self.servers.len()).unwrap_or(0)];
         for server in &self.servers {
-            if server.name.len() > MOST_NAME_BYTES {
+            if server.name.len() > MAX_NAME_BYTES {
                 return vec![VERSION, 0];
             }
             put(&mut out, &server.name);
-            let is_sent = server.identity.len() <= MOST_NAME_BYTES;
+            let is_sent = server.identity.len() <= MAX_NAME_BYTES;
             put(&mut out, if is_sent { &server.identity } else { "" });
             put_part(&mut out, &server.part);
         }
@@ -168,10 +168,10 @@ fn put_part(out: &mut Vec<u8>, part: &WrittenPart) {
         WrittenPart::Definitions => return out.push(DEFINITIONS),
     };
     let is_short = |(database, name): &TableName| {
-        database.len() <= MOST_NAME_BYTES && name.len() <= MOST_NAME_BYTES
+        database.len() <= MAX_NAME_BYTES && name.len() <= MAX_NAME_BYTES
     };
     let count = u8::try_from(tables.len()).ok();
-    match count.filter(|_| tables.len() <= MOST_TABLES && tables.iter().all(is_short)) {
+    match count.filter(|_| tables.len() <= MAX_TABLES && tables.iter().all(is_short)) {
         None => out.push(EVERYTHING),
         Some(count) => {
             out.extend([TABLES, count]);
@@ -183,7 +183,7 @@ fn put_part(out: &mut Vec<u8>, part: &WrittenPart) {
     }
 }
 
-/// A text of at most [`MOST_NAME_BYTES`].
+/// A text of at most [`MAX_NAME_BYTES`].
 fn put(out: &mut Vec<u8>, text: &str) {
     let length = u16::try_from(text.len()).unwrap_or(0);
     out.extend(length.to_le_bytes());
@@ -280,9 +280,9 @@ mod tests {
 
     #[test]
     fn what_is_too_much_for_an_entry_is_more_and_never_less() {
-        let names: Vec<String> = (0..=MOST_TABLES).map(|it| format!("t{it}")).collect();
+        let names: Vec<String> = (0..=MAX_TABLES).map(|it| format!("t{it}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let (most, last) = names.split_at(MOST_TABLES);
+        let (most, last) = names.split_at(MAX_TABLES);
         let (most, last) = (tables(most), tables(last));
         let one = entry(&[("a", "", most.clone())]);
         assert_eq!(WrittenEntry::decode(&one.encode()), one);
@@ -291,21 +291,21 @@ mod tests {
         // Another server, or what may be one, is another part.
         let apart = one.clone().and(entry(&[("a", "x", last.clone())]));
         assert_eq!(apart, entry(&[("a", "", most), ("a", "x", last)]));
-        let servers: Vec<String> = (0..=MOST_SERVERS).map(|it| format!("s{it}")).collect();
+        let servers: Vec<String> = (0..=MAX_SERVERS).map(|it| format!("s{it}")).collect();
         let many = servers.iter().map(|it| entry(&[(it, "", tables(&["t"]))]));
         let many = many.reduce(WrittenEntry::and).unwrap();
         assert!(many.is_everything());
-        let long = "x".repeat(MOST_NAME_BYTES + 1);
-        let told = WrittenEntry::decode(&entry(&[("a", &long, tables(&[&long]))]).encode());
-        assert_eq!(told, entry(&[("a", "", WrittenPart::Everything)]));
-        let wide: Vec<String> = (0..MOST_TABLES)
+        let long = "x".repeat(MAX_NAME_BYTES + 1);
+        let decoded = WrittenEntry::decode(&entry(&[("a", &long, tables(&[&long]))]).encode());
+        assert_eq!(decoded, entry(&[("a", "", WrittenPart::Everything)]));
+        let wide: Vec<String> = (0..MAX_TABLES)
             .map(|it| format!("{it}{:x<100}", ""))
             .collect();
         let wide: Vec<&str> = wide.iter().map(String::as_str).collect();
-        let told = WrittenEntry::decode(&entry(&[("a", "x", tables(&wide))]).encode());
-        assert_eq!(told, entry(&[("a", "x", WrittenPart::Everything)]));
-        let told = entry(&[(&long, "", tables(&["t"]))]).encode();
-        assert!(WrittenEntry::decode(&told).is_everything());
+        let decoded = WrittenEntry::decode(&entry(&[("a", "x", tables(&wide))]).encode());
+        assert_eq!(decoded, entry(&[("a", "x", WrittenPart::Everything)]));
+        let decoded = entry(&[(&long, "", tables(&["t"]))]).encode();
+        assert!(WrittenEntry::decode(&decoded).is_everything());
     }
 
     #[test]

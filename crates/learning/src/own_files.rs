@@ -12,7 +12,7 @@ use learn_record::{FileLook, FileUse};
 use crate::files::without_parents;
 
 /// Files of one request. With more, each of them is an obstacle.
-const MOST_WRITTEN: usize = 32;
+const MAX_WRITTEN: usize = 32;
 
 #[derive(Default)]
 pub struct OwnFiles {
@@ -27,7 +27,7 @@ impl OwnFiles {
         let is_written = |look: &FileLook<'_>| look.by == FileUse::WrittenOnly;
         let written = looks.iter().filter(|look| is_written(look)).count();
         let mut own = OwnFiles::default();
-        if !(1..=MOST_WRITTEN).contains(&written) {
+        if !(1..=MAX_WRITTEN).contains(&written) {
             return own;
         }
         let paths: Vec<PathBuf> = looks.iter().map(|look| plain(look.path)).collect();
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn requests_that_write_many_files_have_none_excused() {
-        let looks = vec![look("/srv/log", FileUse::WrittenOnly, 5); MOST_WRITTEN + 1];
+        let looks = vec![look("/srv/log", FileUse::WrittenOnly, 5); MAX_WRITTEN + 1];
         assert!(!OwnFiles::of(&looks).excuse(0));
         assert!(OwnFiles::of(&looks[1..]).excuse(0));
     }

@@ -10,10 +10,10 @@ use crate::record::{ServerName, WhyNot};
 use crate::sqlite::SqliteSeen;
 
 /// Pages of one pool. At 2 KB each, which is about what a learned page takes.
-pub const MOST_PAGES: usize = 100_000;
+pub const MAX_PAGES: usize = 100_000;
 
 /// Pages whose reason for not being learned is kept.
-pub const MOST_NOTES: usize = 10_000;
+pub const MAX_NOTES: usize = 10_000;
 
 /// The name of a page: its zone, its key, and its variant.
 pub type PageName = Arc<[u8]>;
@@ -130,7 +130,7 @@ impl Pages {
 
     /// The one that was made longest ago, if there is no room for another.
     pub fn oldest_if_full(&mut self) -> Option<u32> {
-        if self.len() < MOST_PAGES {
+        if self.len() < MAX_PAGES {
             return None;
         }
         while let Some((number, name)) = self.order.pop_front() {
@@ -149,7 +149,7 @@ impl Pages {
         });
         self.by_name.insert(page.name.clone(), number);
         self.order.push_back((number, page.name.clone()));
-        if self.order.len() > 2 * MOST_PAGES {
+        if self.order.len() > 2 * MAX_PAGES {
             let by_name = &self.by_name;
             self.order
                 .retain(|(number, name)| by_name.get(name) == Some(number));
@@ -187,7 +187,7 @@ impl Notes {
             return;
         }
         self.order.push_back(name);
-        while self.order.len() > MOST_NOTES {
+        while self.order.len() > MAX_NOTES {
             if let Some(oldest) = self.order.pop_front() {
                 self.by_name.remove(&oldest);
             }
@@ -287,7 +287,7 @@ mod tests {
     fn notes_are_bounded_and_the_oldest_goes() {
         let now = Instant::now();
         let mut notes = Notes::default();
-        for number in 0..=MOST_NOTES {
+        for number in 0..=MAX_NOTES {
             let name = number.to_string();
             let why = WhyNot::new(Reason::Elsewhere, "");
             notes.put(name.as_bytes().into(), why, now);
@@ -296,7 +296,7 @@ mod tests {
         assert!(notes.of(b"1").is_some());
         assert_eq!(
             (notes.by_name.len(), notes.order.len()),
-            (MOST_NOTES, MOST_NOTES)
+            (MAX_NOTES, MAX_NOTES)
         );
         notes.remove(b"1");
         assert!(notes.of(b"1").is_none());

@@ -35,7 +35,7 @@ pub fn holds() -> u64 {
 const TRANSACTION: Duration = Duration::from_secs(60);
 
 /// Tables of one server that are polled. A page that reads more is not kept.
-pub const MOST_TABLES: usize = 500;
+pub const MAX_TABLES: usize = 500;
 
 /// Tables in one question: each is looked up by its name.
 const TABLES_AT_ONCE: usize = 64;
@@ -175,8 +175,8 @@ impl PolledTables {
             if !is_name {
                 return Err(format!("{table}: its name"));
             }
-            if !self.wanted.contains(table) && self.wanted.len() >= MOST_TABLES {
-                return Err(format!("{table}: more tables than {MOST_TABLES}"));
+            if !self.wanted.contains(table) && self.wanted.len() >= MAX_TABLES {
+                return Err(format!("{table}: more tables than {MAX_TABLES}"));
             }
             self.wanted.insert(table.clone());
             let asked = self.last.as_ref().filter(|last| last.asked.contains(table));

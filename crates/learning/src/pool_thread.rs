@@ -35,7 +35,7 @@ use crate::sqlite::SqliteSeen;
 use crate::tracker::Trackers;
 
 /// Processes of one pool that are heard.
-const MOST_WORKERS: usize = 512;
+const MAX_WORKERS: usize = 512;
 
 /// How often files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -105,8 +105,8 @@ async fn run(
         join.clone(),
         by_heartbeat,
     ));
-    let told = pool.upgrade();
-    if let Some((wanted, awaited)) = told.map(|it| (it.wanted.clone(), it.awaited.clone())) {
+    let alive = pool.upgrade();
+    if let Some((wanted, awaited)) = alive.map(|it| (it.wanted.clone(), it.awaited.clone())) {
         tokio::spawn(replay::run(pool.clone(), wanted, awaited));
     }
     let (polls, followers) = (Polls::default(), Followers::default());
@@ -192,7 +192,7 @@ fn admit(
     // Root may do anything, and runs cron jobs.
     let is_of_account = [pool.account, 0].contains(&peer.uid());
     let pid = u32::try_from(peer.pid()?).ok()?;
-    if !is_of_account || count >= MOST_WORKERS {
+    if !is_of_account || count >= MAX_WORKERS {
         pool.change(|book| {
             book.counts().refused += 1;
             if is_of_account {

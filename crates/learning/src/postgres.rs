@@ -17,13 +17,13 @@ use crate::client::{self, DatabaseAccount, TextRow};
 const SCHEME: &str = "postgres:";
 
 /// Bytes of one message of the server.
-const MOST_MESSAGE_BYTES: usize = 1 << 20;
+const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// Rows and bytes of one answer.
-const MOST_ROWS: usize = 500_000;
-const MOST_BYTES: usize = 64 << 20;
+const MAX_ROWS: usize = 500_000;
+const MAX_BYTES: usize = 64 << 20;
 
 /// Rounds of the hash that a server may ask for; 4,096 are usual.
-const MOST_ROUNDS: u32 = 200_000;
+const MAX_ROUNDS: u32 = 200_000;
 
 /// With an empty path, definitions of views come with the schemas of their tables.
 const SESSION: &str = "SET search_path = ''";
@@ -89,7 +89,7 @@ impl PostgresClient {
         loop {
             let (letter, fields) = self.receive().await?;
             bytes += fields.len();
-            if rows.len() >= MOST_ROWS || bytes > MOST_BYTES {
+            if rows.len() >= MAX_ROWS || bytes > MAX_BYTES {
                 return Err(io::Error::other("there are too many tables"));
             }
             match letter {
@@ -106,7 +106,7 @@ impl PostgresClient {
         self.stream.read_exact(&mut head).await?;
         let [letter, length @ ..] = head;
         let length = (u32::from_be_bytes(length) as usize).checked_sub(4);
-        let length = length.filter(|length| *length <= MOST_MESSAGE_BYTES);
+        let length = length.filter(|length| *length <= MAX_MESSAGE_BYTES);
         let mut fields = vec![0; length.ok_or_else(nonsense)?];
         self.stream.read_exact(&mut fields).await?;
         Ok((letter, fields))
@@ -243,7 +243,7 @@ impl Scram {
         let field = |name: &str| challenge.split(',').find_map(|it| it.strip_prefix(name));
         let nonce = field("r=")?;
         let salt = STANDARD.decode(field("s=")?).ok()?;
-        let rounds: u32 = field("i=")?.parse().ok().filter(|it| *it <= MOST_ROUNDS)?;
+        let rounds: u32 = field("i=")?.parse().ok().filter(|it| *it <= MAX_ROUNDS)?;
         if !nonce.starts_with(&self.nonce) || nonce == self.nonce {
             return None;
         }
@@ -297,7 +297,7 @@ fn said(fields: &[u8]) -> io::Error {
     while let Some(letter) = fields.byte().filter(|letter| *letter != 0) {
         let text = fields.text().unwrap_or_default();
         if letter == b'M' {
-            return io::Error::other(crate::told::shown(text));
+            return io::Error::other(crate::php_report::shown(text));
         }
     }
     nonsense()

@@ -23,14 +23,14 @@ use crate::files::state_of;
 use crate::mark::{Marks, PageMark};
 use crate::pages::PageName;
 use crate::record::{FileState, RunRecord, SeenFile, ServerName};
-use crate::{LearnedPool, on_disk, poll, schema_reader, told};
+use crate::{LearnedPool, on_disk, php_report, poll, schema_reader};
 
 /// Pages that wait for their turn. Others are made anew.
-pub const MOST_WAITING: usize = 64;
+pub const MAX_WAITING: usize = 64;
 
 /// The tables are read, the last writes asked for, and the tables read again since they may have changed before that; others may
 /// put them in doubt meanwhile.
-const MOST_QUESTIONS: usize = 6;
+const MAX_QUESTIONS: usize = 6;
 
 /// After an error, no page waits for the server for so long.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -68,9 +68,9 @@ impl LearnedPool {
     }
 
     /// The bytes that are written beside a page, if it can be proved to be good at another time. `began`: its fetch, in Unix nanoseconds.
-    pub(crate) fn made_of(&self, page: (u32, u64), began: i64, told: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn made_of(&self, page: (u32, u64), began: i64, report: &[u8]) -> Option<Vec<u8>> {
         let php = self.lasts()?;
-        let texts = on_disk::statements_to_run(&Record::decode(told).ok()?)?;
+        let texts = on_disk::statements_to_run(&Record::decode(report).ok()?)?;
         let book = self.book.lock();
         let known = book.page_to_write(page);
         let known = known.filter(|known| known.texts == texts)?;
@@ -84,7 +84,7 @@ impl LearnedPool {
             lasts_seconds: u32::try_from(known.lasts.as_secs()).unwrap_or(u32::MAX),
             address: known.address.as_bytes(),
             scripts: on_disk::shortened(&book.scripts()),
-            record: told,
+            record: report,
         };
         made_of.encode(Digest::of)
     }
@@ -170,7 +170,7 @@ async fn take(
     // Also the files that the pool knows: while it rests, none is looked at.
     are_as_they_were([&run.files[..], &read.scripts].concat()).await?;
     let mut has_polled = false;
-    for _ in 0..MOST_QUESTIONS {
+    for _ in 0..MAX_QUESTIONS {
         // How its statements are read depends on what the server gives to each session.
         let run = run_of(pool, &record, made_of.seed);
         let missing = match pool.change(|book| book.read_back(&read, &run, Instant::now())) {
@@ -202,7 +202,7 @@ async fn take(
 
 /// The run of the record, with statements that are run again under its seed.
 fn run_of(pool: &LearnedPool, record: &Record<'_>, seed: u64) -> RunRecord {
-    let mut run = told::run(record, &|server| pool.modes(server));
+    let mut run = php_report::run(record, &|server| pool.modes(server));
     for statement in &mut run.statements {
         if let Some(session) = &mut statement.again_in {
             Arc::make_mut(session).seed = Some(seed).filter(|seed| *seed != pool.seed);

@@ -193,7 +193,7 @@ pub struct RunRecord {
     /// The object cache, and what was read there.
     pub cache: Option<(ServerName, Vec<CacheKey>)>,
     /// The record of the library, if pages are written to disk.
-    pub told: Option<Box<[u8]>>,
+    pub report: Option<Box<[u8]>>,
     /// The first input that cannot be learned.
     pub obstacle: Option<WhyNot>,
 }
@@ -216,7 +216,7 @@ impl RunRecord {
         let databases = databases.map(|it| 64 + it.path.as_os_str().len());
         let keys = self.cache.iter().flat_map(|(_, keys)| keys);
         let keys = keys.map(|it| 64 + it.key.len());
-        let told = self.told.iter().map(|told| told.len());
+        let report = self.report.iter().map(|report| report.len());
         let sessions = self.sessions.iter().map(|it| {
             let contents = [&it.before, &it.after].into_iter().flatten();
             256 + contents.map(Vec::len).sum::<usize>()
@@ -224,7 +224,7 @@ impl RunRecord {
         let others = files
             .chain(databases)
             .chain(keys)
-            .chain(told)
+            .chain(report)
             .chain(sessions);
         statements.chain(others).sum()
     }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 /// The most that replays take of the time, in percent, but for those that visitors wait for.
-pub const MOST_PERCENT: u32 = 25;
+pub const MAX_PERCENT: u32 = 25;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -42,7 +42,7 @@ impl ReplayTime {
 
 /// How long no round is begun after one that took so long.
 pub fn pause_after(ran: Duration) -> Duration {
-    ran * (100 - MOST_PERCENT) / MOST_PERCENT
+    ran * (100 - MAX_PERCENT) / MAX_PERCENT
 }
 
 #[cfg(test)]
@@ -68,6 +68,6 @@ mod tests {
     fn pauses_keep_replays_within_their_budget() {
         let ran = Duration::from_millis(100);
         let whole = ran + pause_after(ran);
-        assert_eq!(ran * 100 / MOST_PERCENT, whole);
+        assert_eq!(ran * 100 / MAX_PERCENT, whole);
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const BESIDE: Duration = Duration::from_secs(10);
 
 /// Other servers that are known to be so; further ones count as the same.
-const MOST_OTHERS: usize = 64;
+const MAX_OTHERS: usize = 64;
 
 /// The identities of servers that other machines named.
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl OtherServers {
         }
         let first = match self.heard.get(identity) {
             Some(first) => *first,
-            None if self.heard.len() < MOST_OTHERS => {
+            None if self.heard.len() < MAX_OTHERS => {
                 self.heard.insert(identity.to_owned(), now);
                 now
             }
@@ -68,12 +68,12 @@ mod tests {
     #[test]
     fn servers_beyond_the_bound_count_as_the_own_one() {
         let (mut others, now) = (OtherServers::default(), Instant::now());
-        for number in 0..=MOST_OTHERS {
+        for number in 0..=MAX_OTHERS {
             others.is_other(&number.to_string(), Some("a"), now);
         }
         let is_other =
             |number: usize| others.is_other(&number.to_string(), Some("a"), now + BESIDE);
-        let found: Vec<bool> = [0, MOST_OTHERS - 1, MOST_OTHERS].map(is_other).into();
+        let found: Vec<bool> = [0, MAX_OTHERS - 1, MAX_OTHERS].map(is_other).into();
         assert_eq!(found, [true, true, false]);
     }
 }

@@ -1,14 +1,14 @@
 //! The content of PHP's sessions, as `session.serialize_handler` writes them: `php` and `php_serialize`.
 //!
-//! Pure and bounded: at most [`MOST_LEAVES`] values, in arrays of at most [`MOST_DEPTH`] levels. Objects, references and
+//! Pure and bounded: at most [`MAX_LEAVES`] values, in arrays of at most [`MAX_DEPTH`] levels. Objects, references and
 //! whatever else is not understood make the whole content unknown.
 
 /// Values of one session that are read.
-const MOST_LEAVES: usize = 512;
+const MAX_LEAVES: usize = 512;
 /// Arrays within arrays.
-const MOST_DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 /// Digits of a number.
-const MOST_DIGITS: usize = 20;
+const MAX_DIGITS: usize = 20;
 
 /// Before a name of an array's key in a path; in no name that PHP writes without its length.
 const SEPARATOR: u8 = 0;
@@ -82,7 +82,7 @@ impl<'a> ValueReader<'a> {
     }
 
     fn value(&mut self, path: &mut Vec<u8>, depth: usize) -> Option<()> {
-        if self.values.len() >= MOST_LEAVES || depth > MOST_DEPTH {
+        if self.values.len() >= MAX_LEAVES || depth > MAX_DEPTH {
             return None;
         }
         let leaf = match self.take(2)? {
@@ -162,7 +162,7 @@ impl<'a> ValueReader<'a> {
 }
 
 fn integer(digits: &[u8]) -> Option<i64> {
-    let is_short = digits.len() <= MOST_DIGITS;
+    let is_short = digits.len() <= MAX_DIGITS;
     let text = str::from_utf8(digits).ok().filter(|_| is_short)?;
     // `+1` is a number for Rust alone.
     text.parse().ok().filter(|_| !text.starts_with('+'))
@@ -265,8 +265,8 @@ mod tests {
         }
         let deep = [b"a|".to_vec(), b"a:1:{i:0;".repeat(40)].concat();
         assert_eq!(parse(&deep), None);
-        assert_eq!(parse(&b"a|i:1;".repeat(MOST_LEAVES + 1)), None);
-        assert!(parse(&b"a|i:1;".repeat(MOST_LEAVES)).is_some());
+        assert_eq!(parse(&b"a|i:1;".repeat(MAX_LEAVES + 1)), None);
+        assert!(parse(&b"a|i:1;".repeat(MAX_LEAVES)).is_some());
     }
 
     /// Pieces of the two forms in random order, and random bytes between: nothing panics, and what is read is bounded.
@@ -308,7 +308,7 @@ mod tests {
             }
             if let Some(values) = parse(&content) {
                 understood += 1;
-                assert!(values.len() <= MOST_LEAVES);
+                assert!(values.len() <= MAX_LEAVES);
                 assert_eq!(times_set(&content, &content, NOW), Some(Vec::new()));
             }
         }

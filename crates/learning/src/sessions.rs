@@ -30,17 +30,17 @@ use crate::record::{FileState, RunRecord, SeenSession};
 
 /// Sessions with copies or with requests under way. Beyond it, those go that have neither, then an eighth of those without
 /// requests.
-const MOST_SESSIONS: usize = 20_000;
+const MAX_SESSIONS: usize = 20_000;
 
 /// Cookies of a request that are looked at, and cookies that name the sessions of one copy.
-const MOST_COOKIES: usize = 64;
-const MOST_OF_COPY: usize = 4;
+const MAX_COOKIES: usize = 64;
+const MAX_OF_COPY: usize = 4;
 
 /// Names of times in one session. A further one counts as a change.
-const MOST_TIMES: usize = 32;
+const MAX_TIMES: usize = 32;
 
 /// A shorter value is no session that a stranger could not guess.
-const LEAST_BYTES: usize = 16;
+const MIN_BYTES: usize = 16;
 
 /// The sessions of all pools.
 #[derive(Default)]
@@ -91,7 +91,7 @@ impl SessionChanges {
     fn note_time(&mut self, name: u64) {
         self.count += 1;
         self.times.retain(|(known, _)| *known != name);
-        match self.times.len() < MOST_TIMES {
+        match self.times.len() < MAX_TIMES {
             true => self.times.push((name, self.count)),
             false => self.note(),
         }
@@ -120,7 +120,7 @@ impl SessionState {
 /// May the value of a cookie be a session by which copies are kept?
 #[must_use]
 pub fn may_be_session(value: &[u8]) -> bool {
-    id_of(value).len() >= LEAST_BYTES
+    id_of(value).len() >= MIN_BYTES
 }
 
 /// The session that PHP reads from the value of a cookie: percent signs decoded, up to a NUL.
@@ -142,13 +142,13 @@ impl Sessions {
 
     /// The numbers of the sessions that these values of cookies may be, up to `most`.
     fn numbers<'v>(&self, values: impl Iterator<Item = &'v [u8]>, most: usize) -> Vec<u64> {
-        let ids = values.map(id_of).filter(|id| id.len() >= LEAST_BYTES);
+        let ids = values.map(id_of).filter(|id| id.len() >= MIN_BYTES);
         ids.take(most).map(|id| self.number(&id)).collect()
     }
 
     /// A request with these values of cookies is about to be sent to PHP. `None`: they name no session.
     pub fn visit<'v>(&self, values: impl Iterator<Item = &'v [u8]>) -> Option<Visit> {
-        let numbers = self.numbers(values, MOST_COOKIES);
+        let numbers = self.numbers(values, MAX_COOKIES);
         if numbers.is_empty() {
             return None;
         }
@@ -170,8 +170,8 @@ impl Sessions {
     /// A copy is about to be made for the session with these values of cookies; `None`: they name none, or too many, or
     /// not all requests under way are known.
     pub fn enter<'v>(&self, values: impl Iterator<Item = &'v [u8]>) -> Option<Visit> {
-        let numbers = self.numbers(values, MOST_OF_COPY + 1);
-        if numbers.is_empty() || numbers.len() > MOST_OF_COPY {
+        let numbers = self.numbers(values, MAX_OF_COPY + 1);
+        if numbers.is_empty() || numbers.len() > MAX_OF_COPY {
             return None;
         }
         let mut states = self.states.lock();
@@ -266,10 +266,10 @@ impl Sessions {
 
 /// Makes room for this many sessions. Returns `false` where all others have requests under way.
 fn make_room(states: &mut StateTable, count: usize) -> bool {
-    if states.len() + count > MOST_SESSIONS {
+    if states.len() + count > MAX_SESSIONS {
         forget_unused(states);
         // Many at once: the next ones find room without a look at all of them.
-        let too_many = states.len().saturating_sub(MOST_SESSIONS / 8 * 7);
+        let too_many = states.len().saturating_sub(MAX_SESSIONS / 8 * 7);
         let idle = states.iter().filter(|(_, state)| !state.is_running());
         let going: Vec<u64> = idle.map(|(number, _)| *number).take(too_many).collect();
         for state in going.iter().filter_map(|number| states.remove(number)) {
@@ -277,7 +277,7 @@ fn make_room(states: &mut StateTable, count: usize) -> bool {
             state.note_change();
         }
     }
-    states.len() + count <= MOST_SESSIONS
+    states.len() + count <= MAX_SESSIONS
 }
 
 /// Forgets sessions without copies and without requests.

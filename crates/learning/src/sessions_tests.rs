@@ -129,7 +129,7 @@ fn a_time_is_no_change_for_a_copy_whose_own_run_sets_it_and_a_change_for_all_oth
     assert!(timed.has_moved() && plain.has_moved());
     // More names than are kept.
     let timed = copy(&["seen"]);
-    for number in 0..=MOST_TIMES as u64 {
+    for number in 0..=MAX_TIMES as u64 {
         let states = sessions.states.lock();
         states
             .values()
@@ -141,7 +141,7 @@ fn a_time_is_no_change_for_a_copy_whose_own_run_sets_it_and_a_change_for_all_oth
             .states
             .lock()
             .values()
-            .all(|it| times(it) <= MOST_TIMES)
+            .all(|it| times(it) <= MAX_TIMES)
     );
     assert!(timed.has_moved());
 }
@@ -165,12 +165,12 @@ fn a_request_that_began_before_the_first_copy_ends_it() {
 fn no_copy_is_made_while_a_request_is_under_way_that_has_no_room() {
     let sessions = Sessions::default();
     let mut held = Vec::new();
-    for number in 0..MOST_SESSIONS {
+    for number in 0..MAX_SESSIONS {
         let name = format!("visitor number {number}");
         held.push(sessions.visit(values(&[name.as_bytes()])).expect("a visit"));
     }
     let unnoted = sessions.visit(values(&[ALICE])).expect("a visit");
-    assert_eq!(sessions.states.lock().len(), MOST_SESSIONS);
+    assert_eq!(sessions.states.lock().len(), MAX_SESSIONS);
     drop(held);
     assert!(sessions.enter(values(&[BOB])).is_none());
     drop(unnoted);
@@ -200,23 +200,23 @@ fn a_cookie_is_the_session_that_php_decodes_it_to() {
 fn sessions_without_copies_are_forgotten_and_all_are_bounded() {
     let sessions = Sessions::default();
     let watch = copy_of(&sessions, ALICE);
-    for number in 0..2 * MOST_SESSIONS {
+    for number in 0..2 * MAX_SESSIONS {
         let name = format!("visitor number {number}");
         let visit = sessions.enter(values(&[name.as_bytes()])).expect("one");
         visit.settle();
     }
-    assert!(sessions.states.lock().len() <= MOST_SESSIONS);
+    assert!(sessions.states.lock().len() <= MAX_SESSIONS);
     assert!(watch.is_quiet(), "a session with copies stays");
     let mut held = Vec::new();
-    for number in 0..MOST_SESSIONS {
+    for number in 0..MAX_SESSIONS {
         let name = format!("visitor with a copy {number}");
         let visit = sessions.enter(values(&[name.as_bytes()])).expect("one");
         held.push(visit.watch());
         visit.settle();
     }
-    assert!(sessions.states.lock().len() <= MOST_SESSIONS);
+    assert!(sessions.states.lock().len() <= MAX_SESSIONS);
     assert!(sessions.enter(values(&[b"short"])).is_none());
-    assert!(sessions.enter(values(&[ALICE; MOST_OF_COPY + 1])).is_none());
+    assert!(sessions.enter(values(&[ALICE; MAX_OF_COPY + 1])).is_none());
     drop((watch, held));
     sessions.look();
     assert!(sessions.states.lock().is_empty());

@@ -51,7 +51,7 @@ const TICKS_NANOSECONDS: i64 = 20_000_000;
 const SECONDS_NANOSECONDS: i64 = 2_000_000_000;
 
 /// Longer paths are refused by the system.
-const MOST_PATH_BYTES: usize = 4000;
+const MAX_PATH_BYTES: usize = 4000;
 
 /// The facts of a file that change when it is replaced or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -396,7 +396,7 @@ fn has_hot_journal(folder: BorrowedFd<'_>, name: &OsStr) -> Result<bool, NoState
 pub fn path_of(bytes: &[u8]) -> Option<PathBuf> {
     let path = Path::new(OsStr::from_bytes(bytes));
     let is_odd = !path.is_absolute()
-        || bytes.len() > MOST_PATH_BYTES
+        || bytes.len() > MAX_PATH_BYTES
         || bytes.contains(&0)
         || path.components().any(|it| it == Component::ParentDir);
     // There, a path means something else to each process.

@@ -12,7 +12,7 @@ use crate::record::OpenDatabase;
 use crate::sqlite::{SqliteDatabase, SqliteSeen};
 
 /// Databases of one pool. All are looked at when a fetch begins, at some microseconds each.
-pub const MOST_DATABASES: usize = 16;
+pub const MAX_DATABASES: usize = 16;
 
 /// One that no page named for so long makes room for another.
 const UNUSED: Duration = Duration::from_secs(600);
@@ -27,11 +27,11 @@ impl KnownDatabases {
             *named = now;
             return None;
         }
-        if self.0.len() >= MOST_DATABASES {
+        if self.0.len() >= MAX_DATABASES {
             let is_used = |named: &Instant| now.saturating_duration_since(*named) < UNUSED;
             self.0.retain(|(_, named)| is_used(named));
         }
-        if self.0.len() >= MOST_DATABASES {
+        if self.0.len() >= MAX_DATABASES {
             return None;
         }
         let database = Arc::new(SqliteDatabase::new(path.to_owned()));
@@ -83,11 +83,11 @@ mod tests {
     fn databases_are_bounded_and_those_that_no_page_names_make_room() {
         let (mut known, now) = (KnownDatabases::default(), Instant::now());
         let path = |number: usize| Path::new("/srv").join(number.to_string());
-        for number in 0..=MOST_DATABASES {
+        for number in 0..=MAX_DATABASES {
             known.name(&path(number), now);
             known.name(&path(0), now + UNUSED);
         }
-        assert_eq!(known.all().len(), MOST_DATABASES);
+        assert_eq!(known.all().len(), MAX_DATABASES);
         known.name(&path(99), now + UNUSED);
         let left: Vec<_> = known.all().iter().map(|it| it.path().to_owned()).collect();
         assert_eq!(left, [path(0), path(99)]);

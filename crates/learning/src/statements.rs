@@ -6,9 +6,9 @@ use std::sync::Arc;
 use learned::{PageRecord, RunIn, SeenStatement, Shapes};
 use parking_lot::Mutex;
 
+use crate::php_report;
 use crate::record::{Reason, RunRecord, SentStatement, WhyNot};
 use crate::statement_text;
-use crate::told;
 
 /// A run with what its statements read.
 pub struct ReadRun {
@@ -81,7 +81,7 @@ impl StatementReader {
 }
 
 /// The bytes of a statement that are read to be shown.
-const MOST_READ_BYTES: usize = 4096;
+const MAX_READ_BYTES: usize = 4096;
 
 /// The reason for which a page is not learned, with the statement.
 pub fn not_learned(why: learned::NotLearned, statement: &[u8]) -> WhyNot {
@@ -93,8 +93,8 @@ pub fn not_learned(why: learned::NotLearned, statement: &[u8]) -> WhyNot {
         NotLearned::OwnWrite => Reason::OwnWrite,
         _ => Reason::Statement,
     };
-    let begin = statement.get(..MOST_READ_BYTES).unwrap_or(statement);
-    let statement = told::shown(&statement_text::without_values(begin));
+    let begin = statement.get(..MAX_READ_BYTES).unwrap_or(statement);
+    let statement = php_report::shown(&statement_text::without_values(begin));
     let detail = match (statement.is_empty(), reason) {
         (true, _) => why.word().to_owned(),
         (false, Reason::OwnWrite) => statement,

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::pages::{MOST_PAGES, PageName};
+use crate::pages::{MAX_PAGES, PageName};
 
 /// For a page about which nothing is known yet.
 const AT_FIRST: Duration = Duration::from_secs(60);
@@ -47,11 +47,11 @@ impl SteadyPages {
             let same_for = now.saturating_duration_since(known.since);
             return same_for.max(AT_FIRST).min(most);
         }
-        if self.pages.len() >= MOST_PAGES {
+        if self.pages.len() >= MAX_PAGES {
             let is_new = |it: &SteadyPage| now.saturating_duration_since(it.made_at) < REMEMBERED;
             self.pages.retain(|_, known| is_new(known));
         }
-        if self.pages.len() < MOST_PAGES {
+        if self.pages.len() < MAX_PAGES {
             let first = SteadyPage {
                 digest: page.digest,
                 since: now,
@@ -156,11 +156,11 @@ mod tests {
             };
             pages.made(&number.to_be_bytes().as_slice().into(), &page, DAY);
         };
-        for number in 0..=MOST_PAGES {
+        for number in 0..=MAX_PAGES {
             made(&mut pages, number, now);
         }
-        assert_eq!(pages.pages.len(), MOST_PAGES);
-        made(&mut pages, MOST_PAGES, now + REMEMBERED);
+        assert_eq!(pages.pages.len(), MAX_PAGES);
+        made(&mut pages, MAX_PAGES, now + REMEMBERED);
         assert_eq!(pages.pages.len(), 1);
     }
 

@@ -40,10 +40,10 @@ pub fn loopback(server: &str) -> Option<DatabaseAccount> {
 }
 
 /// Bytes of one value of the server. It names all keys at once that changed within one turn of its loop.
-const MOST_VALUE_BYTES: usize = 4 << 20;
+const MAX_VALUE_BYTES: usize = 4 << 20;
 
 /// Lifetimes that are asked for at a time.
-const MOST_ASKED: usize = 1000;
+const MAX_ASKED: usize = 1000;
 
 /// How often the server is asked whether it is still there, and for lifetimes.
 pub const ASK_EVERY: Duration = Duration::from_millis(500);
@@ -167,7 +167,7 @@ async fn ask_once(
             "another server answers, or databases were exchanged",
         ));
     }
-    let keys = pool.book.lock().keys_to_ask(server, MOST_ASKED);
+    let keys = pool.book.lock().keys_to_ask(server, MAX_ASKED);
     let began = Instant::now();
     let mut question = command(&[b"PING"]);
     for key in &keys {
@@ -303,7 +303,7 @@ impl Client {
                 self.bytes.drain(..count);
                 return Ok(value);
             }
-            if self.bytes.len() > MOST_VALUE_BYTES {
+            if self.bytes.len() > MAX_VALUE_BYTES {
                 return Err(io::Error::other("it says more at once than is read"));
             }
             if self.stream.read_buf(&mut self.bytes).await? == 0 {
@@ -379,7 +379,7 @@ fn facts_of(info: &str) -> Result<ServerFacts, String> {
 
 fn refused(answer: RedisValue) -> io::Error {
     match answer {
-        RedisValue::Error(text) => io::Error::other(crate::told::shown(&text)),
+        RedisValue::Error(text) => io::Error::other(crate::php_report::shown(&text)),
         _ => nonsense(),
     }
 }

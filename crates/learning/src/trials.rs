@@ -17,19 +17,19 @@ use crate::pages::PageName;
 const ENOUGH: u32 = 200;
 
 /// How many have to agree after many refutations.
-const MOST_NEEDED: u32 = 64 * ENOUGH;
+const MAX_NEEDED: u32 = 64 * ENOUGH;
 
 /// Two pages of the same moment agree also where they depend on something that is not seen.
-pub const LEAST_AGE: Duration = Duration::from_secs(1);
+pub const MIN_AGE: Duration = Duration::from_secs(1);
 
 /// Comparisons do not count for so long after one differed.
 const REFUTED_FOR: Duration = Duration::from_secs(24 * 3600);
 
 /// Pages of further shapes are only watched: visitors may ask for any address.
-const MOST_SHAPES: usize = 2_000;
+const MAX_SHAPES: usize = 2_000;
 
 /// Pages of longer shapes are only watched.
-const MOST_SHAPE_BYTES: usize = 512;
+const MAX_SHAPE_BYTES: usize = 512;
 
 /// The shapes of addresses of one pool.
 #[derive(Default)]
@@ -56,7 +56,7 @@ struct Refutation {
 }
 
 /// More pages of one shape that differ at once are explained by nothing.
-const MOST_OPEN: usize = 64;
+const MAX_OPEN: usize = 64;
 
 /// A page that was compared with its known copy.
 pub struct ComparedPage<'a> {
@@ -99,7 +99,7 @@ impl Trials {
     /// A page was the same. Returns a message for the error log if pages of the shape are kept from now on.
     pub fn agree(&mut self, page: &ComparedPage<'_>, now: Instant) -> Option<String> {
         let trial = self.trial(page.shape, now)?;
-        if page.age < LEAST_AGE || trial.is_proven() || trial.is_refuted(now) {
+        if page.age < MIN_AGE || trial.is_proven() || trial.is_refuted(now) {
             return None;
         }
         trial.agreed += 1;
@@ -120,7 +120,7 @@ impl Trials {
         let is_refuted = trial.is_refuted(now);
         match &mut trial.refutation {
             Some(known) if !known.open.is_empty() => {
-                match page.may_be_explained && known.open.len() < MOST_OPEN {
+                match page.may_be_explained && known.open.len() < MAX_OPEN {
                     true => known.open.push(page.name.clone()),
                     false => known.open.clear(),
                 }
@@ -135,7 +135,7 @@ impl Trials {
                     before: (agreed, trial.needed),
                     open: open.into_iter().collect(),
                 });
-                trial.needed = trial.needed.saturating_mul(2).min(MOST_NEEDED);
+                trial.needed = trial.needed.saturating_mul(2).min(MAX_NEEDED);
             }
         }
         trial.agreed = 0;
@@ -197,15 +197,15 @@ impl Trials {
 
     fn trial(&mut self, shape: &str, now: Instant) -> Option<&mut ShapeTrial> {
         if !self.shapes.contains_key(shape) {
-            if shape.len() > MOST_SHAPE_BYTES {
+            if shape.len() > MAX_SHAPE_BYTES {
                 return None;
             }
-            if self.shapes.len() >= MOST_SHAPES {
+            if self.shapes.len() >= MAX_SHAPES {
                 // Those about which least is known make room.
                 self.shapes
                     .retain(|_, trial| trial.agreed > 1 || trial.is_refuted(now));
             }
-            if self.shapes.len() >= MOST_SHAPES {
+            if self.shapes.len() >= MAX_SHAPES {
                 return None;
             }
             self.shapes.insert(shape.into(), ShapeTrial::default());
@@ -229,7 +229,7 @@ mod tests {
             shape,
             name,
             address: "http://a/blog/1",
-            age: LEAST_AGE,
+            age: MIN_AGE,
             may_be_explained: false,
         }
     }
@@ -257,9 +257,9 @@ mod tests {
         assert!(notice.contains("200 comparisons"), "{notice}");
         assert!(!trials.is_proven("/blog/"));
         assert_eq!(trials.counts(now), [0, 0, 1]);
-        let told = trials.describe("/blog/", now + Duration::from_secs(60));
+        let described = trials.describe("/blog/", now + Duration::from_secs(60));
         assert_eq!(
-            told,
+            described,
             "/blog/: 0 of 400 comparisons; http://a/blog/1 was another 1 minutes ago, after 200 that agreed"
         );
         // What comes on the same day counts for nothing.
@@ -309,12 +309,12 @@ mod tests {
         let (mut trials, now, one) = (Trials::default(), Instant::now(), name("1"));
         agree(&mut trials, ENOUGH, now);
         trials.refute(&page("/refuted/", &one), now);
-        for number in 0..3 * MOST_SHAPES {
+        for number in 0..3 * MAX_SHAPES {
             trials.agree(&page(&format!("/{number}/"), &one), now);
         }
-        let long = "/".repeat(MOST_SHAPE_BYTES + 1);
+        let long = "/".repeat(MAX_SHAPE_BYTES + 1);
         trials.agree(&page(&long, &one), now);
-        assert!(trials.shapes.len() <= MOST_SHAPES);
+        assert!(trials.shapes.len() <= MAX_SHAPES);
         assert!(trials.is_proven("/blog/"));
         assert_eq!(trials.counts(now)[1..], [1, 1]);
     }

@@ -40,7 +40,7 @@ pub struct AcmeAnswers {
     own: ArcSwap<ChallengeAnswers>,
     others: ArcSwap<ChallengeAnswers>,
     /// Answers from other nodes, and the times until which they count.
-    told: Mutex<VecDeque<(Millis, AcmeAnswerTexts)>>,
+    of_others: Mutex<VecDeque<(Millis, AcmeAnswerTexts)>>,
 }
 
 #[derive(Default)]
@@ -57,13 +57,13 @@ impl AcmeAnswers {
 
     /// Another node looks for a certificate: its answers are given as well, for a while.
     pub fn add_of_other(&self, texts: AcmeAnswerTexts, now: Millis) {
-        let mut told = self.told.lock();
-        told.retain(|(until, _)| *until > now);
-        if told.len() >= MAX_OTHERS {
-            told.pop_front();
+        let mut of_others = self.of_others.lock();
+        of_others.retain(|(until, _)| *until > now);
+        if of_others.len() >= MAX_OTHERS {
+            of_others.pop_front();
         }
-        told.push_back((now.plus(OTHERS_KEPT), texts));
-        let in_force = ChallengeAnswers::of(told.iter().map(|(_, texts)| texts));
+        of_others.push_back((now.plus(OTHERS_KEPT), texts));
+        let in_force = ChallengeAnswers::of(of_others.iter().map(|(_, texts)| texts));
         self.others.store(Arc::new(in_force));
     }
 

@@ -18,7 +18,7 @@ const OF_VISITOR: GroupLimits = GroupLimits {
     max_bytes: 1 << 20,
 };
 /// Smallest share of memory a zone gets without `memory=`.
-const LEAST_ZONE_BYTES: u64 = 8 << 20;
+const MIN_ZONE_BYTES: u64 = 8 << 20;
 /// Purges that a zone with pages on disk keeps one by one: 64 MB, grown into as they come. They last for an hour
 /// at a thousand different ones a second.
 const PURGES_REMEMBERED: usize = 4_000_000;
@@ -32,7 +32,7 @@ pub fn build(
     keeps_on_disk: bool,
 ) -> Registry<CacheZone, Arc<Zone>> {
     let default_memory = DefaultMemory::of(site);
-    let bytes_each = default_memory.map_or(LEAST_ZONE_BYTES, |memory| memory.bytes_each);
+    let bytes_each = default_memory.map_or(MIN_ZONE_BYTES, |memory| memory.bytes_each);
     let zones = site.http.cache_zones.iter().map(|zone| {
         let make = || {
             let disk = zone.disk.as_ref().filter(|_| keeps_on_disk);
@@ -108,7 +108,7 @@ impl DefaultMemory {
         let available = limit.as_ref().map_or(ASSUMED_BYTES, |limit| limit.bytes);
         (zones > 0).then(|| DefaultMemory {
             zones,
-            bytes_each: (available / 4 / share).max(LEAST_ZONE_BYTES),
+            bytes_each: (available / 4 / share).max(MIN_ZONE_BYTES),
             limit,
         })
     }
@@ -144,7 +144,7 @@ impl ExcessiveMemory {
         let fitting_bytes = limit.bytes.saturating_sub(of_others);
         (zones_bytes > fitting_bytes).then_some(ExcessiveMemory {
             zones_bytes,
-            fitting_bytes: fitting_bytes.max(LEAST_ZONE_BYTES),
+            fitting_bytes: fitting_bytes.max(MIN_ZONE_BYTES),
             limit,
         })
     }

@@ -12,8 +12,8 @@
 mod log_position;
 mod opening;
 mod records;
+mod reports;
 mod tickets;
-mod told;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ use tokio::sync::watch;
 
 pub use log_position::{NodeBegin, applied_to_stored, note_position};
 pub use opening::{close_all, is_any_waiting, open_all};
-pub use told::{DiskState, log_events};
+pub use reports::{DiskState, log_events};
 
 use log_position::PurgesOfOthers;
 use records::page_of;
@@ -324,7 +324,7 @@ impl Tier for DiskPages {
         if open.tier.note_use(hash, variant) == UseVerdict::Earned {
             // It may be kept for its first minute, and longer when it is made again.
             let (made_of, kept_for) = made_of;
-            let kept_for = kept_for.saturating_add(disk_tier::LIFETIME_MIN);
+            let kept_for = kept_for.saturating_add(disk_tier::MIN_LIFETIME);
             open.write(key.bytes(), response, Some((made_of, kept_for)), now);
         }
     }

@@ -73,7 +73,7 @@ impl ErrorLogs {
         message: fmt::Arguments<'_>,
         context: &str,
     ) {
-        if !are_told(logs, level) {
+        if !are_logged(logs, level) {
             return;
         }
         if let Some(lines) = self.stats.log_lines.get(usize::from(severity(level))) {
@@ -89,7 +89,7 @@ impl ErrorLogs {
 
 /// Whether one of `logs` takes lines of `level`.
 #[inline]
-pub fn are_told(logs: &[ErrorLog], level: LogLevel) -> bool {
+pub fn are_logged(logs: &[ErrorLog], level: LogLevel) -> bool {
     logs.iter().any(|log| is_wanted(log, level))
 }
 

@@ -31,12 +31,12 @@ impl OtherNodes for Others {
         let entry = [&nodes.writes().head()[..], &entry].concat();
         let publish = |bus: &Bus, entry| bus.publish_merged(entry, merged);
         // At once where that is possible, whether it is waited for or not.
-        let told = match nodes.bus.get() {
+        let published = match nodes.bus.get() {
             Some(bus) => Ok(publish(bus, entry)),
             None => Err(entry),
         };
         Box::pin(async move {
-            let number = match told {
+            let number = match published {
                 Ok(number) => number,
                 Err(entry) => publish(begun(&nodes).await, entry),
             };

@@ -22,10 +22,10 @@ const SEVERITY_INFO: u8 = 6;
 
 /// One target of log lines, shared by all who write there.
 pub struct Sink {
-    kind: Kind,
+    kind: SinkKind,
 }
 
-enum Kind {
+enum SinkKind {
     File(ArcSwap<File>),
     Stderr,
     Syslog(Syslog),
@@ -53,15 +53,15 @@ impl Handle {
 impl Sink {
     fn open(target: &LogTarget) -> io::Result<Sink> {
         let kind = match target {
-            LogTarget::File(path) => Kind::File(ArcSwap::from_pointee(open_append(path)?)),
-            LogTarget::Stderr => Kind::Stderr,
+            LogTarget::File(path) => SinkKind::File(ArcSwap::from_pointee(open_append(path)?)),
+            LogTarget::Stderr => SinkKind::Stderr,
             LogTarget::Syslog {
                 server,
                 facility,
                 severity,
                 tag,
                 hostname,
-            } => Kind::Syslog(Syslog {
+            } => SinkKind::Syslog(Syslog {
                 server: server.clone(),
                 facility: *facility,
                 severity: *severity,
@@ -81,9 +81,9 @@ impl Sink {
     /// Returns the target for which lines can be gathered; `None` if each line goes by itself.
     pub fn handle(&self) -> Option<Handle> {
         match &self.kind {
-            Kind::File(file) => Some(Handle::File(file.load_full())),
-            Kind::Stderr => Some(Handle::Stderr),
-            Kind::Syslog(_) => None,
+            SinkKind::File(file) => Some(Handle::File(file.load_full())),
+            SinkKind::Stderr => Some(Handle::Stderr),
+            SinkKind::Syslog(_) => None,
         }
     }
 
@@ -91,8 +91,8 @@ impl Sink {
     #[inline]
     pub fn is_current(&self, handle: &Handle) -> bool {
         match (&self.kind, handle) {
-            (Kind::File(file), Handle::File(held)) => Arc::ptr_eq(&file.load(), held),
-            (Kind::Stderr, Handle::Stderr) => true,
+            (SinkKind::File(file), Handle::File(held)) => Arc::ptr_eq(&file.load(), held),
+            (SinkKind::Stderr, Handle::Stderr) => true,
             _ => false,
         }
     }
@@ -101,7 +101,7 @@ impl Sink {
     /// of the error log, keeps it whatever the target names.
     pub fn write_line(&self, line: &[u8], severity: Option<u8>) {
         match (&self.kind, self.handle()) {
-            (Kind::Syslog(syslog), _) => syslog.send(line, severity),
+            (SinkKind::Syslog(syslog), _) => syslog.send(line, severity),
             (_, Some(handle)) => handle.write(line),
             (_, None) => {}
         }
@@ -213,7 +213,7 @@ impl LogSinks {
     /// Takes over files that the parent process has opened.
     pub fn with_files(files: HashMap<PathBuf, File>) -> LogSinks {
         let sinks = files.into_iter().map(|(path, file)| {
-            let kind = Kind::File(ArcSwap::from_pointee(file));
+            let kind = SinkKind::File(ArcSwap::from_pointee(file));
             (LogTarget::File(path), Arc::new(Sink { kind }))
         });
         LogSinks {
@@ -227,7 +227,9 @@ impl LogSinks {
         if let Some(sink) = self.by_target.read().get(target) {
             return sink.clone();
         }
-        let sink = Arc::new(Sink::open(target).unwrap_or(Sink { kind: Kind::Stderr }));
+        let sink = Arc::new(Sink::open(target).unwrap_or(Sink {
+            kind: SinkKind::Stderr,
+        }));
         // The targets are those of a configuration: that bounds the map.
         self.by_target
             .write()
@@ -240,7 +242,7 @@ impl LogSinks {
     pub fn replace_files(&self, files: HashMap<PathBuf, File>) {
         for (path, opened) in files {
             let sink = self.sink(&LogTarget::File(path));
-            if let Kind::File(file) = &sink.kind {
+            if let SinkKind::File(file) = &sink.kind {
                 file.store(Arc::new(opened));
             }
         }
@@ -275,7 +277,7 @@ mod tests {
     #[test]
     fn standard_error_stands_in_for_a_file_that_cannot_be_opened() {
         let sink = LogSinks::default().sink(&LogTarget::File("/nonexistent/a.log".into()));
-        assert!(matches!(sink.kind, Kind::Stderr));
+        assert!(matches!(sink.kind, SinkKind::Stderr));
     }
 
     #[test]

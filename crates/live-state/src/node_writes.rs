@@ -37,7 +37,7 @@ impl Default for WriteExchange {
 impl WriteExchange {
     /// Takes an entry of the log; `false`: it is about no write. A write of another node counts when this returns.
     pub fn take(&self, entry: &[u8]) -> bool {
-        let Some((head, told)) = split(entry) else {
+        let Some((head, payload)) = split(entry) else {
             return false;
         };
         if *head == self.head() {
@@ -49,7 +49,7 @@ impl WriteExchange {
             learnings.iter().filter_map(Weak::upgrade).collect()
         };
         for learning in learnings {
-            learning.written_elsewhere(told);
+            learning.written_elsewhere(payload);
         }
         true
     }
@@ -82,8 +82,8 @@ pub fn merged(one: &[u8], other: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn split(entry: &[u8]) -> Option<(&[u8; HEAD_BYTES], &[u8])> {
-    let (head, told) = entry.split_first_chunk()?;
-    (head.first() == Some(&WRITE_ENTRY)).then_some((head, told))
+    let (head, payload) = entry.split_first_chunk()?;
+    (head.first() == Some(&WRITE_ENTRY)).then_some((head, payload))
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn entries_are_told_from_purges_and_go_together_with_those_of_this_node() {
         let (own, other) = (WriteExchange::default(), WriteExchange::default());
-        let entry = |of: &WriteExchange, told: &[u8]| [&of.head()[..], told].concat();
+        let entry = |of: &WriteExchange, payload: &[u8]| [&of.head()[..], payload].concat();
         for (bytes, is_write) in [
             (entry(&own, b""), true),
             (entry(&other, b"\x01\x00"), true),
@@ -102,10 +102,13 @@ mod tests {
         ] {
             assert_eq!(own.take(&bytes), is_write, "{bytes:?}");
         }
-        let told = [1, 0];
-        let both = merged(&entry(&own, &told), &entry(&own, &told));
-        assert_eq!(both, Some(entry(&own, &told)));
-        assert_eq!(merged(&entry(&own, &told), &entry(&other, &told)), None);
-        assert_eq!(merged(b"P12345678", &entry(&own, &told)), None);
+        let payload = [1, 0];
+        let both = merged(&entry(&own, &payload), &entry(&own, &payload));
+        assert_eq!(both, Some(entry(&own, &payload)));
+        assert_eq!(
+            merged(&entry(&own, &payload), &entry(&other, &payload)),
+            None
+        );
+        assert_eq!(merged(b"P12345678", &entry(&own, &payload)), None);
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use cache_bus::{
     Administration, BootMillis, Bus, BusError, BusEvent, BusSettings, BusState, EngineAddress,
-    Epoch, HostPort, LEAST_KEY_BYTES, Login, NodeHost, NodeSeal, SECRET_ENTRY, SharedPages,
+    Epoch, HostPort, Login, MIN_KEY_BYTES, NodeHost, NodeSeal, SECRET_ENTRY, SharedPages,
 };
 pub use cache_bus::{KnownNode, KnownNodes};
 use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, Zone};
@@ -288,7 +288,7 @@ impl Host {
         let secret = self
             .seal
             .as_ref()
-            .and_then(|seal| cache_bus::told_secret(seal, entry));
+            .and_then(|seal| cache_bus::open_secret(seal, entry));
         let texts: Option<AcmeAnswerTexts> =
             secret.and_then(|secret| serde_json::from_slice(&secret).ok());
         if let Some(texts) = texts {
@@ -340,9 +340,9 @@ fn page_key(terms: &CacheNodes, files: &TlsFiles) -> Result<Option<Vec<u8>>, Bui
     let refused = |why: &str| BuildError::Tls(format!("key file \"{}\": {why}", path.display()));
     let key = files.bytes(path);
     let key = key.map_err(|error| refused(&error.to_string()))?;
-    match key.len() >= LEAST_KEY_BYTES {
+    match key.len() >= MIN_KEY_BYTES {
         true => Ok(Some(key)),
-        false => Err(refused(&format!("fewer than {LEAST_KEY_BYTES} bytes"))),
+        false => Err(refused(&format!("fewer than {MIN_KEY_BYTES} bytes"))),
     }
 }
 

@@ -27,7 +27,7 @@ const PLACES: [(&str, &str); 10] = [
 const DEEPEST: usize = 5;
 
 /// With more files the identity of PHP is not known.
-const MOST_FILES: usize = 20_000;
+const MAX_FILES: usize = 20_000;
 
 /// `None`: there is too much to look at.
 pub fn of(pool: &PhpPool) -> Option<u64> {
@@ -41,7 +41,7 @@ pub fn of(pool: &PhpPool) -> Option<u64> {
     );
     let settings = format!("{made_by:?} {:?} {:?}", pool.settings, pool.extra);
     digest.read(settings.as_bytes());
-    let mut left = MOST_FILES;
+    let mut left = MAX_FILES;
     if let Some(binary) = &pool.binary {
         add(binary, &mut digest);
     }

@@ -18,9 +18,9 @@ const MAX_REPEATS: usize = 256;
 /// More than one site asks for, so that each site drives out its own alone.
 const MAX_REPEATS_OF_SITE: usize = 32;
 /// No request is made more often.
-pub const EVERY_MIN: Duration = Duration::from_secs(1);
+pub const MIN_EVERY: Duration = Duration::from_secs(1);
 /// The longest period of a repeated request.
-pub const EVERY_MAX: Duration = Duration::from_secs(24 * 3600);
+pub const MAX_EVERY: Duration = Duration::from_secs(24 * 3600);
 /// The time after which a request that no response names is forgotten, if ten of its turns have passed too.
 const GRACE: Duration = Duration::from_secs(600);
 
@@ -78,7 +78,7 @@ impl Repeat {
 impl Repeats {
     /// A response names a request by its path. Its first turn is one interval later.
     pub fn name(&self, site: &RepeatSite, target: &str, every: Duration, now: Instant) {
-        let every = every.clamp(EVERY_MIN, EVERY_MAX);
+        let every = every.clamp(MIN_EVERY, MAX_EVERY);
         let mut all = self.all.lock();
         if let Some(known) = all.iter_mut().find(|it| site.has(it, target)) {
             known.named_at = now;
@@ -193,7 +193,7 @@ mod tests {
     fn intervals_have_bounds() {
         let (repeats, now) = (Arc::new(Repeats::default()), Instant::now());
         repeats.name(&site(0), "/1", Duration::ZERO, now);
-        assert_eq!(repeats.take(now).err(), Some(Some(now + EVERY_MIN)));
+        assert_eq!(repeats.take(now).err(), Some(Some(now + MIN_EVERY)));
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn what_an_application_names_no_more_is_forgotten_once_it_has_answered() {
         let (repeats, now) = (Arc::new(Repeats::default()), Instant::now());
-        repeats.name(&site(0), "/cron", EVERY_MIN, now);
+        repeats.name(&site(0), "/cron", MIN_EVERY, now);
         let late = now + GRACE + MINUTE;
         repeats.ended("http://a/cron", false, late);
         assert!(repeats.take(late + MINUTE).is_ok(), "PHP was down");

@@ -25,7 +25,7 @@ use crate::disk_pages::{variant_for, variant_of};
 use crate::nodes::Nodes;
 
 /// A page is shared that lives at least as long.
-pub const LEAST_LIFETIME: Duration = Duration::from_secs(60);
+pub const MIN_LIFETIME: Duration = Duration::from_secs(60);
 /// Notes of a zone. If there are more, every second one goes.
 const MAX_NOTES: usize = 1024;
 /// How long a fetch of another node is waited for at most.
@@ -218,7 +218,7 @@ impl PageSharing {
         };
         let lifetime = stored.head.fresh_for(now);
         let is_wanted = turn.was_asked || has_followers;
-        let is_shared = lifetime >= LEAST_LIFETIME && is_wanted;
+        let is_shared = lifetime >= MIN_LIFETIME && is_wanted;
         if !is_shared || !record::may_be_written(self.wanted.key.bytes(), stored, None) {
             return pages.give_up(&self.name, &turn).await;
         }

@@ -37,13 +37,13 @@ use crate::cache_zones::AliveZones;
 use pages::ListeningZones;
 
 /// The silence after which the other process is killed.
-const SILENCE_MAX: Duration = Duration::from_secs(2);
+const MAX_SILENCE: Duration = Duration::from_secs(2);
 /// The pause between two questions whether the other process is there, while it is waited for.
 const ASK_EVERY: Duration = Duration::from_millis(250);
 /// Messages that wait to be sent; beyond, one purge of everything stands for them.
-const WAITING_MAX: usize = 65_536;
+const MAX_WAITING: usize = 65_536;
 /// Purges that are answered together.
-const TOGETHER_MAX: usize = 256;
+const MAX_TOGETHER: usize = 256;
 /// The longest message is a purge: its target has at most 16 KB.
 const PACKET_BYTES: usize = 64 << 10;
 /// The process, and a pair of sockets for each address of QUIC.
@@ -67,7 +67,7 @@ struct Link {
     waiting: Mutex<VecDeque<Vec<u8>>>,
     is_waiting: Condvar,
     /// The number of the last purge that was sent.
-    told: AtomicU64,
+    sent: AtomicU64,
     /// The number up to which they are applied there; the highest, once the other process has ended.
     applied: watch::Sender<u64>,
     /// How many parcels of pages were taken there.
@@ -119,7 +119,7 @@ impl Sibling {
             socket,
             waiting: Mutex::default(),
             is_waiting: Condvar::new(),
-            told: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
             applied: watch::Sender::new(0),
             parcels_taken: Mutex::default(),
             is_taken: Condvar::new(),
@@ -178,11 +178,11 @@ impl Sibling {
         let Some(link) = link else {
             return;
         };
-        let told = link.told.load(Ordering::SeqCst);
+        let sent = link.sent.load(Ordering::SeqCst);
         let mut applied = link.applied.subscribe();
         let (mut heard, mut silent) = (link.heard.load(Ordering::Relaxed), Duration::ZERO);
         loop {
-            let wait = applied.wait_for(|applied| *applied >= told);
+            let wait = applied.wait_for(|applied| *applied >= sent);
             match tokio::time::timeout(ASK_EVERY, wait).await {
                 Ok(_) => return,
                 Err(_) => link.queue(vec![ASK]),
@@ -193,7 +193,7 @@ impl Sibling {
                 false => Duration::ZERO,
             };
             heard = now;
-            if silent >= SILENCE_MAX {
+            if silent >= MAX_SILENCE {
                 link.kill();
             }
         }
@@ -220,7 +220,7 @@ impl Link {
 
     fn queue(&self, message: Vec<u8>) {
         let mut waiting = self.waiting.lock();
-        add_message(&mut waiting, message, self.told.load(Ordering::SeqCst));
+        add_message(&mut waiting, message, self.sent.load(Ordering::SeqCst));
         self.is_waiting.notify_one();
     }
 
@@ -298,7 +298,7 @@ impl Link {
     /// the disk: of two processes, one has the folder. Purges that have come meanwhile are answered together.
     fn apply_all(&self, given: mpsc::Receiver<Vec<u8>>, zones: &AliveZones) {
         while let Ok(message) = given.recv() {
-            let messages = std::iter::once(message).chain(given.try_iter().take(TOGETHER_MAX));
+            let messages = std::iter::once(message).chain(given.try_iter().take(MAX_TOGETHER));
             let applied: Vec<Option<u64>> =
                 messages.map(|message| apply(&message, zones)).collect();
             let sensible = applied.iter().map_while(|number| *number);
@@ -372,7 +372,7 @@ impl Link {
         let limit =
             |time| rustix::net::sockopt::set_socket_timeout(&self.socket, Timeout::Recv, time);
         // Without an introduction the other one cannot be killed, and its end is waited for.
-        if limit(Some(SILENCE_MAX)).is_ok() {
+        if limit(Some(MAX_SILENCE)).is_ok() {
             if let Some((message, fds)) = self.receive() {
                 self.introduced(&message, fds);
             }
@@ -404,7 +404,7 @@ impl PurgeListener for Link {
         }
         // Under the lock, so that the numbers go in their order.
         let mut waiting = self.waiting.lock();
-        let number = self.told.fetch_add(1, Ordering::SeqCst) + 1;
+        let number = self.sent.fetch_add(1, Ordering::SeqCst) + 1;
         let message = purge_message(number, mode, zone, target);
         add_message(&mut waiting, message, number);
         self.is_waiting.notify_one();
@@ -413,15 +413,15 @@ impl PurgeListener for Link {
 
 /// Adds a message to those that wait. If they are too many, one purge of everything stands for all purges up to the
 /// given number, and the last answer for all answers. Requests that will be repeated are left out.
-fn add_message(waiting: &mut VecDeque<Vec<u8>>, message: Vec<u8>, told: u64) {
-    if waiting.len() >= WAITING_MAX {
+fn add_message(waiting: &mut VecDeque<Vec<u8>>, message: Vec<u8>, sent: u64) {
+    if waiting.len() >= MAX_WAITING {
         let is_of =
             |message: &Vec<u8>, kinds: &[u8]| message.first().is_some_and(|it| kinds.contains(it));
         let answer = waiting.iter().rfind(|it| is_of(it, &[DONE])).cloned();
         waiting.retain(|message| is_of(message, &[pages::APPLIED, pages::TAKEN, pages::END]));
         waiting.extend(answer);
         let everything = PurgeTarget::Everything;
-        waiting.push_back(purge_message(told, PurgeMode::Hard, "", everything));
+        waiting.push_back(purge_message(sent, PurgeMode::Hard, "", everything));
     }
     waiting.push_back(message);
 }
@@ -573,7 +573,7 @@ mod tests {
             done(2),
             vec![pages::END],
         ]);
-        for number in 0..WAITING_MAX as u64 {
+        for number in 0..MAX_WAITING as u64 {
             let tag = PurgeTarget::Tag(b"a");
             add_message(
                 &mut waiting,
@@ -587,7 +587,7 @@ mod tests {
             .map(|it| (it[0], number(it)))
             .collect();
         // The purge of everything stands for all purges that were sent until it was made.
-        let stands_for = WAITING_MAX as u64 - 5;
+        let stands_for = MAX_WAITING as u64 - 5;
         let expected = [
             (pages::TAKEN, None),
             (pages::END, None),

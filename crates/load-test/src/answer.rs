@@ -6,7 +6,7 @@
 use command_line::CacheWord;
 
 /// Longest head that is read.
-const MOST_HEAD_BYTES: usize = 16 << 10;
+const MAX_HEAD_BYTES: usize = 16 << 10;
 
 /// A whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +22,13 @@ pub struct Response {
 }
 
 /// Cookies of one answer that are kept.
-const MOST_COOKIES: usize = 32;
+const MAX_COOKIES: usize = 32;
 
 /// An answer that is no valid HTTP response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedResponse;
 
-enum State {
+enum AnswerState {
     /// The head so far.
     Head,
     /// Bytes of the body still to come.
@@ -45,7 +45,7 @@ enum State {
 
 /// Takes bytes, gives whole answers.
 pub struct Reader {
-    state: State,
+    state: AnswerState,
     line: Vec<u8>,
     status: u16,
     body_bytes: u64,
@@ -60,7 +60,7 @@ impl Reader {
     /// `has_no_body` for answers to HEAD.
     pub fn new(has_no_body: bool) -> Reader {
         Reader {
-            state: State::Head,
+            state: AnswerState::Head,
             line: Vec::new(),
             status: 0,
             body_bytes: 0,
@@ -92,13 +92,13 @@ impl Reader {
     /// Whether a part of an answer has arrived, and not all of it.
     #[must_use]
     pub fn is_within_answer(&self) -> bool {
-        !matches!(self.state, State::Head) || !self.line.is_empty()
+        !matches!(self.state, AnswerState::Head) || !self.line.is_empty()
     }
 
     /// The connection has ended: the answer that ends with it, if there is one.
     pub fn end(&mut self) -> Option<Response> {
         match self.state {
-            State::UntilEnd => Some(self.finish()),
+            AnswerState::UntilEnd => Some(self.finish()),
             _ => None,
         }
     }
@@ -110,7 +110,7 @@ impl Reader {
             cache: self.cache,
             closes: self.closes,
         };
-        self.state = State::Head;
+        self.state = AnswerState::Head;
         self.line.clear();
         self.body_bytes = 0;
         self.cache = None;
@@ -123,29 +123,29 @@ impl Reader {
     pub fn take(&mut self, mut bytes: &[u8]) -> Result<Option<Response>, MalformedResponse> {
         while !bytes.is_empty() {
             let is_whole = match self.state {
-                State::Head => self.take_head(&mut bytes)?,
-                State::Body(left) => {
+                AnswerState::Head => self.take_head(&mut bytes)?,
+                AnswerState::Body(left) => {
                     let taken = skip(&mut bytes, left);
                     self.body_bytes += taken;
-                    self.state = State::Body(left - taken);
+                    self.state = AnswerState::Body(left - taken);
                     left == taken
                 }
-                State::ChunkSize => self.take_chunk_size(&mut bytes)?,
-                State::Chunk(left) => {
+                AnswerState::ChunkSize => self.take_chunk_size(&mut bytes)?,
+                AnswerState::Chunk(left) => {
                     let left = left - skip(&mut bytes, left);
                     self.state = if left == 0 {
-                        State::ChunkSize
+                        AnswerState::ChunkSize
                     } else {
-                        State::Chunk(left)
+                        AnswerState::Chunk(left)
                     };
                     false
                 }
-                State::UntilEnd => {
+                AnswerState::UntilEnd => {
                     self.body_bytes += bytes.len() as u64;
                     bytes = &[];
                     false
                 }
-                State::Trailer => self
+                AnswerState::Trailer => self
                     .take_line(&mut bytes)?
                     .is_some_and(|line| line.is_empty()),
             };
@@ -170,7 +170,7 @@ impl Reader {
             .position(|four| four == b"\r\n\r\n")
         else {
             *bytes = &[];
-            return if self.line.len() > MOST_HEAD_BYTES {
+            return if self.line.len() > MAX_HEAD_BYTES {
                 Err(MalformedResponse)
             } else {
                 Ok(false)
@@ -215,11 +215,11 @@ impl Reader {
             return Ok(true);
         }
         self.state = match length {
-            _ if is_chunked => State::ChunkSize,
-            Some(length) => State::Body(length),
+            _ if is_chunked => AnswerState::ChunkSize,
+            Some(length) => AnswerState::Body(length),
             None => {
                 self.closes = true;
-                State::UntilEnd
+                AnswerState::UntilEnd
             }
         };
         Ok(length == Some(0) && !is_chunked)
@@ -236,7 +236,7 @@ impl Reader {
             self.closes = has("close") || self.closes && !has("keep-alive");
         } else if self.keeps_cookies
             && name.eq_ignore_ascii_case("set-cookie")
-            && self.cookies.len() < MOST_COOKIES
+            && self.cookies.len() < MAX_COOKIES
         {
             let pair = value.split(';').next().unwrap_or_default().trim();
             self.cookies.push(pair.to_owned());
@@ -252,8 +252,8 @@ impl Reader {
             let size = u64::from_str_radix(size, 16).map_err(|_| MalformedResponse)?;
             self.body_bytes = self.body_bytes.checked_add(size).ok_or(MalformedResponse)?;
             self.state = match size {
-                0 => State::Trailer,
-                _ => State::Chunk(size.checked_add(2).ok_or(MalformedResponse)?),
+                0 => AnswerState::Trailer,
+                _ => AnswerState::Chunk(size.checked_add(2).ok_or(MalformedResponse)?),
             };
         }
         Ok(false)
@@ -265,7 +265,7 @@ impl Reader {
         let taken = end.map_or(bytes.len(), |at| at + 1);
         self.line.extend_from_slice(&bytes[..taken]);
         *bytes = &bytes[taken..];
-        if self.line.len() > MOST_HEAD_BYTES {
+        if self.line.len() > MAX_HEAD_BYTES {
             return Err(MalformedResponse);
         }
         if end.is_none() {
@@ -422,7 +422,7 @@ mod tests {
     fn a_head_without_end_is_broken() {
         let mut reader = Reader::new(false);
         assert_eq!(
-            reader.take(&vec![b'a'; MOST_HEAD_BYTES + 1]),
+            reader.take(&vec![b'a'; MAX_HEAD_BYTES + 1]),
             Err(MalformedResponse)
         );
     }

@@ -9,9 +9,9 @@ use crate::answer::Response;
 use command_line::CacheWord;
 
 /// Longer than any request may take: microseconds of an hour.
-const MOST_MICROS: u64 = 3_600_000_000;
+const MAX_MICROS: u64 = 3_600_000_000;
 /// Intervals of the course; a longer run has longer ones.
-const MOST_INTERVALS: u32 = 200;
+const MAX_INTERVALS: u32 = 200;
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The reason why a request has no answer.
@@ -108,11 +108,11 @@ pub struct Live {
 }
 
 fn histogram(digits: u8) -> Histogram<u64> {
-    Histogram::new_with_bounds(1, MOST_MICROS, digits).expect("these bounds are valid ones")
+    Histogram::new_with_bounds(1, MAX_MICROS, digits).expect("these bounds are valid ones")
 }
 
 fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(MOST_MICROS)
+    u64::try_from(duration.as_micros()).unwrap_or(MAX_MICROS)
 }
 
 impl Default for Counts {
@@ -174,7 +174,7 @@ impl Recorder {
             all: Counts::default(),
             by_url: vec![Counts::default(); if urls > 1 { urls } else { 0 }],
             course: Vec::new(),
-            interval: (duration / MOST_INTERVALS).max(SHORTEST_INTERVAL),
+            interval: (duration / MAX_INTERVALS).max(SHORTEST_INTERVAL),
             lateness: histogram(3),
             elapsed: Duration::ZERO,
             before: Duration::ZERO,
@@ -197,7 +197,7 @@ impl Recorder {
             counts.add(outcome);
         }
         let at = (self.before + outcome.due).as_nanos() / self.interval.as_nanos().max(1);
-        let last = MOST_INTERVALS as usize * 2;
+        let last = MAX_INTERVALS as usize * 2;
         let at = usize::try_from(at).unwrap_or(last).min(last);
         while self.course.len() <= at {
             self.course.push(Interval {

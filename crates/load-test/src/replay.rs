@@ -9,8 +9,8 @@ use std::time::Duration;
 use log_advice::{Entry, Format, Input, InputError};
 
 /// Requests of one replay.
-const MOST_REQUESTS: usize = 1_000_000;
-const MOST_TARGET_BYTES: usize = 8 << 10;
+const MAX_REQUESTS: usize = 1_000_000;
+const MAX_TARGET_BYTES: usize = 8 << 10;
 
 /// The requests of a replay, and their times.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ impl Reading {
         if self.logged.is_empty() {
             self.until_ms = at_ms.saturating_add(self.lasts_ms);
         }
-        if at_ms > self.until_ms || self.logged.len() >= MOST_REQUESTS {
+        if at_ms > self.until_ms || self.logged.len() >= MAX_REQUESTS {
             return;
         }
         match replayed(entry) {
@@ -120,7 +120,7 @@ fn replayed(entry: &Entry<'_>) -> Option<ReplayedRequest> {
     let target = entry.target;
     if target.first() != Some(&b'/')
         || !target.iter().all(is_sendable)
-        || target.len() > MOST_TARGET_BYTES
+        || target.len() > MAX_TARGET_BYTES
     {
         return None;
     }

@@ -26,7 +26,7 @@ use crate::schedule;
 use crate::visitor::{Job, Visitor};
 
 /// Requests that are due and not yet asked; further ones count as never asked.
-const MOST_WAITING: usize = 1 << 20;
+const MAX_WAITING: usize = 1 << 20;
 /// The pause between two reports of progress.
 const SHOWN_EVERY: Duration = Duration::from_millis(250);
 /// The pause of a visitor in the closed model whose request failed.
@@ -38,14 +38,14 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     is_over: Arc<AtomicBool>,
-    told: Arc<Notify>,
+    ended: Arc<Notify>,
 }
 
 impl Stop {
     /// No more requests are made, and those under way are given up.
     pub fn now(&self) {
         self.is_over.store(true, Ordering::Relaxed);
-        self.told.notify_waiters();
+        self.ended.notify_waiters();
     }
 
     #[must_use]
@@ -121,7 +121,7 @@ async fn turn(
     while !stop.is_over() {
         tokio::select! {
             () = &mut work => break,
-            () = stop.told.notified() => break,
+            () = stop.ended.notified() => break,
             _ = show.tick() => shown(shared.recorder.borrow().live(began.elapsed())),
         }
     }
@@ -176,7 +176,7 @@ async fn open(shared: &Rc<Turn>, stop: &Stop, visitors: &mut JoinSet<()>) {
                 .recorder
                 .borrow_mut()
                 .add_lateness(now.saturating_duration_since(job.due));
-            if shared.waiting.borrow().len() >= MOST_WAITING {
+            if shared.waiting.borrow().len() >= MAX_WAITING {
                 shared.never_asked(job, now);
                 continue;
             }

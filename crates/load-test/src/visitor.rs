@@ -12,7 +12,7 @@ use crate::record::{Failure, Outcome};
 /// Takes most pages with one read.
 const RECEIVE_BYTES: usize = 32 << 10;
 /// Cookies that a visitor keeps.
-const MOST_COOKIES: usize = 64;
+const MAX_COOKIES: usize = 64;
 
 trait Stream: AsyncRead + AsyncWrite + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
@@ -153,7 +153,7 @@ impl Visitor {
         let new = name(&cookie);
         self.cookies
             .retain(|(of, kept)| *of != origin || name(kept) != new);
-        if self.cookies.len() < MOST_COOKIES {
+        if self.cookies.len() < MAX_COOKIES {
             self.cookies.push((origin, cookie));
         }
     }

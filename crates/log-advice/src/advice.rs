@@ -10,14 +10,14 @@ use crate::patterns::REST;
 use crate::study::{SPLIT_LIFETIMES_MS, Study, Totals};
 
 /// Patterns with a smaller share of PHP's requests are shown as one.
-const LEAST_SHARE: f64 = 0.01;
-const MOST_PATTERNS: usize = 12;
-const MOST_NAMES: usize = 12;
+const MIN_SHARE: f64 = 0.01;
+const MAX_PATTERNS: usize = 12;
+const MAX_NAMES: usize = 12;
 /// The suggested lifetime spares at least this share of the runs that one minute spares.
 const WELL_SPARED: f64 = 0.9;
 const MINUTE_INDEX: usize = 8;
 /// Arguments with fewer requests show nothing.
-const LEAST_REQUESTS: u64 = 100;
+const MIN_REQUESTS: u64 = 100;
 /// From this share of requests with a value of their own on, nearly each has another one.
 const MOSTLY_UNIQUE: f64 = 0.9;
 
@@ -263,7 +263,7 @@ fn patterns(study: &Study, sum: &Totals) -> Vec<Pattern> {
     let mut shown = 0;
     named.retain(|(name, totals)| {
         let is_shown =
-            name != REST && shown < MOST_PATTERNS && ratio(requests(totals), all) >= LEAST_SHARE;
+            name != REST && shown < MAX_PATTERNS && ratio(requests(totals), all) >= MIN_SHARE;
         match is_shown {
             true => shown += 1,
             false => rest.add(totals),
@@ -304,13 +304,13 @@ fn names(names: &Names) -> Vec<Name> {
         .filter(|(_, sent)| !sent.is_ignored && !is_mostly_unique(sent));
     shown
         .map(|(name, sent)| self::name(name, sent))
-        .take(MOST_NAMES)
+        .take(MAX_NAMES)
         .chain(others.take(3).map(|(name, sent)| self::name(name, sent)))
         .collect()
 }
 
 fn is_mostly_unique(sent: &NameStatistics) -> bool {
-    sent.requests >= LEAST_REQUESTS && sent.unique_share() >= MOSTLY_UNIQUE
+    sent.requests >= MIN_REQUESTS && sent.unique_share() >= MOSTLY_UNIQUE
 }
 
 fn name(name: &str, sent: &NameStatistics) -> Name {

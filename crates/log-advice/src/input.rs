@@ -15,11 +15,11 @@ use crate::study::Study;
 
 const BUFFER_BYTES: usize = 256 << 10;
 /// Longer lines are bad ones: a request's head has no more.
-const MOST_LINE_BYTES: usize = 64 << 10;
+const MAX_LINE_BYTES: usize = 64 << 10;
 /// Lines that are looked at for the first time of a file.
 const FIRST_LINES: usize = 1000;
 /// Entries between two reports of progress.
-const TOLD_EVERY: u64 = 1 << 20;
+const REPORT_EVERY: u64 = 1 << 20;
 
 /// The logs that were named.
 #[derive(Debug)]
@@ -109,8 +109,8 @@ impl Input {
         let mut bad = BTreeMap::new();
         let mut bytes_before = 0;
         for file in &self.files {
-            let told = |bytes| progress(bytes_before + bytes);
-            let result = self.read_file(file, take, &mut bad, told);
+            let reported = |bytes| progress(bytes_before + bytes);
+            let result = self.read_file(file, take, &mut bad, reported);
             result.map_err(|error| InputError {
                 path: file.path.clone(),
                 error,
@@ -134,13 +134,13 @@ impl Input {
     ) -> io::Result<()> {
         let mut reader = lines_of(&file.path)?;
         let mut number = 0_u64;
-        let (mut read, mut told) = (0, 0);
+        let (mut read, mut reported) = (0, 0);
         let mut line = Vec::new();
         while let Some(is_whole) = next_line(&mut reader, &mut line)? {
             number += 1;
             read += line.len() as u64 + 1;
-            if read >= told + TOLD_EVERY {
-                told = read;
+            if read >= reported + REPORT_EVERY {
+                reported = read;
                 progress(read.min(file.bytes));
             }
             let entry = match is_whole {
@@ -230,7 +230,7 @@ fn next_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<Option<
         let piece = available.get(..end.unwrap_or(available.len()));
         let piece = piece.unwrap_or_default();
         let taken = piece.len() + usize::from(end.is_some());
-        if line.len() + piece.len() > MOST_LINE_BYTES {
+        if line.len() + piece.len() > MAX_LINE_BYTES {
             is_whole = false;
             line.clear();
         } else if is_whole {
@@ -281,7 +281,7 @@ mod tests {
     fn a_line_without_end_is_one_bad_line_and_takes_no_memory() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let long = "x".repeat(MOST_LINE_BYTES * 3);
+        let long = "x".repeat(MAX_LINE_BYTES * 3);
         std::fs::write(&path, format!("{long}\n{}{long}", line(1, "/"))).unwrap();
         let input = Input::open([path], None).unwrap();
         let mut study = Study::new(Rules::default());

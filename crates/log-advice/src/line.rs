@@ -13,13 +13,13 @@ use crate::date;
 use crate::entry::{CacheStatus, Entry, Fault};
 
 /// More parts of a line are not looked at.
-const MOST_PARTS: usize = 64;
+const MAX_PARTS: usize = 64;
 
 /// # Errors
 /// The missing part of the line.
 pub fn parse(line: &[u8]) -> Result<Entry<'_>, Fault> {
     let mut found = LineFields::default();
-    for part in (Parts { rest: line }).take(MOST_PARTS) {
+    for part in (Parts { rest: line }).take(MAX_PARTS) {
         match found.has_request {
             false => found.before_request(part),
             true => found.after_request(part),

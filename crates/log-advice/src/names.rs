@@ -6,10 +6,10 @@ use hashbrown::{HashMap, HashSet};
 use shared_request::NameSet;
 
 /// More names are not kept.
-const MOST_NAMES: usize = 2000;
-const MOST_NAME_BYTES: usize = 64;
+const MAX_NAMES: usize = 2000;
+const MAX_NAME_BYTES: usize = 64;
 /// Distinct values of one name that are counted at most.
-const MOST_VALUES: usize = 1000;
+const MAX_VALUES: usize = 1000;
 
 #[derive(Debug, Default)]
 pub struct NameStatistics {
@@ -24,7 +24,7 @@ pub struct NameStatistics {
 impl NameStatistics {
     /// Different values, and whether there were more than are counted.
     pub fn values(&self) -> (usize, bool) {
-        (self.values.len(), self.values.len() >= MOST_VALUES)
+        (self.values.len(), self.values.len() >= MAX_VALUES)
     }
 
     /// The share of requests that had a value of their own.
@@ -49,11 +49,11 @@ impl Names {
             // PHP makes an array of `name[]`.
             let end = memchr::memchr(b'[', name).unwrap_or(name.len());
             let name = name.get(..end).unwrap_or(name);
-            if name.is_empty() || name.len() > MOST_NAME_BYTES {
+            if name.is_empty() || name.len() > MAX_NAME_BYTES {
                 continue;
             }
             if !self.known.contains_key(name) {
-                if self.known.len() >= MOST_NAMES {
+                if self.known.len() >= MAX_NAMES {
                     continue;
                 }
                 let sent = NameStatistics {
@@ -64,7 +64,7 @@ impl Names {
             }
             if let Some(sent) = self.known.get_mut(name) {
                 sent.requests += 1;
-                if sent.values.len() < MOST_VALUES {
+                if sent.values.len() < MAX_VALUES {
                     sent.compared += 1;
                     sent.values.insert(hash_of(value));
                 }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn strangers_cannot_make_names_without_end() {
         let mut names = Names::default();
-        for number in 0..MOST_NAMES + 100 {
+        for number in 0..MAX_NAMES + 100 {
             names.count(format!("n{number}=1").as_bytes(), b'&', &NameSet::default());
             names.count(
                 format!("same={number}").as_bytes(),
@@ -129,9 +129,9 @@ mod tests {
                 &NameSet::default(),
             );
         }
-        assert_eq!(names.all().len(), MOST_NAMES);
+        assert_eq!(names.all().len(), MAX_NAMES);
         let all = names.all();
         let (_, same) = all.iter().find(|(name, _)| name == "same").unwrap();
-        assert_eq!(same.values(), (MOST_VALUES, true));
+        assert_eq!(same.values(), (MAX_VALUES, true));
     }
 }

@@ -7,7 +7,7 @@
 //!           └── others wait for it ──┘└──── lifetime ─────┘
 //! ```
 //!
-//! Memory is bounded: with [`MOST_PAGES`] pages known, the least recently requested ones are
+//! Memory is bounded: with [`MAX_PAGES`] pages known, the least recently requested ones are
 //! forgotten. That changes nothing if they would not be fresh anyway; for longer lifetimes it
 //! counts too many runs, and [`Pages::exact_up_to_ms`] returns the lifetime up to which the
 //! counts are exact.
@@ -20,7 +20,7 @@ pub const LIFETIMES_MS: [u32; 16] = [
     1_800_000, 3_600_000, 21_600_000, 86_400_000,
 ];
 /// Pages that are known at the same time: 90 bytes each.
-const MOST_PAGES: usize = 1 << 19;
+const MAX_PAGES: usize = 1 << 19;
 /// Times are kept in 32 bits, from a beginning that is moved when half of them are used.
 const MOVE_MS: u64 = 1 << 31;
 
@@ -74,7 +74,7 @@ impl<const N: usize> Pages<N> {
             pages: HashMap::default(),
             begins_at_ms: 0,
             exact_up_to_ms: u32::MAX,
-            most_pages: MOST_PAGES,
+            most_pages: MAX_PAGES,
         }
     }
 

@@ -6,8 +6,8 @@
 use hashbrown::HashMap;
 
 /// More patterns are not kept: later ones belong to [`REST`].
-const MOST_PATTERNS: usize = 1000;
-const MOST_NAME_BYTES: usize = 80;
+const MAX_PATTERNS: usize = 1000;
+const MAX_NAME_BYTES: usize = 80;
 /// Everything that has no pattern of its own.
 pub const REST: &str = "/*";
 
@@ -42,7 +42,7 @@ impl Patterns {
         }
         let next = self.known.len();
         match u16::try_from(next) {
-            Ok(id) if next < MOST_PATTERNS && self.name.len() <= MOST_NAME_BYTES => {
+            Ok(id) if next < MAX_PATTERNS && self.name.len() <= MAX_NAME_BYTES => {
                 self.known.insert(self.name.clone(), PatternId(id));
                 PatternId(id)
             }
@@ -106,7 +106,7 @@ mod tests {
         for number in 0..5000 {
             patterns.of(format!("/x{number}").as_bytes());
         }
-        assert_eq!(patterns.names().len(), MOST_PATTERNS);
+        assert_eq!(patterns.names().len(), MAX_PATTERNS);
         assert_eq!(patterns.of(b"/another"), PatternId(0));
         assert_eq!(patterns.of(b"/x1"), PatternId(2));
     }

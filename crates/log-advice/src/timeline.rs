@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 /// Longer than the buffers of access logs are kept and most requests take.
 const HELD_MS: u64 = 10_000;
 /// Requests that are held back; with more, the earliest go on.
-const MOST_HELD: usize = 1 << 17;
+const MAX_HELD: usize = 1 << 17;
 
 /// Requests with the facts known of them, by the time of their beginning.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl<T> Timeline<T> {
     /// The next request whose turn has come.
     pub fn next(&mut self) -> Option<(u64, T)> {
         let Reverse(first) = self.held.peek()?;
-        let is_due = first.at_ms + HELD_MS <= self.latest_ms || self.held.len() > MOST_HELD;
+        let is_due = first.at_ms + HELD_MS <= self.latest_ms || self.held.len() > MAX_HELD;
         if is_due { self.any() } else { None }
     }
 
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn no_more_are_held_than_the_bound() {
         let mut timeline = Timeline::new();
-        for number in 0..MOST_HELD as u64 + 10 {
+        for number in 0..MAX_HELD as u64 + 10 {
             timeline.put(exact(1_000_000, 0), number);
         }
         let given = std::iter::from_fn(|| timeline.next()).count();

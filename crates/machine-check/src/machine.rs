@@ -5,9 +5,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Files of the kernel and settings are short; of a longer one the beginning is read.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 /// Entries of one folder.
-const MOST_ENTRIES: usize = 4096;
+const MAX_ENTRIES: usize = 4096;
 
 /// A machine whose files can be read.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Machine {
         }
         let mut bytes = Vec::new();
         let file = File::open(path).ok()?;
-        file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+        file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -60,7 +60,7 @@ impl Machine {
     /// Names in a folder, sorted.
     pub fn names(&self, path: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(path)).into_iter().flatten();
-        let names = entries.flatten().take(MOST_ENTRIES);
+        let names = entries.flatten().take(MAX_ENTRIES);
         let mut names: Vec<String> = names
             .filter_map(|entry| entry.file_name().into_string().ok())
             .collect();

@@ -45,7 +45,7 @@ pub enum Event {
 }
 
 #[derive(Debug)]
-enum State {
+enum ResponseState {
     Head,
     Body,
     /// The number of bytes of [`TRAILER`] that have been seen.
@@ -61,7 +61,7 @@ pub struct ResponseReader {
     buffer: BytesMut,
     key: Bytes,
     head_limit_bytes: usize,
-    state: State,
+    state: ResponseState,
     length_bytes: u64,
     received_bytes: u64,
     is_request_sent: bool,
@@ -76,7 +76,7 @@ impl ResponseReader {
             buffer,
             key,
             head_limit_bytes,
-            state: State::Head,
+            state: ResponseState::Head,
             length_bytes: 0,
             received_bytes: 0,
             is_request_sent: true,
@@ -103,12 +103,12 @@ impl ResponseReader {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let head = parse_line(line, &self.key)?;
         self.state = match head {
-            ResponseHead::NotFound => State::NotFound,
+            ResponseHead::NotFound => ResponseState::NotFound,
             ResponseHead::Found { length_bytes, .. } => {
                 self.length_bytes = length_bytes;
                 match length_bytes {
-                    0 => State::Trailer(0),
-                    _ => State::Body,
+                    0 => ResponseState::Trailer(0),
+                    _ => ResponseState::Body,
                 }
             }
         };
@@ -125,7 +125,7 @@ impl ResponseReader {
             .min(self.buffer.len());
         self.received_bytes += take as u64;
         if self.received_bytes == self.length_bytes {
-            self.state = State::Trailer(0);
+            self.state = ResponseState::Trailer(0);
         }
         Some(Event::Data(self.buffer.split_to(take).freeze()))
     }
@@ -138,12 +138,12 @@ impl ResponseReader {
             self.buffer.advance(1);
             seen += 1;
         }
-        self.state = State::Trailer(seen);
+        self.state = ResponseState::Trailer(seen);
         Ok((seen == TRAILER.len()).then(|| self.end()))
     }
 
     fn end(&mut self) -> Event {
-        self.state = State::Over;
+        self.state = ResponseState::Over;
         self.is_reusable = self.buffer.is_empty() && self.is_request_sent;
         Event::End {
             reusable: self.is_reusable,
@@ -165,28 +165,28 @@ impl DecodeResponse for ResponseReader {
 
     fn next_event(&mut self) -> Result<Option<Event>, Error> {
         match self.state {
-            State::Head => self.head(),
-            State::Body => Ok(self.body()),
-            State::Trailer(seen) => self.trailer(seen),
-            State::NotFound => Ok(Some(self.end())),
-            State::Over => Ok(None),
+            ResponseState::Head => self.head(),
+            ResponseState::Body => Ok(self.body()),
+            ResponseState::Trailer(seen) => self.trailer(seen),
+            ResponseState::NotFound => Ok(Some(self.end())),
+            ResponseState::Over => Ok(None),
         }
     }
 
     /// A failure within the value makes it truncated as an end does.
     fn end_of_input(&mut self, _: &mut Option<io::Error>) -> Result<Option<Event>, Error> {
         match self.state {
-            State::Body => Err(Error::Truncated {
+            ResponseState::Body => Err(Error::Truncated {
                 received_bytes: self.received_bytes,
                 expected_bytes: self.length_bytes,
             }),
-            State::Trailer(_) => Err(Error::InvalidTrailer),
-            State::Head | State::NotFound | State::Over => Ok(None),
+            ResponseState::Trailer(_) => Err(Error::InvalidTrailer),
+            ResponseState::Head | ResponseState::NotFound | ResponseState::Over => Ok(None),
         }
     }
 
     fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, ResponseState::Over)
     }
 
     fn is_reusable(&self) -> bool {

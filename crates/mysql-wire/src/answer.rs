@@ -12,7 +12,7 @@ use crate::conversation::Unreadable;
 use crate::fields::{length, u8, u16};
 
 /// A command with several statements has a result for each; further ones are counted as left out.
-pub const MOST_OUTCOMES: usize = 64;
+pub const MAX_OUTCOMES: usize = 64;
 
 /// The server's flags of the session at the end of each result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandAnswer {
     pub outcomes: Vec<Outcome>,
-    /// Outcomes beyond [`MOST_OUTCOMES`].
+    /// Outcomes beyond [`MAX_OUTCOMES`].
     pub left_out: u64,
     /// The flags of the last result, unless that is an error.
     pub status: StatusFlags,
@@ -426,7 +426,7 @@ impl AnswerReader {
     }
 
     fn outcome(&mut self, outcome: Outcome) {
-        if self.answer.outcomes.len() < MOST_OUTCOMES {
+        if self.answer.outcomes.len() < MAX_OUTCOMES {
             self.answer.outcomes.push(outcome);
         } else {
             self.answer.left_out += 1;

@@ -4,7 +4,7 @@
 //! bytes received ─► PacketReader ─► status byte ─► header ─► LogEvent
 //! ```
 //!
-//! The first [`MOST_EVENT_BYTES`] of each event are kept, which hold all that is read but for the text of long
+//! The first [`MAX_EVENT_BYTES`] of each event are kept, which hold all that is read but for the text of long
 //! statements. The client asks for events without checksums; if the server reports checksums, they are cut off.
 
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ use crate::fields;
 use crate::packet::{PacketReader, Piece};
 
 /// The bytes that are kept of an event. The text of a longer statement counts as incomplete.
-pub const MOST_EVENT_BYTES: usize = 1 << 16;
+pub const MAX_EVENT_BYTES: usize = 1 << 16;
 
 /// Tables of one transaction whose names are kept. Rows of further ones are unknown.
-const MOST_TABLES: usize = 4096;
+const MAX_TABLES: usize = 4096;
 
 const HEADER_BYTES: usize = 19;
 const CHECKSUM_BYTES: usize = 4;
@@ -92,7 +92,7 @@ pub struct LogReader {
 impl Default for LogReader {
     fn default() -> Self {
         Self {
-            packets: PacketReader::new(MOST_EVENT_BYTES),
+            packets: PacketReader::new(MAX_EVENT_BYTES),
             has_checksums: false,
             tables: HashMap::new(),
         }
@@ -177,7 +177,7 @@ impl LogReader {
         let names = (name()?, name()?);
         // Without a name, the rows that follow are unknown.
         self.tables.remove(&number);
-        if self.tables.len() < MOST_TABLES {
+        if self.tables.len() < MAX_TABLES {
             self.tables.insert(number, names);
         }
         Some(())

@@ -137,9 +137,9 @@ fn checksums_are_cut_off_if_the_server_says_that_there_are_any() {
 
 #[test]
 fn long_statements_are_incomplete_and_long_rows_are_not() {
-    let text = "x".repeat(MOST_EVENT_BYTES);
+    let text = "x".repeat(MAX_EVENT_BYTES);
     let mut rows = vec![9, 0, 0, 0, 0, 0, 1, 0];
-    rows.resize(3 * MOST_EVENT_BYTES, 0);
+    rows.resize(3 * MAX_EVENT_BYTES, 0);
     let bytes = packets(&[
         table_map(9, "post"),
         event(25, 1, &rows),
@@ -153,7 +153,7 @@ fn long_statements_are_incomplete_and_long_rows_are_not() {
 
 #[test]
 fn names_of_tables_are_bounded_and_end_with_their_transaction() {
-    let maps = (0..=MOST_TABLES).map(|number| {
+    let maps = (0..=MAX_TABLES).map(|number| {
         let mut map = table_map(0, "post");
         map[HEADER_BYTES..HEADER_BYTES + 2]
             .copy_from_slice(&u16::try_from(number).unwrap().to_le_bytes());
@@ -162,7 +162,7 @@ fn names_of_tables_are_bounded_and_end_with_their_transaction() {
     let maps: Vec<_> = maps.collect();
     let mut reader = LogReader::default();
     read(&mut reader, &packets(&maps), 1 << 16).unwrap();
-    assert_eq!(reader.tables.len(), MOST_TABLES);
+    assert_eq!(reader.tables.len(), MAX_TABLES);
     read(&mut reader, &packets(&[event(GTID, 1, &[0; 19])]), 64).unwrap();
     assert!(reader.tables.is_empty());
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::parameters::Parameter;
 
 /// A longer statement is not kept; [`Command::is_complete`] is false for it.
-pub const MOST_STATEMENT_BYTES: usize = 64 * 1024;
+pub const MAX_STATEMENT_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandKind {

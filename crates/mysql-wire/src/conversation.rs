@@ -13,20 +13,20 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::answer::{AnswerForm, AnswerReader, CommandAnswer, Progress, StatusFlags};
-use crate::command::{Command, CommandKind, MOST_STATEMENT_BYTES};
+use crate::command::{Command, CommandKind, MAX_STATEMENT_BYTES};
 use crate::fields::{u8, u16, u32};
 use crate::handshake::{AccountChange, account_change, capability, greeting, handshake_response};
 use crate::packet::{PacketReader, Piece};
 use crate::parameters::{ParameterType, parameters};
 
 /// Prepared statements that a connection holds at a time. PHP closes each with its object.
-pub const MOST_PREPARED: usize = 256;
+pub const MAX_PREPARED: usize = 256;
 
 /// Bytes of all prepared statements of a connection.
-pub const MOST_PREPARED_BYTES: usize = 1024 * 1024;
+pub const MAX_PREPARED_BYTES: usize = 1024 * 1024;
 
 /// Bytes of a packet of the server that are kept. The fields of an OK or an error that are read stand within them.
-const MOST_SERVER_HEAD: usize = 512;
+const MAX_SERVER_HEAD: usize = 512;
 
 /// The reason for which a connection is not read, or not any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -141,8 +141,8 @@ impl Conversation {
         Self {
             seed,
             phase: Phase::Greeting,
-            client: PacketReader::new(MOST_STATEMENT_BYTES + 1),
-            server: PacketReader::new(MOST_SERVER_HEAD),
+            client: PacketReader::new(MAX_STATEMENT_BYTES + 1),
+            server: PacketReader::new(MAX_SERVER_HEAD),
             client_capabilities: 0,
             server_capabilities: 0,
             sequence: 0,
@@ -559,7 +559,7 @@ impl Conversation {
 
     fn remember(&mut self, id: u32, parameters: u16, command: &Command) -> Result<(), Unreadable> {
         self.prepared_bytes += command.text.len();
-        if self.prepared.len() >= MOST_PREPARED || self.prepared_bytes > MOST_PREPARED_BYTES {
+        if self.prepared.len() >= MAX_PREPARED || self.prepared_bytes > MAX_PREPARED_BYTES {
             return Err(Unreadable::TooManyPrepared);
         }
         let statement = PreparedStatement {

@@ -25,17 +25,17 @@ mod packet;
 mod parameters;
 
 pub use answer::{
-    CommandAnswer, MOST_OUTCOMES, Outcome, PrepareAnswer, StatementAnswer, StatusFlags,
+    CommandAnswer, MAX_OUTCOMES, Outcome, PrepareAnswer, StatementAnswer, StatusFlags,
 };
 pub use binary_log::{
-    LogContent, LogEnd, LogEvent, LogReader, LogStatement, MOST_EVENT_BYTES, dump_command,
+    LogContent, LogEnd, LogEvent, LogReader, LogStatement, MAX_EVENT_BYTES, dump_command,
     register_command,
 };
-pub use command::{Command, CommandKind, MOST_STATEMENT_BYTES};
+pub use command::{Command, CommandKind, MAX_STATEMENT_BYTES};
 pub use conversation::{
-    Conversation, Event, MOST_PREPARED, MOST_PREPARED_BYTES, Session, Unreadable,
+    Conversation, Event, MAX_PREPARED, MAX_PREPARED_BYTES, Session, Unreadable,
 };
-pub use parameters::{MOST_PARAMETERS, Parameter, execute_command};
+pub use parameters::{MAX_PARAMETERS, Parameter, execute_command};
 
 /// Runs a conversation for the fuzzer: the first byte of each piece gives its direction and length.
 #[doc(hidden)]
@@ -44,8 +44,8 @@ pub fn fuzz_conversation(mut bytes: &[u8]) {
     while let [head, rest @ ..] = bytes {
         let (piece, later) = rest.split_at(usize::from(head >> 1).min(rest.len()));
         let mut check = |event: Event<'_>| match event {
-            Event::Asked(command) => assert!(command.text().len() <= MOST_STATEMENT_BYTES),
-            Event::Answered(_, answer) => assert!(answer.outcomes.len() <= MOST_OUTCOMES),
+            Event::Asked(command) => assert!(command.text().len() <= MAX_STATEMENT_BYTES),
+            Event::Answered(_, answer) => assert!(answer.outcomes.len() <= MAX_OUTCOMES),
         };
         if head & 1 == 0 {
             conversation.received(piece, &mut check);
@@ -63,7 +63,7 @@ pub fn fuzz_binary_log(mut bytes: &[u8]) {
     while let [length, rest @ ..] = bytes {
         let (piece, later) = rest.split_at(usize::from(*length).min(rest.len()));
         let mut check = |event: &LogEvent<'_>| match &event.content {
-            LogContent::Statement(it) => assert!(it.text.len() <= MOST_EVENT_BYTES),
+            LogContent::Statement(it) => assert!(it.text.len() <= MAX_EVENT_BYTES),
             LogContent::Rows { database, table } => {
                 assert!(database.len().max(table.len()) <= usize::from(u8::MAX));
             }

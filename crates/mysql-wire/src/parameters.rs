@@ -3,7 +3,7 @@
 use crate::fields::{integer, string, take, u8};
 
 /// The most parameters that the protocol allows.
-pub const MOST_PARAMETERS: usize = 65_535;
+pub const MAX_PARAMETERS: usize = 65_535;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Parameter {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mysql_wire::{
-    CommandKind, Conversation, Event, MOST_PREPARED, MOST_STATEMENT_BYTES, Outcome, Parameter,
+    CommandKind, Conversation, Event, MAX_PREPARED, MAX_STATEMENT_BYTES, Outcome, Parameter,
     StatementAnswer, Unreadable,
 };
 
@@ -410,7 +410,7 @@ fn database_and_account_follow_their_commands() {
 #[test]
 fn longer_statements_are_cut_and_say_so() {
     let mut connection = Connection::open(MYSQLND);
-    let long = [b"\x03", &b"x".repeat(MOST_STATEMENT_BYTES + 1)[..]].concat();
+    let long = [b"\x03", &b"x".repeat(MAX_STATEMENT_BYTES + 1)[..]].concat();
     let mut complete = Vec::new();
     connection
         .conversation
@@ -418,7 +418,7 @@ fn longer_statements_are_cut_and_say_so() {
             if let Event::Asked(command) = event {
                 assert_eq!(
                     (command.kind, command.text().len()),
-                    (CommandKind::Query, MOST_STATEMENT_BYTES)
+                    (CommandKind::Query, MAX_STATEMENT_BYTES)
                 );
                 complete.push(command.is_complete());
             }
@@ -495,7 +495,7 @@ fn first_doubt_ends_the_reading_and_names_itself() {
         }),
         (Unreadable::Malformed, |it| it.client(0, b"")),
         (Unreadable::TooManyPrepared, |it| {
-            for id in 0..=u32::try_from(MOST_PREPARED).unwrap() {
+            for id in 0..=u32::try_from(MAX_PREPARED).unwrap() {
                 prepare(it, id, b"SELECT");
             }
         }),

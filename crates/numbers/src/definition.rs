@@ -11,7 +11,7 @@ pub struct Definition {
     pub name: &'static str,
     /// The title of a plot, and of a line of a table.
     pub title: &'static str,
-    pub kind: Kind,
+    pub kind: NumberKind,
     pub unit: Unit,
     pub labels: &'static [Label],
     /// The counted event and its time, in one or two sentences.
@@ -20,7 +20,7 @@ pub struct Definition {
 
 /// How a number changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum NumberKind {
     /// It only grows, and begins at 0 with the process.
     Counter,
     /// It goes up and down.
@@ -30,14 +30,14 @@ pub enum Kind {
     Histogram(&'static [f64]),
 }
 
-impl Kind {
+impl NumberKind {
     /// The word of OpenMetrics.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram(_) => "histogram",
+            NumberKind::Counter => "counter",
+            NumberKind::Gauge => "gauge",
+            NumberKind::Histogram(_) => "histogram",
         }
     }
 }

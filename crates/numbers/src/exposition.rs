@@ -12,7 +12,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry;
 
-use crate::definition::{Definition, Kind, Unit};
+use crate::definition::{Definition, NumberKind, Unit};
 use crate::snapshot::{Series, Snapshot, Value};
 use crate::table::TABLE;
 
@@ -23,8 +23,8 @@ const PREFIX: &str = "mayfly";
 #[must_use]
 pub fn full_name(definition: &Definition) -> String {
     let total = match definition.kind {
-        Kind::Counter => "_total",
-        Kind::Gauge | Kind::Histogram(_) => "",
+        NumberKind::Counter => "_total",
+        NumberKind::Gauge | NumberKind::Histogram(_) => "",
     };
     format!("{PREFIX}_{}{total}", definition.name)
 }
@@ -49,7 +49,7 @@ pub fn prometheus_text(snapshot: Snapshot) -> Result<String, fmt::Error> {
     let newer = open_metrics(snapshot)?;
     let counters: Vec<String> = TABLE
         .iter()
-        .filter(|definition| definition.kind == Kind::Counter)
+        .filter(|definition| definition.kind == NumberKind::Counter)
         .map(|definition| format!("{PREFIX}_{}", definition.name))
         .collect();
     let mut out = String::with_capacity(newer.len() + 1024);
@@ -120,28 +120,28 @@ fn encode(
 
 fn encode_value(
     metric: &mut MetricEncoder<'_>,
-    kind: Kind,
+    kind: NumberKind,
     value: &Value,
 ) -> Result<(), fmt::Error> {
     match (value, kind) {
-        (Value::Distribution(all), Kind::Histogram(bounds)) => {
+        (Value::Distribution(all), NumberKind::Histogram(bounds)) => {
             let bounds = bounds.iter().copied().chain([f64::INFINITY]);
             let buckets: Vec<(f64, u64)> = bounds.zip(all.buckets.iter().copied()).collect();
             metric.encode_histogram::<NoLabelSet>(all.sum, all.count, &buckets, None)
         }
-        (Value::Single { value }, Kind::Counter) => {
+        (Value::Single { value }, NumberKind::Counter) => {
             metric.encode_counter(value, None::<&Exemplar<NoLabelSet, f64>>)
         }
-        (Value::Single { value }, Kind::Gauge) => metric.encode_gauge(value),
+        (Value::Single { value }, NumberKind::Gauge) => metric.encode_gauge(value),
         _ => Err(fmt::Error),
     }
 }
 
-fn metric_type(kind: Kind) -> MetricType {
+fn metric_type(kind: NumberKind) -> MetricType {
     match kind {
-        Kind::Counter => MetricType::Counter,
-        Kind::Gauge => MetricType::Gauge,
-        Kind::Histogram(_) => MetricType::Histogram,
+        NumberKind::Counter => MetricType::Counter,
+        NumberKind::Gauge => MetricType::Gauge,
+        NumberKind::Histogram(_) => MetricType::Histogram,
     }
 }
 

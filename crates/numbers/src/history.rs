@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::{Definition, Kind, Values};
+use crate::definition::{Definition, NumberKind, Values};
 use crate::snapshot::{Series, Snapshot, Value};
 use crate::table::TABLE;
 
@@ -96,7 +96,7 @@ fn columns() -> Vec<String> {
     for definition in TABLE {
         let name = definition.name;
         match (definition.kind, listed(definition)) {
-            (Kind::Histogram(bounds), _) => {
+            (NumberKind::Histogram(bounds), _) => {
                 columns.extend(bounds.iter().map(|bound| format!("{name}{{{bound}}}")));
                 columns.push(format!("{name}{{+Inf}}"));
             }
@@ -115,7 +115,7 @@ fn row(snapshot: &Snapshot) -> Box<[f64]> {
     for definition in TABLE {
         let all = snapshot.all(definition.number);
         match (definition.kind, listed(definition)) {
-            (Kind::Histogram(bounds), _) => {
+            (NumberKind::Histogram(bounds), _) => {
                 let sum = snapshot.distribution(definition.number);
                 let counts = sum.buckets.iter().map(|&count| count as f64);
                 row.extend(counts.chain(std::iter::repeat(0.0)).take(bounds.len() + 1));

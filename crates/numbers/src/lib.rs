@@ -19,7 +19,7 @@ pub mod table;
 mod tally;
 mod top;
 
-pub use definition::{Definition, Kind, Label, Unit, Values};
+pub use definition::{Definition, Label, NumberKind, Unit, Values};
 pub use exposition::{open_metrics, prometheus_text};
 pub use history::{EVERY_MS, History, HistoryReport, KEPT_POINTS};
 pub use reference::reference;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::definition::{Kind, Values};
+use crate::definition::{NumberKind, Values};
 use crate::exposition::full_name;
 use crate::table::TABLE;
 
@@ -61,7 +61,7 @@ pub fn reference() -> String {
     }
     page.push_str("\n## Bounds of histograms\n\n");
     for definition in TABLE {
-        if let Kind::Histogram(bounds) = definition.kind {
+        if let NumberKind::Histogram(bounds) = definition.kind {
             let bounds: Vec<String> = bounds.iter().map(f64::to_string).collect();
             let _ = writeln!(page, "- `{}`: {}", full_name(definition), bounds.join(", "));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::Kind;
+use crate::definition::NumberKind;
 use crate::table::Number;
 
 /// Label values, by the label's name.
@@ -142,7 +142,7 @@ impl Snapshot {
 
     /// Like [`Snapshot::put`], for a histogram.
     pub fn put_distribution(&mut self, number: Number, values: &[&str], more: &Distribution) {
-        let Kind::Histogram(bounds) = number.definition().kind else {
+        let NumberKind::Histogram(bounds) = number.definition().kind else {
             debug_assert!(false, "{number:?} is no histogram");
             return;
         };

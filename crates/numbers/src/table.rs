@@ -4,7 +4,7 @@
 //! (`crates/server/src/exchange/numbers.rs`). Tests sweep the table, and
 //! `MAYFLY_BLESS=1 cargo test -p numbers` writes `docs/metrics.md`.
 
-use crate::definition::Kind::{Counter, Gauge, Histogram};
+use crate::definition::NumberKind::{Counter, Gauge, Histogram};
 use crate::definition::{Definition, Label, Unit, Values};
 
 /// The values of `cache`: `$upstream_cache_status`, in the order of its enum, and `none` where no

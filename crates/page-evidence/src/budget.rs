@@ -4,7 +4,7 @@
 /// Tokens that a bucket holds: a few trials of a page that depends on much.
 const MOST: u32 = 64;
 /// Tokens for trials of pages that begin a session, of which a site has many: some twenty of them.
-const MOST_OF_SESSIONS: u32 = 256;
+const MAX_OF_SESSIONS: u32 = 256;
 /// One token comes in this time.
 const TOKEN_MILLIS: u64 = 2_000;
 
@@ -27,7 +27,7 @@ impl Budget {
     /// The same for trials of sessions.
     #[must_use]
     pub fn of_sessions(now: u64) -> Budget {
-        Budget::full(MOST_OF_SESSIONS, now)
+        Budget::full(MAX_OF_SESSIONS, now)
     }
 
     fn full(most: u32, now: u64) -> Budget {

@@ -71,7 +71,7 @@ const SAME_VISITOR_SECONDS: u32 = 1;
 /// After a trial that found a page to depend on its session, another one is made no sooner than this, in seconds; twice as
 /// late each time.
 const FIRST_SESSION_PAUSE: u32 = 10;
-const MOST_SESSION_PAUSE: u32 = 1800;
+const MAX_SESSION_PAUSE: u32 = 1800;
 
 /// Values that are remembered of one page.
 const MAX_AGREED: usize = 32;
@@ -86,7 +86,7 @@ const LEFT_SECONDS: u32 = 1800;
 /// How long after a comparison the answer of a visitor of another network is compared, in seconds. It
 /// doubles each time.
 const FIRST_AUDIT_SECONDS: u32 = 10;
-const MOST_AUDIT_SECONDS: u32 = 2880;
+const MAX_AUDIT_SECONDS: u32 = 2880;
 /// So much later that of any visitor is: an hour at most after the last one.
 const FOR_ANY_SECONDS: u32 = 720;
 /// Two answers to one visitor that no trait explains count like those to two if they are so many seconds apart.
@@ -410,8 +410,7 @@ impl PageRecord {
     /// A trial found that it does, or came to no end.
     pub(crate) fn put_off_session(&mut self, now: u32) {
         self.session = SessionStanding::Begun;
-        self.session_pause =
-            (self.session_pause * 2).clamp(FIRST_SESSION_PAUSE, MOST_SESSION_PAUSE);
+        self.session_pause = (self.session_pause * 2).clamp(FIRST_SESSION_PAUSE, MAX_SESSION_PAUSE);
         self.session_from = now.saturating_add(self.session_pause);
     }
 
@@ -435,8 +434,7 @@ impl PageRecord {
             now >= for_any || now >= self.audit_from && left_out.traits().iter().any(is_foreign);
         if is_due {
             self.networks.note(place);
-            self.audit_after =
-                (self.audit_after * 2).clamp(FIRST_AUDIT_SECONDS, MOST_AUDIT_SECONDS);
+            self.audit_after = (self.audit_after * 2).clamp(FIRST_AUDIT_SECONDS, MAX_AUDIT_SECONDS);
             self.audit_from = now.saturating_add(self.audit_after);
         }
         is_due

@@ -10,10 +10,10 @@ use shared_request::Trait;
 /// Values that are remembered of a shape; one that was seen on one page alone gives way to a newcomer.
 const MAX_VALUES: usize = 96;
 /// Pages on which a value has to have been seen not to matter.
-const LEAST_PAGES: u16 = 2;
+const MIN_PAGES: u16 = 2;
 /// Pages on which values of a trait have to have been seen not to matter, and none on which one did, until the
 /// trait counts for pages on which none was compared.
-const LEAST_PAGES_OF_TRAIT: u32 = 8;
+const MIN_PAGES_OF_TRAIT: u32 = 8;
 
 /// The evidence about the pages of one shape.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Shape {
     /// Has the trait mattered on none of many pages?
     pub(crate) fn is_immaterial_trait(&self, of: Trait) -> bool {
         let of = &self.traits[of as usize];
-        of.pages.count_ones() >= LEAST_PAGES_OF_TRAIT && !of.mattered
+        of.pages.count_ones() >= MIN_PAGES_OF_TRAIT && !of.mattered
     }
 
     pub(crate) fn is_immaterial(&self, value: u32) -> bool {
@@ -88,13 +88,13 @@ impl Shape {
 
     /// Do enough pages depend on the trait to assume it of pages that are not known yet?
     pub(crate) fn is_keyed(&self, it: Trait) -> bool {
-        self.keyed[it as usize] >= LEAST_PAGES
+        self.keyed[it as usize] >= MIN_PAGES
     }
 }
 
 impl SeenValue {
     fn is_enough(&self) -> bool {
-        self.pages >= LEAST_PAGES && self.is_wide
+        self.pages >= MIN_PAGES && self.is_wide
     }
 }
 

@@ -7,7 +7,7 @@ use url::Url;
 use crate::css::StyleSheet;
 use crate::html::{Finding, Scanner};
 use crate::media::Viewport;
-use crate::resource::{Kind, NamedResource, Priority, address};
+use crate::resource::{NamedResource, Priority, ResourceKind, address};
 use crate::style::{self, LoadedSheet, NeededFiles};
 
 /// Bytes of the page that are read; the rest is loaded, and not looked at.
@@ -107,7 +107,7 @@ impl Content {
             let blocks = applies && import.applies;
             Some(NamedResource {
                 url: address(&base, &import.address)?,
-                kind: Kind::Style,
+                kind: ResourceKind::Style,
                 priority: match blocks {
                     true => Priority::Highest,
                     false => Priority::Lowest,

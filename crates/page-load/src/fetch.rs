@@ -17,7 +17,7 @@ use crate::network::{Connection, Event, Origin};
 use crate::page::{
     AnswerFacts, ConnectMoments, FieldList, Fields, LoadedResource, Sizes, Source, Times,
 };
-use crate::resource::{Kind, NamedResource, address};
+use crate::resource::{NamedResource, ResourceKind, address};
 
 /// Bytes of one body without its coding.
 const MAX_BODY_BYTES: usize = 128 << 20;
@@ -142,7 +142,10 @@ impl Fetch {
 
     /// Whether the body is needed when it is whole.
     fn is_read(&self) -> bool {
-        matches!(self.wanted.kind, Kind::Document | Kind::Style)
+        matches!(
+            self.wanted.kind,
+            ResourceKind::Document | ResourceKind::Style
+        )
     }
 
     fn take_head(&mut self, parts: Box<response::Parts>) -> Result<(), String> {
@@ -286,7 +289,7 @@ impl Load<'_> {
         let Some(fetch) = self.fetches.get(id) else {
             return;
         };
-        if fetch.wanted.kind != Kind::Document || fetch.is_redirection() {
+        if fetch.wanted.kind != ResourceKind::Document || fetch.is_redirection() {
             return;
         }
         let values = fetch.answer.iter().flat_map(|it| it.headers.get_all(LINK));
@@ -328,7 +331,7 @@ impl Load<'_> {
         if fetch.is_read() && fetch.body.len() < MAX_SHEET_BYTES {
             fetch.body.extend_from_slice(bytes);
         }
-        let is_page = fetch.wanted.kind == Kind::Document;
+        let is_page = fetch.wanted.kind == ResourceKind::Document;
         if is_page && fetch.is_html() && !fetch.is_redirection() {
             for wanted in self.content.feed(bytes) {
                 self.want(wanted, Some(id));
@@ -421,8 +424,8 @@ impl Load<'_> {
             .as_ref()
             .is_some_and(|it| !it.status.is_client_error() && !it.status.is_server_error());
         let found = match fetch.wanted.kind {
-            Kind::Document if fetch.is_html() => self.content.end(),
-            Kind::Style if is_good => {
+            ResourceKind::Document if fetch.is_html() => self.content.end(),
+            ResourceKind::Style if is_good => {
                 let (url, blocks) = (fetch.wanted.url.clone(), fetch.wanted.blocks_rendering);
                 self.content.sheet(&url, &body, blocks)
             }

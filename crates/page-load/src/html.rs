@@ -14,7 +14,7 @@ use html5ever::tokenizer::{
 use url::Url;
 
 use crate::media::Viewport;
-use crate::resource::{Kind, NamedResource, Priority, address};
+use crate::resource::{NamedResource, Priority, ResourceKind, address};
 use crate::srcset;
 
 /// Bytes of inline style sheets that are read, together.
@@ -47,7 +47,7 @@ impl Scanner {
     #[must_use]
     pub fn new(page: &Url, viewport: Viewport) -> Scanner {
         let sink = Sink {
-            state: RefCell::new(State {
+            state: RefCell::new(ParserState {
                 base: page.clone(),
                 viewport,
                 is_base_set: false,
@@ -83,7 +83,7 @@ impl Scanner {
         {
             found.push(Finding::Resource(NamedResource {
                 url,
-                kind: Kind::Icon,
+                kind: ResourceKind::Icon,
                 priority: Priority::Lowest,
                 blocks_rendering: false,
             }));
@@ -103,10 +103,10 @@ impl Scanner {
 }
 
 struct Sink {
-    state: RefCell<State>,
+    state: RefCell<ParserState>,
 }
 
-struct State {
+struct ParserState {
     base: Url,
     viewport: Viewport,
     is_base_set: bool,
@@ -188,7 +188,7 @@ impl Attributes<'_> {
     }
 }
 
-impl State {
+impl ParserState {
     fn start(&mut self, tag: &Attributes<'_>) -> TokenSinkResult<()> {
         let name = tag.name();
         if name == "template" {
@@ -249,7 +249,12 @@ impl State {
             }
             "body" => {
                 self.is_head = false;
-                self.want(tag.value("background"), Kind::Image, Priority::Low, false);
+                self.want(
+                    tag.value("background"),
+                    ResourceKind::Image,
+                    Priority::Low,
+                    false,
+                );
             }
             "link" => self.link(tag),
             "script" => self.script(tag),
@@ -258,24 +263,29 @@ impl State {
             "img" => self.image(tag),
             "image" | "feImage" => {
                 let href = tag.value("href").or(tag.value("xlink:href"));
-                self.want(href, Kind::Image, Priority::Low, false);
+                self.want(href, ResourceKind::Image, Priority::Low, false);
             }
             "use" => {
                 let href = tag.value("href").or(tag.value("xlink:href"));
-                self.want(href, Kind::Image, Priority::Low, false);
+                self.want(href, ResourceKind::Image, Priority::Low, false);
             }
             "input" if tag.is("type", "image") => {
-                self.want(tag.value("src"), Kind::Image, Priority::Low, false);
+                self.want(tag.value("src"), ResourceKind::Image, Priority::Low, false);
             }
-            "video" => self.want(tag.value("poster"), Kind::Image, Priority::Low, false),
-            "iframe" | "frame" => self.lazily(tag, tag.value("src"), Kind::Frame),
-            "embed" => self.want(tag.value("src"), Kind::Other, Priority::Low, false),
-            "object" => self.want(tag.value("data"), Kind::Other, Priority::Low, false),
+            "video" => self.want(
+                tag.value("poster"),
+                ResourceKind::Image,
+                Priority::Low,
+                false,
+            ),
+            "iframe" | "frame" => self.lazily(tag, tag.value("src"), ResourceKind::Frame),
+            "embed" => self.want(tag.value("src"), ResourceKind::Other, Priority::Low, false),
+            "object" => self.want(tag.value("data"), ResourceKind::Other, Priority::Low, false),
             _ => {}
         }
     }
 
-    fn want(&mut self, text: Option<&str>, kind: Kind, priority: Priority, blocks: bool) {
+    fn want(&mut self, text: Option<&str>, kind: ResourceKind, priority: Priority, blocks: bool) {
         if let Some(url) = text.and_then(|it| address(&self.base, it)) {
             self.found.push(Finding::Resource(NamedResource {
                 url,
@@ -287,7 +297,7 @@ impl State {
     }
 
     /// Adds a resource that may be lazy.
-    fn lazily(&mut self, tag: &Attributes<'_>, text: Option<&str>, kind: Kind) {
+    fn lazily(&mut self, tag: &Attributes<'_>, text: Option<&str>, kind: ResourceKind) {
         if !tag.is("loading", "lazy") {
             self.want(text, kind, tag.priority(Priority::Low), false);
         } else if let Some(url) = text.and_then(|it| address(&self.base, it)) {
@@ -313,14 +323,19 @@ impl State {
                 true => tag.priority(Priority::Highest),
                 false => Priority::Lowest,
             };
-            self.want(href, Kind::Style, priority, applies);
+            self.want(href, ResourceKind::Style, priority, applies);
         } else if is("preload") && applies {
             self.preload(tag, href);
         } else if is("modulepreload") {
-            self.want(href, Kind::Script, tag.priority(Priority::High), false);
+            self.want(
+                href,
+                ResourceKind::Script,
+                tag.priority(Priority::High),
+                false,
+            );
         } else if is("icon") {
             self.has_icon = true;
-            self.want(href, Kind::Icon, Priority::Lowest, false);
+            self.want(href, ResourceKind::Icon, Priority::Lowest, false);
         }
     }
 
@@ -363,7 +378,7 @@ impl State {
         };
         let blocks = waits && self.is_head || tag.has_word("blocking", "render");
         let priority = tag.priority(priority);
-        self.want(tag.value("src"), Kind::Script, priority, blocks);
+        self.want(tag.value("src"), ResourceKind::Script, priority, blocks);
     }
 
     fn source(&mut self, tag: &Attributes<'_>) {
@@ -396,19 +411,19 @@ impl State {
                 tag.value("src"),
             )
         });
-        self.lazily(tag, chosen.as_deref(), Kind::Image);
+        self.lazily(tag, chosen.as_deref(), ResourceKind::Image);
     }
 }
 
 /// Returns the kind and priority for a value of `as`, in HTML and in the field `Link`.
 #[must_use]
-pub fn preloaded(kind: &str) -> Option<(Kind, Priority)> {
+pub fn preloaded(kind: &str) -> Option<(ResourceKind, Priority)> {
     Some(match kind.to_ascii_lowercase().as_str() {
-        "style" => (Kind::Style, Priority::Highest),
-        "font" => (Kind::Font, Priority::High),
-        "script" => (Kind::Script, Priority::High),
-        "image" => (Kind::Image, Priority::Low),
-        "fetch" => (Kind::Other, Priority::High),
+        "style" => (ResourceKind::Style, Priority::Highest),
+        "font" => (ResourceKind::Font, Priority::High),
+        "script" => (ResourceKind::Script, Priority::High),
+        "image" => (ResourceKind::Image, Priority::Low),
+        "fetch" => (ResourceKind::Other, Priority::High),
         _ => return None,
     })
 }

@@ -3,7 +3,7 @@
 use url::Url;
 
 use crate::html::preloaded;
-use crate::resource::{Kind, NamedResource, Priority, address};
+use crate::resource::{NamedResource, Priority, ResourceKind, address};
 
 /// Links of one field that are looked at.
 const MAX_LINKS: usize = 64;
@@ -28,7 +28,7 @@ pub fn preloads(page: &Url, value: &str) -> Vec<NamedResource> {
         let is = |word: &str| relations.split_ascii_whitespace().any(|it| it == word);
         let kind = match () {
             () if is("preload") => preloaded(&parameter("as").unwrap_or_default()),
-            () if is("modulepreload") => Some((Kind::Script, Priority::High)),
+            () if is("modulepreload") => Some((ResourceKind::Script, Priority::High)),
             () => None,
         };
         if let (Some((kind, priority)), Some(url)) = (kind, address(page, target)) {

@@ -21,7 +21,7 @@ use crate::hosts::Hosts;
 use crate::network::{self, Event, Origin, Teller, Way};
 use crate::page::{LeftOut, PageLoad, Source, TrafficBytes};
 use crate::request::{self, RequestFields};
-use crate::resource::{Kind, NamedResource, Priority};
+use crate::resource::{NamedResource, Priority, ResourceKind};
 use crate::settings::{LoadError, Settings, is_same_server};
 use crate::style::NeededFiles;
 
@@ -126,7 +126,7 @@ impl<'a> Load<'a> {
         };
         let wanted = NamedResource {
             url: page,
-            kind: Kind::Document,
+            kind: ResourceKind::Document,
             priority: Priority::Highest,
             blocks_rendering: true,
         };
@@ -183,8 +183,8 @@ impl<'a> Load<'a> {
             return;
         }
         let namer = by.and_then(|it| self.fetches.get(it));
-        let is_import =
-            wanted.kind == Kind::Style && namer.is_some_and(|it| it.wanted.kind == Kind::Style);
+        let is_import = wanted.kind == ResourceKind::Style
+            && namer.is_some_and(|it| it.wanted.kind == ResourceKind::Style);
         let depth = namer.map_or(0, |it| it.depth + usize::from(is_import));
         if depth > MAX_IMPORT_DEPTH {
             self.reached(format!("imports more than {MAX_IMPORT_DEPTH} deep"));
@@ -205,7 +205,7 @@ impl<'a> Load<'a> {
             return;
         };
         fetch.want_more(wanted);
-        if wanted.kind == Kind::Style && wanted.blocks_rendering {
+        if wanted.kind == ResourceKind::Style && wanted.blocks_rendering {
             self.content.apply(&wanted.url);
         }
     }
@@ -241,7 +241,7 @@ impl<'a> Load<'a> {
         let Some(fetch) = self.fetches.get(id) else {
             return;
         };
-        let is_document = fetch.wanted.kind == Kind::Document;
+        let is_document = fetch.wanted.kind == ResourceKind::Document;
         let redirects = fetch.redirects + 1;
         let by = fetch.row_initiator();
         let wanted = NamedResource {
@@ -271,7 +271,7 @@ impl<'a> Load<'a> {
     /// From the browser's cache, or into the queue.
     fn begin(&mut self, mut fetch: Fetch) {
         let id = self.fetches.len();
-        let is_page = fetch.wanted.kind == Kind::Document;
+        let is_page = fetch.wanted.kind == ResourceKind::Document;
         let cookies = cookies(&self.browser.cookies, &fetch.wanted.url);
         let is_own = self.is_named(&fetch.wanted.url);
         let settings = &self.browser.settings;
@@ -357,8 +357,8 @@ impl<'a> Load<'a> {
     fn style(&mut self) {
         let blocks = |it: &Fetch| {
             !it.is_ended()
-                && (it.wanted.kind == Kind::Document
-                    || it.wanted.kind == Kind::Style && it.wanted.blocks_rendering)
+                && (it.wanted.kind == ResourceKind::Document
+                    || it.wanted.kind == ResourceKind::Style && it.wanted.blocks_rendering)
         };
         if self.styling.is_none()
             && !self.fetches.iter().any(blocks)
@@ -379,9 +379,9 @@ impl<'a> Load<'a> {
         }
         let page = self.page_fetch();
         let fonts = needed.fonts.into_iter();
-        let fonts = fonts.map(|url| (url, Kind::Font, Priority::Highest));
+        let fonts = fonts.map(|url| (url, ResourceKind::Font, Priority::Highest));
         let pictures = needed.pictures.into_iter();
-        let pictures = pictures.map(|url| (url, Kind::Image, Priority::Low));
+        let pictures = pictures.map(|url| (url, ResourceKind::Image, Priority::Low));
         for (url, kind, priority) in fonts.chain(pictures) {
             let wanted = NamedResource {
                 url,
@@ -395,7 +395,7 @@ impl<'a> Load<'a> {
 
     /// The number of the page after its redirections.
     fn page_fetch(&self) -> Option<usize> {
-        let is_page = |it: &Fetch| it.wanted.kind == Kind::Document;
+        let is_page = |it: &Fetch| it.wanted.kind == ResourceKind::Document;
         self.fetches.iter().rposition(is_page)
     }
 

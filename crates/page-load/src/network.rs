@@ -223,8 +223,8 @@ pub async fn exchange(
     time: Duration,
     teller: Teller,
 ) {
-    let told = tokio::time::timeout(time, attempt(way, request, &teller)).await;
-    match told {
+    let attempted = tokio::time::timeout(time, attempt(way, request, &teller)).await;
+    match attempted {
         Ok(Ok(connection)) => teller.tell(Event::End(Instant::now(), connection)).await,
         Ok(Err(reason)) => teller.tell(Event::Failed(reason)).await,
         Err(_) => {

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use command_line::CacheWord;
 use serde::Serialize;
 
-use crate::resource::{Kind, Priority};
+use crate::resource::{Priority, ResourceKind};
 
 #[derive(Clone, Debug, Serialize)]
 pub struct PageLoad {
@@ -44,7 +44,7 @@ pub struct LeftOut {
 #[derive(Clone, Debug, Serialize)]
 pub struct LoadedResource {
     pub url: String,
-    pub kind: Kind,
+    pub kind: ResourceKind,
     pub priority: Priority,
     pub blocks_rendering: bool,
     /// The number of the resource that named it.
@@ -175,7 +175,7 @@ pub(crate) mod tests {
             url: format!("http://site.test{path}"),
             kind,
             priority: Priority::Low,
-            blocks_rendering: matches!(kind, Kind::Document | Kind::Style),
+            blocks_rendering: matches!(kind, ResourceKind::Document | ResourceKind::Style),
             initiator: Some(0),
             fault: None,
             answer: Some(AnswerFacts {
@@ -202,7 +202,7 @@ pub(crate) mod tests {
             },
             fields: Fields::default(),
         };
-        let mut page = resource(Kind::Document, "/", 200, 0.0, 40.0);
+        let mut page = resource(ResourceKind::Document, "/", 200, 0.0, 40.0);
         page.initiator = None;
         page.times.connect = Some(ConnectMoments {
             begun: 0.0,
@@ -212,19 +212,19 @@ pub(crate) mod tests {
         });
         page.fields.request = vec![("cookie".to_owned(), "session=secret".to_owned())];
         page.fields.response = vec![("content-type".to_owned(), "text/html".to_owned())];
-        let mut sheet = resource(Kind::Style, "/a.css?v=1", 200, 20.0, 60.0);
+        let mut sheet = resource(ResourceKind::Style, "/a.css?v=1", 200, 20.0, 60.0);
         if let Some(answer) = &mut sheet.answer {
             answer.server_cache = Some(CacheWord::Miss);
         }
-        let mut font = resource(Kind::Font, "/f.woff2", 304, 61.0, 90.0);
+        let mut font = resource(ResourceKind::Font, "/f.woff2", 304, 61.0, 90.0);
         font.source = Source::Revalidated;
         font.sizes.decoded = 500;
-        let mut picture = resource(Kind::Image, "/<p>.png", 0, 30.0, 150.0);
+        let mut picture = resource(ResourceKind::Image, "/<p>.png", 0, 30.0, 150.0);
         picture.fault = Some("the connection ended before the answer did".to_owned());
         picture.answer = None;
         picture.sizes = Sizes::default();
         picture.times.first_byte = None;
-        let mut script = resource(Kind::Script, "/s.js", 200, 30.0, 30.0);
+        let mut script = resource(ResourceKind::Script, "/s.js", 200, 30.0, 30.0);
         script.source = Source::BrowserCache;
         script.times.sent = None;
         script.times.first_byte = None;

@@ -100,7 +100,7 @@ fn referer(page: Option<&Url>, url: &Url) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::{Kind, Priority};
+    use crate::resource::{Priority, ResourceKind};
 
     fn url(text: &str) -> Url {
         Url::parse(text).expect("a URL")
@@ -109,7 +109,7 @@ mod tests {
     fn value(target: &str, page: &str, own: &[(HeaderName, HeaderValue)], name: &str) -> String {
         let wanted = NamedResource {
             url: url(target),
-            kind: Kind::Style,
+            kind: ResourceKind::Style,
             priority: Priority::Highest,
             blocks_rendering: true,
         };

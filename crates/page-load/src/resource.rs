@@ -6,7 +6,7 @@ use url::Url;
 /// The use of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ResourceKind {
     Document,
     Style,
     Script,
@@ -17,46 +17,46 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl ResourceKind {
     /// Returns the word of tables and HAR files.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Document => "document",
-            Kind::Style => "style",
-            Kind::Script => "script",
-            Kind::Font => "font",
-            Kind::Image => "image",
-            Kind::Frame => "frame",
-            Kind::Icon => "icon",
-            Kind::Other => "other",
+            ResourceKind::Document => "document",
+            ResourceKind::Style => "style",
+            ResourceKind::Script => "script",
+            ResourceKind::Font => "font",
+            ResourceKind::Image => "image",
+            ResourceKind::Frame => "frame",
+            ResourceKind::Icon => "icon",
+            ResourceKind::Other => "other",
         }
     }
 
     /// The field `Accept`, as Chromium sends it.
     pub(crate) fn accept(self) -> &'static str {
         match self {
-            Kind::Document | Kind::Frame => {
+            ResourceKind::Document | ResourceKind::Frame => {
                 "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
             }
-            Kind::Style => "text/css,*/*;q=0.1",
-            Kind::Image | Kind::Icon => {
+            ResourceKind::Style => "text/css,*/*;q=0.1",
+            ResourceKind::Image | ResourceKind::Icon => {
                 "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
             }
-            Kind::Script | Kind::Font | Kind::Other => "*/*",
+            ResourceKind::Script | ResourceKind::Font | ResourceKind::Other => "*/*",
         }
     }
 
     /// The field `Sec-Fetch-Dest` (Fetch Metadata).
     pub(crate) fn destination(self) -> &'static str {
         match self {
-            Kind::Document => "document",
-            Kind::Style => "style",
-            Kind::Script => "script",
-            Kind::Font => "font",
-            Kind::Image | Kind::Icon => "image",
-            Kind::Frame => "iframe",
-            Kind::Other => "empty",
+            ResourceKind::Document => "document",
+            ResourceKind::Style => "style",
+            ResourceKind::Script => "script",
+            ResourceKind::Font => "font",
+            ResourceKind::Image | ResourceKind::Icon => "image",
+            ResourceKind::Frame => "iframe",
+            ResourceKind::Other => "empty",
         }
     }
 }
@@ -95,7 +95,7 @@ impl Priority {
 pub struct NamedResource {
     /// Without its fragment.
     pub url: Url,
-    pub kind: Kind,
+    pub kind: ResourceKind,
     pub priority: Priority,
     /// The page is not drawn before it is there.
     pub blocks_rendering: bool,

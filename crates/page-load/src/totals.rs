@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::page::{LoadedResource, PageLoad, Source};
-use crate::resource::Kind;
+use crate::resource::ResourceKind;
 
 /// One number of a load.
 pub struct Figure {
@@ -130,7 +130,7 @@ impl PageLoad {
     /// The page itself, after its redirections.
     fn page(&self) -> Option<&LoadedResource> {
         let mut all = self.resources.iter().rev();
-        all.find(|it| it.kind == Kind::Document)
+        all.find(|it| it.kind == ResourceKind::Document)
     }
 
     /// How many resources were asked for at other origins than the page's: other ports as well as hosts.
@@ -139,7 +139,11 @@ impl PageLoad {
         let origin = |url: &str| Url::parse(url).map(|it| it.origin().ascii_serialization());
         let own = self.page().and_then(|it| origin(&it.url).ok());
         let mut others = BTreeMap::new();
-        for resource in self.resources.iter().filter(|it| it.kind != Kind::Document) {
+        for resource in self
+            .resources
+            .iter()
+            .filter(|it| it.kind != ResourceKind::Document)
+        {
             if let Ok(origin) = origin(&resource.url)
                 && Some(&origin) != own.as_ref()
             {
@@ -160,7 +164,8 @@ impl PageLoad {
     #[must_use]
     pub fn render_blocking_ms(&self) -> f64 {
         let blocking = self.resources.iter();
-        let blocking = blocking.filter(|it| it.blocks_rendering && it.kind != Kind::Document);
+        let blocking =
+            blocking.filter(|it| it.blocks_rendering && it.kind != ResourceKind::Document);
         blocking
             .map(|it| it.times.end)
             .fold(self.first_byte_ms(), f64::max)

@@ -6,9 +6,9 @@ use crate::page::{LoadedResource, PageLoad, Source};
 use crate::totals::{bytes, milliseconds};
 
 /// Narrower ones are not drawn for.
-const LEAST_WIDTH: usize = 60;
+const MIN_WIDTH: usize = 60;
 /// Wider ones are of no use.
-const MOST_WIDTH: usize = 200;
+const MAX_WIDTH: usize = 200;
 /// The width of the columns before the name.
 const NUMBERS_WIDTH: usize = 36;
 const QUEUED: char = '·';
@@ -20,7 +20,7 @@ impl PageLoad {
     /// Lines of at most `width` characters.
     #[must_use]
     pub fn to_waterfall(&self, width: usize) -> String {
-        let width = width.clamp(LEAST_WIDTH, MOST_WIDTH);
+        let width = width.clamp(MIN_WIDTH, MAX_WIDTH);
         let rest = width - NUMBERS_WIDTH;
         let name_width = (rest / 2).min(44);
         let bar_width = rest - name_width - 1;
@@ -128,7 +128,7 @@ mod tests {
     fn a_waterfall_fits_its_width_and_shows_each_resource() {
         for width in [0, 60, 80, 100, 137, 1000] {
             let drawn = example().to_waterfall(width);
-            let most = width.clamp(LEAST_WIDTH, MOST_WIDTH);
+            let most = width.clamp(MIN_WIDTH, MAX_WIDTH);
             for line in drawn.lines() {
                 assert!(line.chars().count() <= most, "{width}: {line}");
             }

@@ -104,7 +104,7 @@ pub fn render(
 /// Whether the name can be a section of the file and part of a socket's path.
 fn check_name(name: &str) -> Result<(), SpecError> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    if name.is_empty() || name.len() > PoolSpec::NAME_BYTES_MAX || !name.bytes().all(fits) {
+    if name.is_empty() || name.len() > PoolSpec::MAX_NAME_BYTES || !name.bytes().all(fits) {
         let reason = "must be 1 to 32 letters, digits, `_`, `-` or `.`";
         return Err(refuse(&format!("php_pool {name:?}"), reason));
     }

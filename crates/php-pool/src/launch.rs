@@ -60,10 +60,10 @@ const READY_WITHIN: Duration = Duration::from_secs(20);
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// Longer lines of php-fpm's log are cut into several events.
-const LOG_LINE_BYTES_MAX: usize = 8 << 10;
+const MAX_LOG_LINE_BYTES: usize = 8 << 10;
 
 /// Lines kept to explain a start that failed; php-fpm writes two or three.
-const LINES_KEPT_MAX: usize = 8;
+const MAX_LINES_KEPT: usize = 8;
 
 /// The descriptor under which php-fpm inherits the socket: the first that is
 /// not stdin, stdout or stderr, which php-fpm replaces.
@@ -82,7 +82,7 @@ exec 3<&- >/dev/null 2>&1
 read -r _"#;
 
 /// The longest output of the shell: a number and a line end.
-const PID_BYTES_MAX: usize = 16;
+const MAX_PID_BYTES: usize = 16;
 
 /// The program of util-linux that changes account and rights, and becomes another program.
 const SETPRIV: &str = "/usr/bin/setpriv";
@@ -252,12 +252,12 @@ fn make_own_folder(parent: &Path, pool: &str) -> io::Result<(PathBuf, OwnFolder)
 }
 
 /// Entries of the parent that are looked at: other programs have theirs there as well.
-const ENTRIES_MAX: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// Removes the remains of killed processes of this account: folders with our name whose process is gone,
 /// that no process has open, and that hold nothing but what we put there.
 fn remove_abandoned(parent: &Path) {
-    let entries = fs::read_dir(parent).into_iter().flatten().take(ENTRIES_MAX);
+    let entries = fs::read_dir(parent).into_iter().flatten().take(MAX_ENTRIES);
     for entry in entries.flatten() {
         let name = entry.file_name();
         let Some(pid) = name.to_str().and_then(pid_of_folder) else {
@@ -396,7 +396,7 @@ async fn first_line(lifeline: UnixStream) -> io::Result<(UnixStream, u32)> {
     lifeline.set_nonblocking(true)?;
     let mut lifeline = tokio::net::UnixStream::from_std(lifeline)?;
     let mut line = Vec::new();
-    while line.len() < PID_BYTES_MAX && line.last() != Some(&b'\n') {
+    while line.len() < MAX_PID_BYTES && line.last() != Some(&b'\n') {
         line.push(lifeline.read_u8().await?);
     }
     let pid = std::str::from_utf8(&line).ok();
@@ -544,7 +544,7 @@ async fn relay(
 ) {
     let mut said = VecDeque::new();
     let mut lines = Lines::default();
-    let mut buffer = vec![0; LOG_LINE_BYTES_MAX];
+    let mut buffer = vec![0; MAX_LOG_LINE_BYTES];
     loop {
         // Without its sender the pool has ended.
         if is_relayed.wait_for(|is_relayed| *is_relayed).await.is_err() {
@@ -564,7 +564,7 @@ async fn relay(
                 let _ = ready.send(FirstWord::Ready);
             }
             if ready.is_some() {
-                if said.len() == LINES_KEPT_MAX {
+                if said.len() == MAX_LINES_KEPT {
                     said.pop_front();
                 }
                 said.push_back(message.to_owned());
@@ -585,7 +585,7 @@ async fn relay(
     }
 }
 
-/// Bytes in, lines out; a line longer than [`LOG_LINE_BYTES_MAX`] comes out in
+/// Bytes in, lines out; a line longer than [`MAX_LOG_LINE_BYTES`] comes out in
 /// pieces.
 #[derive(Default)]
 struct Lines {
@@ -602,7 +602,7 @@ impl Lines {
         let newline = self.pending.iter().position(|byte| *byte == b'\n');
         let (length, ending) = match newline {
             Some(length) => (length, 1),
-            None if self.pending.len() >= LOG_LINE_BYTES_MAX => (LOG_LINE_BYTES_MAX, 0),
+            None if self.pending.len() >= MAX_LOG_LINE_BYTES => (MAX_LOG_LINE_BYTES, 0),
             None if is_end && !self.pending.is_empty() => (self.pending.len(), 0),
             None => return None,
         };
@@ -673,10 +673,10 @@ mod tests {
         assert_eq!(lines.next(false), None);
         assert_eq!(lines.next(true).as_deref(), Some("rest"));
         assert_eq!(lines.next(true), None);
-        lines.push(&vec![b'x'; LOG_LINE_BYTES_MAX + 1]);
+        lines.push(&vec![b'x'; MAX_LOG_LINE_BYTES + 1]);
         assert_eq!(
             lines.next(false).map(|line| line.len()),
-            Some(LOG_LINE_BYTES_MAX)
+            Some(MAX_LOG_LINE_BYTES)
         );
         assert_eq!(lines.next(false), None);
     }

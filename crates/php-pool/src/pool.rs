@@ -23,7 +23,7 @@ use crate::spec::PoolSpec;
 use crate::state::{Backoff, Event, PoolState};
 use crate::supervisor::{Command, Life, Pace, Supervisor, workers_of};
 /// Callers that may wait with a command; they are few (reload, stop).
-const COMMANDS_MAX: usize = 8;
+const MAX_COMMANDS: usize = 8;
 
 /// The address for PHP requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ fn supervised(
     };
     let learning = pool_folder.learning.clone();
     let (state_sender, state) = watch::channel(state);
-    let (commands, command_receiver) = mpsc::channel(COMMANDS_MAX);
+    let (commands, command_receiver) = mpsc::channel(MAX_COMMANDS);
     let master = Arc::new(AtomicU32::new(lent.map_or(0, |(_, pid)| pid)));
     let (stopping, is_stopping) = watch::channel(false);
     let supervisor = Supervisor {

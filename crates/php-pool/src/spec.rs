@@ -43,7 +43,7 @@ use crate::find::ProgramFile;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolSpec {
     /// Name of the pool: letters, digits, `_`, `-` and `.`, at most
-    /// [`PoolSpec::NAME_BYTES_MAX`] bytes. Shows in process titles and logs.
+    /// [`PoolSpec::MAX_NAME_BYTES`] bytes. Shows in process titles and logs.
     pub name: String,
     /// The php-fpm binary; `None` looks for one (see [`crate::find_php_fpm`]).
     pub binary: Option<PathBuf>,
@@ -110,7 +110,7 @@ pub struct PoolSpec {
 impl PoolSpec {
     /// Bound on the name: it is part of a unix socket's path, which the
     /// system limits to 107 bytes.
-    pub const NAME_BYTES_MAX: usize = 32;
+    pub const MAX_NAME_BYTES: usize = 32;
 
     /// The variable of the environment with the path of the socket that the library speaks to.
     pub const LEARNING_SOCKET: &str = "MAYFLY_LEARN";

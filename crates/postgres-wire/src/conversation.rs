@@ -10,22 +10,22 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::message::{Fields, MOST_STATEMENT_BYTES, Message, MessageReader, VERSION};
+use crate::message::{Fields, MAX_STATEMENT_BYTES, Message, MessageReader, VERSION};
 
 /// Prepared statements that are known of a connection at a time, and their bytes. A further one is not known.
-pub const MOST_PREPARED: usize = 256;
-pub const MOST_PREPARED_BYTES: usize = 1024 * 1024;
+pub const MAX_PREPARED: usize = 256;
+pub const MAX_PREPARED_BYTES: usize = 1024 * 1024;
 
 /// Cycles that wait for their answers, and commands within one.
-pub const MOST_CYCLES: usize = 256;
-const MOST_COMMANDS: usize = 1024;
+pub const MAX_CYCLES: usize = 256;
+const MAX_COMMANDS: usize = 1024;
 
 /// Portals that are open at a time, and parameters of one.
-const MOST_PORTALS: usize = 64;
-const MOST_PARAMETERS: usize = 4096;
+const MAX_PORTALS: usize = 64;
+const MAX_PARAMETERS: usize = 4096;
 
 /// Bytes of a message of the server that are kept.
-const MOST_SERVER_HEAD: usize = 1024;
+const MAX_SERVER_HEAD: usize = 1024;
 
 const TLS_REQUEST: u32 = 80_877_103;
 const GSS_REQUEST: u32 = 80_877_104;
@@ -165,8 +165,8 @@ impl Default for Conversation {
     fn default() -> Self {
         Self {
             phase: Phase::Start,
-            client: MessageReader::new(true, MOST_STATEMENT_BYTES + 256),
-            server: MessageReader::new(false, MOST_SERVER_HEAD),
+            client: MessageReader::new(true, MAX_STATEMENT_BYTES + 256),
+            server: MessageReader::new(false, MAX_SERVER_HEAD),
             session: Session::default(),
             has_plain_texts: false,
             has_plain_encoding: false,
@@ -334,12 +334,12 @@ impl Conversation {
         match message.letter {
             b'Q' => {
                 let text = fields.text().unwrap_or(message.fields);
-                let text = text.get(..MOST_STATEMENT_BYTES).unwrap_or(text);
+                let text = text.get(..MAX_STATEMENT_BYTES).unwrap_or(text);
                 self.follow_text(text, is_whole);
                 let command = Command {
                     text: text.into(),
                     parameters: Vec::new(),
-                    is_complete: is_whole && text.len() < MOST_STATEMENT_BYTES,
+                    is_complete: is_whole && text.len() < MAX_STATEMENT_BYTES,
                     is_prepared: false,
                 };
                 self.ask(&command, see)?;
@@ -384,7 +384,7 @@ impl Conversation {
         command: &Command,
         see: &mut impl FnMut(Event<'_>),
     ) -> Result<(), Unreadable> {
-        if self.open >= MOST_COMMANDS {
+        if self.open >= MAX_COMMANDS {
             return Err(Unreadable::Pipelined);
         }
         self.open += 1;
@@ -393,7 +393,7 @@ impl Conversation {
     }
 
     fn end_cycle(&mut self) -> Result<(), Unreadable> {
-        if self.cycles.len() >= MOST_CYCLES {
+        if self.cycles.len() >= MAX_CYCLES {
             return Err(Unreadable::Pipelined);
         }
         self.cycles.push_back(std::mem::take(&mut self.open));
@@ -417,10 +417,10 @@ impl Conversation {
         // The name of another one is refused, unless that is closed by a statement which is not understood.
         let is_new = name.is_empty() || !self.prepared.contains_key(name);
         self.forget(name);
-        let is_complete = is_whole && is_new && text.len() <= MOST_STATEMENT_BYTES;
+        let is_complete = is_whole && is_new && text.len() <= MAX_STATEMENT_BYTES;
         let text = if is_complete { text } else { &[] };
-        let has_room = self.prepared.len() < MOST_PREPARED
-            && self.prepared_bytes + all.len() <= MOST_PREPARED_BYTES;
+        let has_room = self.prepared.len() < MAX_PREPARED
+            && self.prepared_bytes + all.len() <= MAX_PREPARED_BYTES;
         if has_room {
             self.prepared_bytes += text.len() + name.len();
             let statement = PreparedStatement {
@@ -458,7 +458,7 @@ impl Conversation {
             }
         };
         self.portals.remove(portal);
-        if self.portals.len() < MOST_PORTALS {
+        if self.portals.len() < MAX_PORTALS {
             self.portals.insert(portal.to_vec(), command);
         }
         Ok(())
@@ -596,11 +596,11 @@ fn parameters(mut fields: Fields<'_>) -> Option<Vec<Parameter>> {
         1 => formats[0],
         _ => formats.get(at).copied().unwrap_or(true),
     };
-    let mut parameters = Vec::with_capacity(count.min(MOST_PARAMETERS));
+    let mut parameters = Vec::with_capacity(count.min(MAX_PARAMETERS));
     for at in 0..count {
         let parameter = match fields.value()? {
             None => Parameter::Null,
-            Some(_) if is_binary(at) || at >= MOST_PARAMETERS => Parameter::Opaque,
+            Some(_) if is_binary(at) || at >= MAX_PARAMETERS => Parameter::Opaque,
             Some(value) => Parameter::Text(value.to_vec()),
         };
         parameters.push(parameter);

@@ -13,10 +13,10 @@ mod conversation;
 mod message;
 
 pub use conversation::{
-    Command, Conversation, CycleEnd, Event, MOST_CYCLES, MOST_PREPARED, MOST_PREPARED_BYTES,
+    Command, Conversation, CycleEnd, Event, MAX_CYCLES, MAX_PREPARED, MAX_PREPARED_BYTES,
     Parameter, Session, Unreadable,
 };
-pub use message::{Fields, MOST_STATEMENT_BYTES, Message, put_message, startup_message};
+pub use message::{Fields, MAX_STATEMENT_BYTES, Message, put_message, startup_message};
 
 /// Runs a conversation for the fuzzer: the first byte of each piece gives its direction and length.
 #[doc(hidden)]
@@ -27,7 +27,7 @@ pub fn fuzz_conversation(mut bytes: &[u8]) {
         let (piece, later) = rest.split_at(usize::from(head >> 1).min(rest.len()));
         let mut check = |event: Event<'_>| match event {
             Event::Asked(command) => {
-                assert!(command.text().len() <= MOST_STATEMENT_BYTES);
+                assert!(command.text().len() <= MAX_STATEMENT_BYTES);
                 outstanding += 1;
             }
             Event::Answered(answer) => {

@@ -2,7 +2,7 @@
 //! letter.
 
 /// A longer statement is not kept in full.
-pub const MOST_STATEMENT_BYTES: usize = 64 * 1024;
+pub const MAX_STATEMENT_BYTES: usize = 64 * 1024;
 
 /// The protocol's version 3.0. Later ones differ in what they negotiate alone.
 pub(crate) const VERSION: u32 = 3 << 16;

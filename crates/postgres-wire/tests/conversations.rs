@@ -1,7 +1,7 @@
 //! Conversations as PHP's extensions and servers have them, in pieces of any size.
 
 use postgres_wire::{
-    Conversation, Event, MOST_PREPARED, Parameter, Unreadable, fuzz_conversation, put_message,
+    Conversation, Event, MAX_PREPARED, Parameter, Unreadable, fuzz_conversation, put_message,
     startup_message,
 };
 use proptest::prelude::*;
@@ -253,10 +253,10 @@ fn prepared_statements_are_known_by_their_names_until_they_are_closed() {
 #[test]
 fn what_is_too_much_is_not_complete() {
     let mut said = opened();
-    for number in 0..=MOST_PREPARED {
+    for number in 0..=MAX_PREPARED {
         said.push(parse(&format!("s{number}"), "SELECT 1"));
     }
-    said.extend([bind(&format!("s{MOST_PREPARED}"), "a"), execute()]);
+    said.extend([bind(&format!("s{MAX_PREPARED}"), "a"), execute()]);
     said.push(query(&"x".repeat(100_000)));
     let (events, _) = heard(&said, usize::MAX);
     assert_eq!(events[0], "an unknown prepared statement? ");

@@ -9,7 +9,7 @@ use std::path::Path;
 pub(crate) const LEAST: &str = "2.34";
 
 /// Larger than any glibc.
-const MOST_BYTES: u64 = 32 * 1024 * 1024;
+const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
 /// `loader` is the program loader that the program names; glibc puts its C library beside the file that this leads to.
 /// Without a file there, nothing speaks against it.
@@ -20,7 +20,7 @@ pub(crate) fn is_older(loader: &Path) -> bool {
     let mut bytes = Vec::new();
     let read = library
         .and_then(File::open)
-        .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+        .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
     read.is_ok() && !names(&bytes, LEAST)
 }
 

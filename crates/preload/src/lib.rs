@@ -28,7 +28,7 @@ const NAME_BEGINS: &str = "mayfly-learn-";
 const NAME_ENDS: &str = ".so";
 
 /// Libraries that are left in the folder, with those of servers that run: the ones that were used last.
-const MOST_KEPT: usize = 8;
+const MAX_KEPT: usize = 8;
 
 const SHELL: &str = "/bin/sh";
 
@@ -157,7 +157,7 @@ fn remove_oldest(folder: &Path, new: &Path) {
         })
         .collect();
     others.sort_unstable_by(|one, other| other.cmp(one));
-    for (_, path) in others.iter().skip(MOST_KEPT - 1) {
+    for (_, path) in others.iter().skip(MAX_KEPT - 1) {
         // One that stays takes some room.
         let _ = fs::remove_file(path);
     }
@@ -227,10 +227,10 @@ mod tests {
         let open = File::open(&first).unwrap();
         open.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         fs::write(folder.path().join("other.so"), "").unwrap();
-        for version in 0..2 * MOST_KEPT {
+        for version in 0..2 * MAX_KEPT {
             install(format!("{version}").as_bytes(), folder.path()).unwrap();
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), MOST_KEPT + 1);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), MAX_KEPT + 1);
         assert!(!first.exists() && folder.path().join("other.so").exists());
         assert_eq!(io::read_to_string(open).unwrap(), "one", "who has it open");
     }

@@ -18,7 +18,7 @@ const ZSTD_LARGE_WINDOW_LEVEL: u8 = 20;
 
 /// Each piece that is given out has at least this size, except the last: the ten bytes of gzip's
 /// own head are not worth a chunk.
-const LEAST_GIVEN_BYTES: usize = 64;
+const MIN_GIVEN_BYTES: usize = 64;
 
 /// A compressor and its output so far.
 pub enum Encoder {
@@ -51,7 +51,7 @@ impl Encoder {
     /// Encodes `bytes` and returns the output so far; may be empty.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         self.writer()?.write_all(bytes)?;
-        if self.waiting_len() < LEAST_GIVEN_BYTES {
+        if self.waiting_len() < MIN_GIVEN_BYTES {
             return Ok(Vec::new());
         }
         Ok(self.take())

@@ -8,7 +8,7 @@
 
 use shared_request::NameSet;
 
-use super::kind::Kind;
+use super::kind::SiteKind;
 use super::options::GuestSessions;
 
 /// The rules of one kind of application.
@@ -154,18 +154,18 @@ const LIBRARIES: (&str, &str) = (
 const INDEX_ONLY: Scripts = Scripts::Only("^/index\\.php(?:/|$)");
 
 /// The rules for a kind of application; `None` for one without PHP.
-pub(super) fn rules(kind: Kind) -> Option<Rules> {
+pub(super) fn rules(kind: SiteKind) -> Option<Rules> {
     match kind {
-        Kind::WordPress => Some(WORDPRESS),
-        Kind::MediaWiki => Some(MEDIAWIKI),
-        Kind::DokuWiki => Some(DOKUWIKI),
-        Kind::Drupal => Some(DRUPAL),
-        Kind::Laravel | Kind::Symfony => Some(Rules {
+        SiteKind::WordPress => Some(WORDPRESS),
+        SiteKind::MediaWiki => Some(MEDIAWIKI),
+        SiteKind::DokuWiki => Some(DOKUWIKI),
+        SiteKind::Drupal => Some(DRUPAL),
+        SiteKind::Laravel | SiteKind::Symfony => Some(Rules {
             scripts: INDEX_ONLY,
             ..GENERIC
         }),
-        Kind::FrontController | Kind::PlainPhp => Some(GENERIC),
-        Kind::Static => None,
+        SiteKind::FrontController | SiteKind::PlainPhp => Some(GENERIC),
+        SiteKind::Static => None,
     }
 }
 

@@ -11,7 +11,7 @@ use super::options::{GuestSessions, ServeOptions};
 const CRAWLER_TTL: Duration = Duration::from_secs(60);
 
 /// The longest lifetime of a 404, also of one that is purged when there is a page.
-const MOST_NOT_FOUND_TTL: Duration = Duration::from_secs(300);
+const MAX_NOT_FOUND_TTL: Duration = Duration::from_secs(300);
 
 /// A protocol's spelling of directives, and who makes the pages.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub(super) const FASTCGI: Spelling = Spelling {
 };
 
 /// A page that no visitor asks for is kept for at least this long.
-const LEAST_INACTIVE: Duration = Duration::from_secs(3600);
+const MIN_INACTIVE: Duration = Duration::from_secs(3600);
 
 /// The zone for pages; `name` is the folder's or the upstream's.
 ///
@@ -43,7 +43,7 @@ pub(super) fn cache_zone(
 ) -> Result<(), CannotWrite> {
     let Spelling { prefix, maker, .. } = spelling;
     let longest = options.ttl.max(options.vouched_ttl.unwrap_or_default());
-    let inactive = longest.max(LEAST_INACTIVE);
+    let inactive = longest.max(MIN_INACTIVE);
     conf.note("Pages are kept in memory, and on disk where they live long enough: they are still");
     conf.note(&format!(
         "there after a restart. A page nobody asked for in {} is let go; until then",
@@ -75,7 +75,7 @@ const STALE_TIMES: &str = "10s 1h";
 /// The first of these times.
 const STALE_TTL: Duration = Duration::from_secs(10);
 /// Visitors who have written something get pages of their own for no longer, however long pages are kept.
-const MOST_WRITER_TTL: Duration = Duration::from_secs(60);
+const MAX_WRITER_TTL: Duration = Duration::from_secs(60);
 
 /// How many waiting requests are too many: more than a moment's crowd.
 const LONG_QUEUE: usize = 10;
@@ -155,7 +155,7 @@ pub(super) fn cache_rules(
     conf.note(
         "Who has just written something sees it, also while others get the page from before.",
     );
-    let writer_ttl = (options.ttl + STALE_TTL).min(MOST_WRITER_TTL);
+    let writer_ttl = (options.ttl + STALE_TTL).min(MAX_WRITER_TTL);
     conf.line(&format!("cache_read_your_writes {};", time(writer_ttl)));
     conf.note("What only statistics read makes no page of its own.");
     list(conf, "cache_ignore_args", &ANALYTICS_ARGUMENTS);
@@ -170,8 +170,8 @@ pub(super) fn not_found(conf: &mut Conf, rules: &Rules, options: &ServeOptions, 
         return;
     }
     let lifetime = match is_purged {
-        true => MOST_NOT_FOUND_TTL,
-        false => options.ttl.min(MOST_NOT_FOUND_TTL),
+        true => MAX_NOT_FOUND_TTL,
+        false => options.ttl.min(MAX_NOT_FOUND_TTL),
     };
     conf.note(
         "Wrong addresses: the application forbids to keep these answers, and crawlers ask for",

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::account_places::{AccountPlace, MEDIAWIKI_ON_POSTGRES, PLACES};
 use super::account_settings::AccountSettingsFile;
 use super::detect::DetectedSite;
-use super::kind::Kind;
+use super::kind::SiteKind;
 use super::options::DatabaseLogin;
 use super::php_literals::PhpSettings;
 use super::site_files::Files;
@@ -40,7 +40,7 @@ pub fn database_login(
         path.to_string_lossy().into_owned()
     };
     match found.kind {
-        Kind::WordPress => {
+        SiteKind::WordPress => {
             let mut file = in_root("wp-config.php");
             // WordPress looks there as well.
             let above = in_root("../wp-config.php");
@@ -55,7 +55,7 @@ pub fn database_login(
                 ])
             })
         }
-        Kind::MediaWiki => {
+        SiteKind::MediaWiki => {
             let file = in_root("LocalSettings.php");
             let text = files.text(&file).unwrap_or_default();
             if PhpSettings::of(&text).variable("wgDBtype").as_deref() == Some("postgres")
@@ -96,7 +96,7 @@ fn by_places(
     let has_project = !found.document_root.is_empty()
         || matches!(
             found.kind,
-            Kind::Laravel | Kind::Symfony | Kind::FrontController
+            SiteKind::Laravel | SiteKind::Symfony | SiteKind::FrontController
         );
     let places = PLACES.iter();
     let mut places = places.filter(|place| has_project || !place.file.starts_with("../"));

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::kind::Kind;
+use super::kind::SiteKind;
 use super::mediawiki_purges::PurgeSettings;
 use super::refused::{LAYOUTS, Layout};
 use super::site_files::Files;
@@ -15,7 +15,7 @@ use super::site_files::Files;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DetectedSite {
     /// The application.
-    pub kind: Kind,
+    pub kind: SiteKind,
     /// The folder that visitors may see, relative to the folder of the site; empty for that
     /// folder itself.
     pub document_root: &'static str,
@@ -44,14 +44,14 @@ impl DetectedSite {
     /// Returns notes for the administrator about this kind of site.
     pub fn notes(&self) -> &'static [&'static str] {
         match self.kind {
-            Kind::MediaWiki => &[
+            SiteKind::MediaWiki => &[
                 "MediaWiki calls its pages private unless $wgUseCdn = true is in LocalSettings.php: they are kept in memory only with it.",
                 "With $wgCdnServers = [ 'ADDRESS:PORT of this server' ] there too, an edit is seen at once, and pages are kept for as long as MediaWiki says instead of --ttl. Over HTTPS, $wgInternalServer = 'http://HOST:PORT' belongs to it.",
             ],
-            Kind::DokuWiki => &[
+            SiteKind::DokuWiki => &[
                 "If a plugin lets visitors in by their address instead of a login, set --ttl 0: such pages look like public ones.",
             ],
-            Kind::Laravel => &[
+            SiteKind::Laravel => &[
                 "Laravel's web routes set cookies: only routes without the session are kept in memory.",
             ],
             _ => &[],
@@ -62,7 +62,7 @@ impl DetectedSite {
 /// An application in a folder of the document root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NestedApplication {
-    pub kind: Kind,
+    pub kind: SiteKind,
     /// The path that visitors see, without a slash at the end: `/blog`.
     pub path: String,
 }
@@ -72,21 +72,24 @@ const ROOTS: [&str; 6] = ["public", "web", "docroot", "htdocs", "public_html", "
 
 /// Files by which an application is recognized, relative to its document root. All of a row
 /// must be there.
-const SIGNS: [(Kind, &[&str]); 11] = [
-    (Kind::WordPress, &["wp-load.php", "wp-includes/version.php"]),
-    (Kind::WordPress, &["wp-config.php", "wp/wp-load.php"]),
-    (Kind::MediaWiki, &["load.php", "includes/WebStart.php"]),
-    (Kind::DokuWiki, &["doku.php", "inc/init.php"]),
-    (Kind::Drupal, &["index.php", "core/lib/Drupal.php"]),
+const SIGNS: [(SiteKind, &[&str]); 11] = [
     (
-        Kind::Drupal,
+        SiteKind::WordPress,
+        &["wp-load.php", "wp-includes/version.php"],
+    ),
+    (SiteKind::WordPress, &["wp-config.php", "wp/wp-load.php"]),
+    (SiteKind::MediaWiki, &["load.php", "includes/WebStart.php"]),
+    (SiteKind::DokuWiki, &["doku.php", "inc/init.php"]),
+    (SiteKind::Drupal, &["index.php", "core/lib/Drupal.php"]),
+    (
+        SiteKind::Drupal,
         &["index.php", "includes/bootstrap.inc", "misc/drupal.js"],
     ),
-    (Kind::Laravel, &["index.php", "../artisan"]),
-    (Kind::Symfony, &["index.php", "../config/bundles.php"]),
-    (Kind::Symfony, &["index.php", "../symfony.lock"]),
-    (Kind::Symfony, &["index.php", "../bin/console"]),
-    (Kind::Symfony, &["index.php", "../src/Kernel.php"]),
+    (SiteKind::Laravel, &["index.php", "../artisan"]),
+    (SiteKind::Symfony, &["index.php", "../config/bundles.php"]),
+    (SiteKind::Symfony, &["index.php", "../symfony.lock"]),
+    (SiteKind::Symfony, &["index.php", "../bin/console"]),
+    (SiteKind::Symfony, &["index.php", "../src/Kernel.php"]),
 ];
 
 /// Looks at a site's files.
@@ -96,12 +99,12 @@ pub fn detect(files: &dyn Files) -> DetectedSite {
         (kind, root, &[])
     });
     let nested = nested_applications(files, kind, root);
-    if kind == Kind::Static && !nested.is_empty() {
-        kind = Kind::PlainPhp;
+    if kind == SiteKind::Static && !nested.is_empty() {
+        kind = SiteKind::PlainPhp;
     }
     let front_controller = match kind {
-        Kind::PlainPhp | Kind::Static => None,
-        Kind::DokuWiki => Some("/doku.php"),
+        SiteKind::PlainPhp | SiteKind::Static => None,
+        SiteKind::DokuWiki => Some("/doku.php"),
         _ => Some("/index.php"),
     };
     DetectedSite {
@@ -109,7 +112,7 @@ pub fn detect(files: &dyn Files) -> DetectedSite {
         document_root: root,
         front_controller,
         wp_content_parent: debian_wp_content(files, kind),
-        has_short_wiki_paths: kind == Kind::MediaWiki
+        has_short_wiki_paths: kind == SiteKind::MediaWiki
             && files.names(&join(root, "wiki")).is_empty(),
         purge_settings: purge_settings(files, kind, root),
         layout: layout(files, kind, root),
@@ -120,14 +123,14 @@ pub fn detect(files: &dyn Files) -> DetectedSite {
 }
 
 /// Reads the addresses to which MediaWiki sends purges of changed pages.
-fn purge_settings(files: &dyn Files, kind: Kind, root: &str) -> PurgeSettings {
+fn purge_settings(files: &dyn Files, kind: SiteKind, root: &str) -> PurgeSettings {
     let settings = files.text(&join(root, "LocalSettings.php"));
-    let settings = settings.filter(|_| kind == Kind::MediaWiki);
+    let settings = settings.filter(|_| kind == SiteKind::MediaWiki);
     settings.map_or_else(PurgeSettings::default, |text| PurgeSettings::of(&text))
 }
 
 /// The application whose files are all there, the folder itself first.
-fn application(files: &dyn Files) -> Option<(Kind, &'static str, &'static [&'static str])> {
+fn application(files: &dyn Files) -> Option<(SiteKind, &'static str, &'static [&'static str])> {
     std::iter::once("").chain(ROOTS).find_map(|root| {
         let has_all = |signs: &[&str]| signs.iter().all(|sign| files.is_file(&join(root, sign)));
         SIGNS
@@ -138,12 +141,12 @@ fn application(files: &dyn Files) -> Option<(Kind, &'static str, &'static [&'sta
 }
 
 /// Folders looked into for an application of their own.
-const NESTED_MAX: usize = 1000;
+const MAX_NESTED: usize = 1000;
 
 /// Finds applications in folders of the document root that answer there for paths that are
 /// no files: an application that we know, or an `index.php` named in a rule for Apache.
-fn nested_applications(files: &dyn Files, kind: Kind, root: &str) -> Vec<NestedApplication> {
-    if kind == Kind::DokuWiki {
+fn nested_applications(files: &dyn Files, kind: SiteKind, root: &str) -> Vec<NestedApplication> {
+    if kind == SiteKind::DokuWiki {
         // It has addresses of its own for everything.
         return Vec::new();
     }
@@ -156,23 +159,27 @@ fn nested_applications(files: &dyn Files, kind: Kind, root: &str) -> Vec<NestedA
     names.dedup();
     let has_settings = |folder: &str| files.is_file(&join(folder, "wp-config.php"));
     let kind_of = |folder: &str| {
-        let is_here = |(kind, signs): &&(Kind, &'static [&str])| {
+        let is_here = |(kind, signs): &&(SiteKind, &'static [&str])| {
             // The core of a project by Composer belongs to the WordPress above.
-            let is_core = *kind == Kind::WordPress && has_settings(root) && !has_settings(folder);
+            let is_core =
+                *kind == SiteKind::WordPress && has_settings(root) && !has_settings(folder);
             let is_sign =
                 |sign: &&str| !sign.starts_with("../") && files.is_file(&join(folder, sign));
             signs.iter().all(is_sign) && !is_core
         };
-        let is_generic = matches!(kind, Kind::FrontController | Kind::PlainPhp | Kind::Static);
+        let is_generic = matches!(
+            kind,
+            SiteKind::FrontController | SiteKind::PlainPhp | SiteKind::Static
+        );
         let has_front =
             || files.is_file(&join(folder, "index.php")) && rewrites_to_index(files, folder);
         match SIGNS.iter().find(is_here) {
             Some((kind, _)) => Some(*kind),
-            None if is_generic && has_front() => Some(Kind::FrontController),
+            None if is_generic && has_front() => Some(SiteKind::FrontController),
             None => None,
         }
     };
-    let found = names.into_iter().take(NESTED_MAX).filter_map(|name| {
+    let found = names.into_iter().take(MAX_NESTED).filter_map(|name| {
         Some(NestedApplication {
             kind: kind_of(&join(root, &name))?,
             path: format!("/{name}"),
@@ -182,7 +189,7 @@ fn nested_applications(files: &dyn Files, kind: Kind, root: &str) -> Vec<NestedA
 }
 
 /// No application we know by name.
-fn generic(files: &dyn Files) -> (Kind, &'static str) {
+fn generic(files: &dyn Files) -> (SiteKind, &'static str) {
     let root = std::iter::once("")
         .chain(ROOTS)
         .find(|root| {
@@ -195,11 +202,11 @@ fn generic(files: &dyn Files) -> (Kind, &'static str) {
     let scripts = names.iter().filter(|name| name.ends_with(".php")).count();
     let has_index = files.is_file(&join(root, "index.php"));
     let kind = match scripts {
-        0 if has_scripts_below(files, root, &names) => Kind::PlainPhp,
-        0 => Kind::Static,
-        1 if has_index => Kind::FrontController,
-        _ if has_index && rewrites_to_index(files, root) => Kind::FrontController,
-        _ => Kind::PlainPhp,
+        0 if has_scripts_below(files, root, &names) => SiteKind::PlainPhp,
+        0 => SiteKind::Static,
+        1 if has_index => SiteKind::FrontController,
+        _ if has_index && rewrites_to_index(files, root) => SiteKind::FrontController,
+        _ => SiteKind::PlainPhp,
     };
     (kind, root)
 }
@@ -225,8 +232,8 @@ fn rewrites_to_index(files: &dyn Files, root: &str) -> bool {
 }
 
 /// An application of the table of layouts.
-fn layout(files: &dyn Files, kind: Kind, root: &str) -> Option<&'static Layout> {
-    if !matches!(kind, Kind::FrontController | Kind::PlainPhp) {
+fn layout(files: &dyn Files, kind: SiteKind, root: &str) -> Option<&'static Layout> {
+    if !matches!(kind, SiteKind::FrontController | SiteKind::PlainPhp) {
         return None;
     }
     LAYOUTS.iter().find(|layout| {
@@ -237,8 +244,8 @@ fn layout(files: &dyn Files, kind: Kind, root: &str) -> Option<&'static Layout> 
 
 /// Debian's WordPress: the settings are chosen by host name from
 /// `/etc/wordpress`, themes and uploads are below `/var/lib/wordpress`.
-fn debian_wp_content(files: &dyn Files, kind: Kind) -> Option<&'static str> {
-    let is_debian = kind == Kind::WordPress
+fn debian_wp_content(files: &dyn Files, kind: SiteKind) -> Option<&'static str> {
+    let is_debian = kind == SiteKind::WordPress
         && files
             .text("wp-config.php")
             .is_some_and(|text| text.contains("/etc/wordpress/"))
@@ -257,7 +264,7 @@ fn join(root: &str, path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use Kind::*;
+    use SiteKind::*;
 
     use super::*;
 
@@ -300,7 +307,7 @@ mod tests {
 
     /// Name, files, and the expected kind and document root.
     #[rustfmt::skip]
-    const KINDS: &[(&str, &[&str], Kind, &str)] = &[
+    const KINDS: &[(&str, &[&str], SiteKind, &str)] = &[
         ("nothing", &[], Static, ""),
         ("pages", &["index.html", "a.css"], Static, ""),
         ("built pages", &["package.json", "public/index.html"], Static, "public"),
@@ -344,7 +351,11 @@ mod tests {
         let wordpress = |folder: &str| {
             ["index.php", "wp-load.php", "wp-includes/version.php"].map(|it| join(folder, it))
         };
-        type Case = (&'static str, Vec<String>, &'static [(Kind, &'static str)]);
+        type Case = (
+            &'static str,
+            Vec<String>,
+            &'static [(SiteKind, &'static str)],
+        );
         let cases: [Case; 5] = [
             (
                 "blog beside a site",
@@ -353,7 +364,7 @@ mod tests {
                     &["index.php".into(), "about.html".into()],
                 ]
                 .concat(),
-                &[(Kind::WordPress, "/blog")],
+                &[(SiteKind::WordPress, "/blog")],
             ),
             (
                 "two in public",
@@ -363,7 +374,10 @@ mod tests {
                     &["public/wiki/includes/WebStart.php".into()],
                 ]
                 .concat(),
-                &[(Kind::WordPress, "/news"), (Kind::MediaWiki, "/wiki")],
+                &[
+                    (SiteKind::WordPress, "/news"),
+                    (SiteKind::MediaWiki, "/wiki"),
+                ],
             ),
             (
                 "the core of a project by Composer",
@@ -384,7 +398,7 @@ mod tests {
         for (name, paths, expected) in cases {
             let paths = paths.into_iter().map(|path| (&*path.leak(), ""));
             let found = detect(&Listing(paths.collect()));
-            let below: Vec<(Kind, &str)> =
+            let below: Vec<(SiteKind, &str)> =
                 found.nested.iter().map(|it| (it.kind, &*it.path)).collect();
             assert_eq!(below, expected, "{name}");
         }
@@ -396,15 +410,15 @@ mod tests {
             (
                 "rewrite",
                 "  RewriteRule ^ index.php [L]",
-                Kind::FrontController,
+                SiteKind::FrontController,
             ),
             (
                 "fallback",
                 "FallbackResource /index.php",
-                Kind::FrontController,
+                SiteKind::FrontController,
             ),
-            ("comment", "# RewriteRule ^ index.php", Kind::PlainPhp),
-            ("other", "RewriteRule ^old$ new.php", Kind::PlainPhp),
+            ("comment", "# RewriteRule ^ index.php", SiteKind::PlainPhp),
+            ("other", "RewriteRule ^old$ new.php", SiteKind::PlainPhp),
         ];
         for (name, text, kind) in cases {
             let files = Listing(vec![("index.php", ""), ("b.php", ""), (".htaccess", text)]);

@@ -2,7 +2,7 @@
 
 /// The kind of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SiteKind {
     /// WordPress, also as a Composer project with the core in a subfolder.
     WordPress,
     /// MediaWiki.
@@ -21,7 +21,7 @@ pub enum Kind {
     Static,
 }
 
-impl Kind {
+impl SiteKind {
     /// The name people know it by.
     pub fn name(self) -> &'static str {
         match self {

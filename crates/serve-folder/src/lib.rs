@@ -39,7 +39,7 @@ pub use applications::{ignored_arguments, known_names};
 pub use database_login::{account_of_file, database_login};
 pub use detect::{DetectedSite, detect};
 pub use https::port_of_urls;
-pub use kind::Kind;
+pub use kind::SiteKind;
 pub use object_cache_login::object_cache_login;
 pub use options::{
     AccessLogPlace, DEFAULT_TTL, Dashboard, DatabaseLogin, GuestSessions, Https, LearnMode,

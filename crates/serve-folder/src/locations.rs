@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::applications::{PHP, Rules, Scripts};
 use super::conf_text::{Conf, Refusals as _, over_lines, time};
 use super::detect::DetectedSite;
-use super::kind::Kind;
+use super::kind::SiteKind;
 use super::nested_applications;
 use super::php_params::HIDE_NOSNIFF;
 use super::refused::{LIFETIMES, REFUSED_NAMES, handed_out, refused_files};
@@ -38,7 +38,7 @@ pub(super) fn locations(
         scripts_of(
             conf,
             &format!("location ~ \"{pattern}\""),
-            Kind::PlainPhp,
+            SiteKind::PlainPhp,
             is_caching,
         );
     });
@@ -67,8 +67,8 @@ pub(super) fn locations(
 const DOT: &str = "A name that begins with a dot.";
 
 /// Writes the locations in which PHP runs.
-fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
-    if kind == Kind::DokuWiki && is_caching {
+fn php(conf: &mut Conf, kind: SiteKind, scripts: Scripts, is_caching: bool) {
+    if kind == SiteKind::DokuWiki && is_caching {
         conf.note("Styles and scripts, the same for everybody, say themselves how long.");
         conf.open("location ~ ^/lib/exe/(?:css|js|jquery|manifest|opensearch)\\.php$");
         conf.line("cache_personal_paths off;");
@@ -86,7 +86,7 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
         conf.close();
         conf.gap();
     }
-    if kind == Kind::MediaWiki && is_caching {
+    if kind == SiteKind::MediaWiki && is_caching {
         conf.note("Styles and scripts, whose addresses change with them, say themselves how long.");
         conf.open("location = /load.php");
         conf.line("cache_max_valid off;");
@@ -102,11 +102,11 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
 }
 
 /// A location whose scripts run.
-fn scripts_of(conf: &mut Conf, head: &str, kind: Kind, is_caching: bool) {
+fn scripts_of(conf: &mut Conf, head: &str, kind: SiteKind, is_caching: bool) {
     conf.open(head);
     conf.line(SPLIT);
     conf.line("if (!-f $document_root$fastcgi_script_name) { return 404; }");
-    if kind == Kind::DokuWiki && is_caching {
+    if kind == SiteKind::DokuWiki && is_caching {
         conf.note("DokuWiki starts a session for everybody, so PHP says no-store and sets a");
         conf.note("cookie on every page. A shared page was made without a cookie: it is the same");
         conf.note("for all who ask so, and the session is of no use to them.");
@@ -128,7 +128,7 @@ fn debian_wp_content(conf: &mut Conf, parent: &str) {
     conf.gap();
     conf.refuse(DOT, "/\\.");
     conf.refuse("A script that is not visited.", PHP);
-    names_with_a_dot(conf, Kind::WordPress, "=404");
+    names_with_a_dot(conf, SiteKind::WordPress, "=404");
     conf.line("return 404;");
     conf.close();
     conf.gap();
@@ -138,7 +138,7 @@ fn debian_wp_content(conf: &mut Conf, parent: &str) {
 fn files(conf: &mut Conf, found: &DetectedSite) {
     let fallback = match (found.kind, found.front_controller) {
         _ if !found.nested.is_empty() => nested_applications::FALLBACK.to_owned(),
-        (Kind::DokuWiki, _) => "@wiki".to_owned(),
+        (SiteKind::DokuWiki, _) => "@wiki".to_owned(),
         (_, Some(script)) => format!("{script}?$args"),
         (_, None) => "=404".to_owned(),
     };
@@ -148,7 +148,7 @@ fn files(conf: &mut Conf, found: &DetectedSite) {
     conf.line(&format!("try_files $uri $uri/ {fallback};"));
     conf.close();
     conf.gap();
-    if found.kind == Kind::Static {
+    if found.kind == SiteKind::Static {
         conf.note("Keys, logs and memory images.");
         conf.open(&format!("location ~* \"{REFUSED_NAMES}\""));
         conf.refuse_files(&fallback);
@@ -157,7 +157,7 @@ fn files(conf: &mut Conf, found: &DetectedSite) {
     }
     conf.open("location /");
     match found.kind {
-        Kind::Static => conf.line(&format!("try_files $uri $uri/ {fallback};")),
+        SiteKind::Static => conf.line(&format!("try_files $uri $uri/ {fallback};")),
         _ => {
             conf.note("Files without an extension are no part of a page.");
             conf.refuse_files(&fallback);
@@ -172,7 +172,7 @@ fn files(conf: &mut Conf, found: &DetectedSite) {
     if !found.nested.is_empty() {
         nested_applications::fallback(conf, found);
     }
-    if found.kind == Kind::DokuWiki {
+    if found.kind == SiteKind::DokuWiki {
         conf.note("Addresses as DokuWiki writes them with `userewrite` 1.");
         conf.open("location @wiki");
         conf.line("rewrite ^/_media/(.*) /lib/exe/fetch.php?media=$1 last;");
@@ -186,8 +186,8 @@ fn files(conf: &mut Conf, found: &DetectedSite) {
 
 /// Names that may be files: the refused ones, then those that are handed out. Pages
 /// have no dot in their last part, as a rule, and pass by all of it.
-fn names_with_a_dot(conf: &mut Conf, kind: Kind, fallback: &str) {
-    let is_static = kind == Kind::Static;
+fn names_with_a_dot(conf: &mut Conf, kind: SiteKind, fallback: &str) {
+    let is_static = kind == SiteKind::Static;
     conf.open("location ~ \"\\.[^/]*$|[~#]$\"");
     let rows = refused_files().into_iter();
     for row in rows.filter(|row| row.is_for_static || !is_static) {

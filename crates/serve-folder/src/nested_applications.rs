@@ -6,7 +6,7 @@
 use super::applications::{Cookies, PHP, Rules, Scripts, rules};
 use super::conf_text::{Conf, Refusals as _, list};
 use super::detect::{DetectedSite, NestedApplication};
-use super::kind::Kind;
+use super::kind::SiteKind;
 use super::options::GuestSessions;
 
 /// The named location that chooses between the applications.
@@ -87,7 +87,7 @@ pub(super) fn fallback(conf: &mut Conf, found: &DetectedSite) {
     conf.open(&format!("location {FALLBACK}"));
     for application in &found.nested {
         let script = match application.kind {
-            Kind::DokuWiki => "doku.php",
+            SiteKind::DokuWiki => "doku.php",
             _ => "index.php",
         };
         let (path, pattern) = (&application.path, pattern(&application.path));

@@ -42,7 +42,7 @@ const PORT: u16 = 6379;
 /// `None`: the settings name none, or none that needs an account, or not in literals.
 pub fn object_cache_login(files: &dyn Files, found: &DetectedSite) -> Option<DatabaseLogin> {
     let has_project = !found.document_root.is_empty();
-    let is_wordpress = found.kind == super::kind::Kind::WordPress;
+    let is_wordpress = found.kind == super::kind::SiteKind::WordPress;
     PLACES.iter().find_map(|(file, names)| {
         if file.starts_with("../") && !has_project && !is_wordpress {
             // It would be another site's.

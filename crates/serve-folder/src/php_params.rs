@@ -5,7 +5,7 @@ use std::time::Duration;
 use apache_conf::PARAMS;
 
 use super::conf_text::Conf;
-use super::kind::Kind;
+use super::kind::SiteKind;
 use super::options::ServeOptions;
 
 /// Lines at another level take the place of these: each level that hides another field
@@ -41,7 +41,7 @@ const TAG_BYTES: usize = 24 * 1024;
 /// Pages that are kept longer than this may get a shorter lifetime from the plug-in.
 const KEPT_LONG: Duration = Duration::from_secs(1);
 
-pub(super) fn php_params(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
+pub(super) fn php_params(conf: &mut Conf, kind: SiteKind, options: &ServeOptions) {
     conf.gap();
     for (name, mut value) in PARAMS {
         if name == "SERVER_PORT" && !options.behind.is_empty() {
@@ -63,7 +63,7 @@ pub(super) fn php_params(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
     }
     // If `--ttl` gives a longer lifetime, the plug-in may shorten it for a page's own
     // content.
-    let said = (kind == Kind::WordPress && options.ttl > KEPT_LONG).then_some(options.ttl);
+    let said = (kind == SiteKind::WordPress && options.ttl > KEPT_LONG).then_some(options.ttl);
     if let Some(ttl) = options.vouched_ttl.or(said) {
         conf.note(
             "Mayfly's plug-in in WordPress tells when a page changes. What it vouches for is kept",

@@ -17,10 +17,10 @@ use super::php_literals::{
 };
 
 /// Levels of arrays that are read.
-const MOST_LEVELS: usize = 12;
+const MAX_LEVELS: usize = 12;
 
 /// Values of one file.
-const MOST_VALUES: usize = 4_000;
+const MAX_VALUES: usize = 4_000;
 
 #[derive(Default)]
 pub(super) struct PhpValues {
@@ -58,14 +58,14 @@ impl PhpValues {
 
     fn read(&mut self, statement: &str) -> Option<()> {
         if let Some(value) = statement.strip_prefix("return") {
-            return self.value(value.trim_start(), "", MOST_LEVELS).map(|_| ());
+            return self.value(value.trim_start(), "", MAX_LEVELS).map(|_| ());
         }
         if let Some(rest) = statement.strip_prefix("define") {
             let arguments = rest.trim_start().strip_prefix('(')?.trim_start();
             let (name, rest) = literal(arguments)?;
             let value = rest.trim_start().strip_prefix(',')?.trim_start();
             self.count(&name, name.clone());
-            let rest = self.value(value, &name, MOST_LEVELS)?;
+            let rest = self.value(value, &name, MAX_LEVELS)?;
             return (rest.trim() == ")").then_some(());
         }
         for word_before in ["global", "unset"] {
@@ -98,7 +98,7 @@ impl PhpValues {
         }
         let value = rest.strip_prefix('=')?;
         let is_assignment = !value.starts_with(['=', '>']);
-        let rest = self.value(value.trim_start(), &path, MOST_LEVELS)?;
+        let rest = self.value(value.trim_start(), &path, MAX_LEVELS)?;
         (is_assignment && rest.trim().is_empty()).then_some(())
     }
 
@@ -128,7 +128,7 @@ impl PhpValues {
         let end = expression_end(rest);
         // More follows: it is computed.
         let value = value.filter(|_| rest.get(..end).is_some_and(|rest| rest.trim().is_empty()));
-        if self.values.len() < MOST_VALUES {
+        if self.values.len() < MAX_VALUES {
             let known = self.values.entry(path.to_owned());
             known.and_modify(|known| *known = None).or_insert(value);
         }

@@ -8,7 +8,7 @@
 //! For others, the table of refused names is all there is, besides that files without an
 //! extension are not handed out (`core`, `error_log`, `id_rsa`, `artisan`, `dump`).
 
-use super::kind::Kind;
+use super::kind::SiteKind;
 
 /// Files that no visitor gets.
 #[derive(Debug)]
@@ -155,19 +155,19 @@ pub(super) type HandedOut = Vec<(&'static str, String)>;
 
 /// Returns the files that are handed out; `None`: everything that the table does not
 /// refuse.
-pub(super) fn handed_out(kind: Kind) -> Option<HandedOut> {
+pub(super) fn handed_out(kind: SiteKind) -> Option<HandedOut> {
     // Folders in which visitors find the uploads of editors.
     let uploads = match kind {
-        Kind::WordPress => Some("/(?:wp-content|app)/(?:uploads|files|blogs\\.dir)/"),
-        Kind::MediaWiki => Some("^/images/"),
-        Kind::Drupal => Some("^/(?:sites/[^/]+/)?files/"),
+        SiteKind::WordPress => Some("/(?:wp-content|app)/(?:uploads|files|blogs\\.dir)/"),
+        SiteKind::MediaWiki => Some("^/images/"),
+        SiteKind::Drupal => Some("^/(?:sites/[^/]+/)?files/"),
         // The folder is made for publishing, but files are forgotten there.
-        Kind::Laravel | Kind::Symfony => {
+        SiteKind::Laravel | SiteKind::Symfony => {
             Some("^/(?:storage|uploads?|files|media|downloads?|documents?|docs|assets|images?)/")
         }
         // lib/exe/fetch.php hands its media out, after asking who may see them.
-        Kind::DokuWiki => None,
-        Kind::FrontController | Kind::PlainPhp | Kind::Static => return None,
+        SiteKind::DokuWiki => None,
+        SiteKind::FrontController | SiteKind::PlainPhp | SiteKind::Static => return None,
     };
     let mut rows: HandedOut = vec![
         (

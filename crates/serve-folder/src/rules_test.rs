@@ -10,9 +10,9 @@ use pcre2::bytes::{Regex, RegexBuilder};
 use shared_request::{Bypass, ReceivedRequest, Rules};
 
 use super::detect::DetectedSite;
-use super::{GuestSessions, Kind, ServeOptions, detect, write_config};
+use super::{GuestSessions, ServeOptions, SiteKind, detect, write_config};
 
-fn found(kind: Kind) -> DetectedSite {
+fn found(kind: SiteKind) -> DetectedSite {
     struct Nothing;
     impl super::site_files::Files for Nothing {
         fn is_file(&self, _: &str) -> bool {
@@ -31,11 +31,11 @@ fn found(kind: Kind) -> DetectedSite {
     }
 }
 
-fn config(kind: Kind) -> String {
+fn config(kind: SiteKind) -> String {
     config_with(kind, GuestSessions::Uniform)
 }
 
-fn config_with(kind: Kind, guest_sessions: GuestSessions) -> String {
+fn config_with(kind: SiteKind, guest_sessions: GuestSessions) -> String {
     let options = ServeOptions {
         guest_sessions,
         ..ServeOptions::default()
@@ -45,7 +45,7 @@ fn config_with(kind: Kind, guest_sessions: GuestSessions) -> String {
 
 #[test]
 fn paths_of_unknown_applications_are_personal_where_nothing_is_found_out() {
-    use Kind::{DokuWiki, Drupal, Laravel, PlainPhp, WordPress};
+    use SiteKind::{DokuWiki, Drupal, Laravel, PlainPhp, WordPress};
     for (kind, sessions, has) in [
         (PlainPhp, GuestSessions::Off, true),
         (PlainPhp, GuestSessions::On, false),
@@ -148,7 +148,7 @@ fn fate(config: &str, path: &str) -> &'static str {
 fn debians_wp_content_is_as_strict_as_any() {
     let found = DetectedSite {
         wp_content_parent: Some("/var/lib/wordpress"),
-        ..found(Kind::WordPress)
+        ..found(SiteKind::WordPress)
     };
     let options = ServeOptions::default();
     let config = write_config(&found, Path::new("/srv/site"), &options).unwrap();
@@ -175,9 +175,9 @@ fn debians_wp_content_is_as_strict_as_any() {
 
 #[test]
 fn each_path_is_refused_run_or_handed_out() {
-    use Kind::*;
+    use SiteKind::*;
     #[rustfmt::skip]
-    let cases: &[(Kind, &str, &[&str])] = &[
+    let cases: &[(SiteKind, &str, &[&str])] = &[
         (PlainPhp, "run", &["/index.php", "/a/b.php", "/a.php/info", "/A/x.php"]),
         (PlainPhp, "refused", &[
             "/.git/config", "/.env", "/a/.htaccess", "/uploads/x.php", "/a/Upload/b/x.PHP", "/uploads/x.php/y.png",
@@ -296,9 +296,9 @@ fn bypass(rules: &Rules, target: &str, cookie: &str) -> Option<Bypass> {
 
 #[test]
 fn cookies_that_may_make_a_page_personal_bypass_and_analytics_do_not() {
-    use Kind::*;
+    use SiteKind::*;
     #[rustfmt::skip]
-    let cases: &[(Kind, &str, &[&str])] = &[
+    let cases: &[(SiteKind, &str, &[&str])] = &[
         (WordPress, "1", &[
             "wordpress_logged_in_ab12=x", "_ga=1; wordpress_logged_in_ab12=x", "_ga=1;wordpress_sec_x=1",
             "wp-postpass_x=1", "comment_author_x=me", "woocommerce_items_in_cart=1", "woocommerce_cart_hash=a",
@@ -332,9 +332,9 @@ fn cookies_that_may_make_a_page_personal_bypass_and_analytics_do_not() {
 
 #[test]
 fn addresses_that_do_something_are_exempt_and_pages_are_not() {
-    use Kind::*;
+    use SiteKind::*;
     #[rustfmt::skip]
-    let cases: &[(Kind, &str, &[&str])] = &[
+    let cases: &[(SiteKind, &str, &[&str])] = &[
         (WordPress, "1", &[
             "/wp-admin/", "/wp-admin", "/wp-login.php?redirect_to=x", "/blog/wp-login.php", "/cart/",
             "/shop/checkout", "/?add-to-cart=7", "/a/?b=c&preview=true", "/?wc-ajax=get_refreshed_fragments",

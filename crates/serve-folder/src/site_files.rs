@@ -24,9 +24,9 @@ pub struct Folder(pub PathBuf);
 
 impl Folder {
     /// The files looked into are small; a huge one is not one of them.
-    const TEXT_BYTES_MAX: u64 = 64 << 10;
+    const MAX_TEXT_BYTES: u64 = 64 << 10;
     /// Names looked at in one folder, in case it holds a million uploads.
-    const NAMES_MAX: usize = 10_000;
+    const MAX_NAMES: usize = 10_000;
 }
 
 impl Folder {
@@ -50,7 +50,7 @@ impl Files for Folder {
         std::fs::read_dir(self.0.join(folder))
             .into_iter()
             .flatten()
-            .take(Self::NAMES_MAX)
+            .take(Self::MAX_NAMES)
             .filter_map(|file| file.ok()?.file_name().into_string().ok())
             .collect()
     }
@@ -58,7 +58,7 @@ impl Files for Folder {
     fn text(&self, path: &str) -> Option<String> {
         let whole = self.0.join(path);
         let file = self.open_beneath(path).or_else(|_| open(&whole));
-        begin_of_file(file.ok()?, Self::TEXT_BYTES_MAX).ok()
+        begin_of_file(file.ok()?, Self::MAX_TEXT_BYTES).ok()
     }
 }
 

@@ -10,7 +10,7 @@ use super::conf_text::{CannotWrite, Conf, word};
 use super::dashboard::dashboard;
 use super::http_settings::{compression, included, log, process, trusted_proxies};
 use super::https;
-use super::kind::Kind;
+use super::kind::SiteKind;
 use super::options::ServeOptions;
 
 const PROXY: Spelling = Spelling {
@@ -91,7 +91,7 @@ pub fn write_upstream_config(
     options: &ServeOptions,
 ) -> Result<String, CannotWrite> {
     let mut conf = Conf::default();
-    let rules = rules(Kind::PlainPhp).filter(|_| !options.ttl.is_zero());
+    let rules = rules(SiteKind::PlainPhp).filter(|_| !options.ttl.is_zero());
     conf.note(&format!("Written by `mayfly serve`: {}.", upstream.text));
     process(&mut conf, options);
     conf.open("http");

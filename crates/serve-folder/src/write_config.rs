@@ -16,7 +16,7 @@ use super::dashboard::dashboard;
 use super::detect::DetectedSite;
 use super::http_settings::{compression, included, log, process, trusted_proxies, types};
 use super::https;
-use super::kind::Kind;
+use super::kind::SiteKind;
 use super::locations::locations;
 use super::mediawiki;
 use super::nested_applications;
@@ -70,7 +70,7 @@ pub fn write_config(
     if rules.is_some() {
         php_params(&mut conf, found.kind, options);
     }
-    if found.kind == Kind::Symfony {
+    if found.kind == SiteKind::Symfony {
         conf.note("Parts of a page that live differently (render_esi), where a page asks for it.");
         conf.line("esi on;");
     }
@@ -80,11 +80,11 @@ pub fn write_config(
             conf.note("A link leads to the folder: where it leads elsewhere, pages are made anew.");
             conf.line("fastcgi_cache_key $realpath_root;");
         }
-        let is_purged = found.kind == Kind::MediaWiki && found.purge_settings.reach(options);
+        let is_purged = found.kind == SiteKind::MediaWiki && found.purge_settings.reach(options);
         not_found(&mut conf, rules, options, is_purged);
         learn(&mut conf, found.kind, options);
         match found.kind {
-            Kind::MediaWiki => mediawiki::changes(&mut conf, found, options),
+            SiteKind::MediaWiki => mediawiki::changes(&mut conf, found, options),
             _ => max_valid(&mut conf, options),
         }
         nested_applications::personal(&mut conf, &found.nested, options.guest_sessions);
@@ -93,7 +93,7 @@ pub fn write_config(
     let vouched = caching.and(options.vouched_ttl);
     locations(&mut conf, found, rules.as_ref(), caching.is_some(), vouched);
     conf.close();
-    let takes_purges = found.kind == Kind::MediaWiki && caching.is_some();
+    let takes_purges = found.kind == SiteKind::MediaWiki && caching.is_some();
     https::redirects(&mut conf, options, takes_purges)?;
     dashboard(&mut conf, options)?;
     included(&mut conf, options);
@@ -105,7 +105,7 @@ pub fn write_config(
 const WORDPRESS_CRON: &str = "cache_repeat /wp-cron.php?doing_wp_cron 60s;";
 
 /// `--learn`
-fn learn(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
+fn learn(conf: &mut Conf, kind: SiteKind, options: &ServeOptions) {
     let Some(mode) = options.learn else {
         return;
     };
@@ -125,7 +125,7 @@ fn learn(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
     };
     conf.note(note);
     conf.line(line);
-    if mode == LearnMode::On && kind == Kind::WordPress {
+    if mode == LearnMode::On && kind == SiteKind::WordPress {
         conf.note("Its cron begins at page views, which are few while pages are kept.");
         conf.line(WORDPRESS_CRON);
     }
@@ -215,8 +215,8 @@ fn server(
     };
     conf.line(&format!("root {};", path(&root)?));
     let index = match found.kind {
-        Kind::Static => "index.html",
-        Kind::DokuWiki => "doku.php",
+        SiteKind::Static => "index.html",
+        SiteKind::DokuWiki => "doku.php",
         _ => "index.php index.html",
     };
     conf.line(&format!("index {index};"));
@@ -241,20 +241,20 @@ mod tests {
     use super::*;
     use crate::{AccessLogPlace, Dashboard, GuestSessions, Https};
 
-    fn found(kind: Kind) -> DetectedSite {
+    fn found(kind: SiteKind) -> DetectedSite {
         DetectedSite {
             kind,
             document_root: match kind {
-                Kind::Laravel | Kind::Symfony => "public",
+                SiteKind::Laravel | SiteKind::Symfony => "public",
                 _ => "",
             },
             front_controller: match kind {
-                Kind::PlainPhp | Kind::Static => None,
-                Kind::DokuWiki => Some("/doku.php"),
+                SiteKind::PlainPhp | SiteKind::Static => None,
+                SiteKind::DokuWiki => Some("/doku.php"),
                 _ => Some("/index.php"),
             },
             wp_content_parent: None,
-            has_short_wiki_paths: kind == Kind::MediaWiki,
+            has_short_wiki_paths: kind == SiteKind::MediaWiki,
             purge_settings: PurgeSettings::default(),
             layout: None,
             signs: &[],
@@ -265,9 +265,9 @@ mod tests {
 
     fn cases() -> Vec<(&'static str, DetectedSite, ServeOptions)> {
         let plain = |name, kind| (name, found(kind), ServeOptions::default());
-        let mut purging = found(Kind::MediaWiki);
+        let mut purging = found(SiteKind::MediaWiki);
         purging.purge_settings = PurgeSettings::of("$wgCdnServers = ['127.0.0.1:8080'];");
-        let mut debian = found(Kind::WordPress);
+        let mut debian = found(SiteKind::WordPress);
         debian.wp_content_parent = Some("/var/lib/wordpress");
         let all_options = ServeOptions {
             cache_folder: "/srv/pages".into(),
@@ -335,25 +335,29 @@ mod tests {
             ..ServeOptions::default()
         };
         vec![
-            plain("wordpress", Kind::WordPress),
-            ("wordpress_hour", found(Kind::WordPress), kept_an_hour),
-            ("wordpress_plugin", found(Kind::WordPress), plugin),
+            plain("wordpress", SiteKind::WordPress),
+            ("wordpress_hour", found(SiteKind::WordPress), kept_an_hour),
+            ("wordpress_plugin", found(SiteKind::WordPress), plugin),
             ("wordpress_debian", debian, ServeOptions::default()),
-            plain("mediawiki", Kind::MediaWiki),
+            plain("mediawiki", SiteKind::MediaWiki),
             ("mediawiki_purging", purging, ServeOptions::default()),
-            ("mediawiki_local", found(Kind::MediaWiki), local.clone()),
-            ("mediawiki_domain", found(Kind::MediaWiki), domain.clone()),
-            plain("dokuwiki", Kind::DokuWiki),
-            plain("drupal", Kind::Drupal),
-            plain("laravel", Kind::Laravel),
-            plain("symfony", Kind::Symfony),
-            plain("front_controller", Kind::FrontController),
-            plain("plain_php", Kind::PlainPhp),
-            plain("static", Kind::Static),
-            ("domain", found(Kind::Static), domain),
-            ("local", found(Kind::Static), local),
-            ("all_options", found(Kind::FrontController), all_options),
-            ("uncached", found(Kind::DokuWiki), uncached),
+            ("mediawiki_local", found(SiteKind::MediaWiki), local.clone()),
+            (
+                "mediawiki_domain",
+                found(SiteKind::MediaWiki),
+                domain.clone(),
+            ),
+            plain("dokuwiki", SiteKind::DokuWiki),
+            plain("drupal", SiteKind::Drupal),
+            plain("laravel", SiteKind::Laravel),
+            plain("symfony", SiteKind::Symfony),
+            plain("front_controller", SiteKind::FrontController),
+            plain("plain_php", SiteKind::PlainPhp),
+            plain("static", SiteKind::Static),
+            ("domain", found(SiteKind::Static), domain),
+            ("local", found(SiteKind::Static), local),
+            ("all_options", found(SiteKind::FrontController), all_options),
+            ("uncached", found(SiteKind::DokuWiki), uncached),
         ]
     }
 
@@ -369,10 +373,10 @@ mod tests {
     #[test]
     fn the_cron_of_a_wordpress_whose_pages_are_kept_is_called() {
         for (learn, kind, is_called) in [
-            (Some(LearnMode::On), Kind::WordPress, true),
-            (Some(LearnMode::Watch), Kind::WordPress, false),
-            (None, Kind::WordPress, false),
-            (Some(LearnMode::On), Kind::PlainPhp, false),
+            (Some(LearnMode::On), SiteKind::WordPress, true),
+            (Some(LearnMode::Watch), SiteKind::WordPress, false),
+            (None, SiteKind::WordPress, false),
+            (Some(LearnMode::On), SiteKind::PlainPhp, false),
         ] {
             let options = ServeOptions {
                 learn,
@@ -391,7 +395,7 @@ mod tests {
     fn two_sites_never_share_a_cache() {
         let zone = |dir| {
             let options = ServeOptions::default();
-            let text = write_config(&found(Kind::PlainPhp), Path::new(dir), &options).unwrap();
+            let text = write_config(&found(SiteKind::PlainPhp), Path::new(dir), &options).unwrap();
             let line = text
                 .lines()
                 .find(|line| line.contains("fastcgi_cache_path"));

@@ -68,9 +68,9 @@ fn is_mixed(piece: &[u8]) -> bool {
     let mut bytes = piece.iter();
     while let Some(byte) = bytes.next() {
         let kind = match byte {
-            b'0'..=b'9' => Kind::Digit,
-            b'a'..=b'z' => Kind::Small,
-            b'A'..=b'Z' => Kind::Capital,
+            b'0'..=b'9' => CharacterKind::Digit,
+            b'a'..=b'z' => CharacterKind::Small,
+            b'A'..=b'Z' => CharacterKind::Capital,
             b'%' => {
                 let (first, second) = (bytes.next(), bytes.next());
                 // `+` and `/` of base64. Letters of another alphabet tell nothing.
@@ -86,10 +86,11 @@ fn is_mixed(piece: &[u8]) -> bool {
                 continue;
             }
         };
-        has_digit |= kind == Kind::Digit;
-        has_letter |= kind != Kind::Digit;
-        let is_change =
-            last.is_some_and(|last| last != kind && (last, kind) != (Kind::Capital, Kind::Small));
+        has_digit |= kind == CharacterKind::Digit;
+        has_letter |= kind != CharacterKind::Digit;
+        let is_change = last.is_some_and(|last| {
+            last != kind && (last, kind) != (CharacterKind::Capital, CharacterKind::Small)
+        });
         changes += usize::from(is_change);
         length += 1;
         last = Some(kind);
@@ -99,7 +100,7 @@ fn is_mixed(piece: &[u8]) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharacterKind {
     Digit,
     Small,
     Capital,

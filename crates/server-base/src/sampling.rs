@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// The mean distance is this part of the requests that a thread has had in this [`PERIOD`],
 const PART: u32 = 64;
 /// and no more than this.
-const MOST_MEAN_GAP: u32 = 64;
+const MAX_MEAN_GAP: u32 = 64;
 /// After this time it is 1 again.
 const PERIOD: Duration = Duration::from_secs(60);
 
@@ -82,7 +82,7 @@ impl Sampler {
         if now.saturating_duration_since(began_at) >= PERIOD {
             (self.began_at, self.seen) = (Some(now), 0);
         }
-        self.mean_gap = (self.seen / PART).clamp(1, MOST_MEAN_GAP);
+        self.mean_gap = (self.seen / PART).clamp(1, MAX_MEAN_GAP);
         // Marsaglia's xorshift: to foresee it gains nothing.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;

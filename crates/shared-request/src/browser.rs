@@ -38,8 +38,8 @@ impl Browser {
     /// `None`: the program is no browser that is known.
     pub(crate) fn of(user_agent: &[u8]) -> Option<Browser> {
         /// More of a User-Agent is not looked at.
-        const MOST_BYTES: usize = 512;
-        let text = user_agent.get(..MOST_BYTES).unwrap_or(user_agent);
+        const MAX_BYTES: usize = 512;
+        let text = user_agent.get(..MAX_BYTES).unwrap_or(user_agent);
         let lower = text.to_ascii_lowercase();
         if !lower.starts_with(b"mozilla/5.0 (") || memmem::find(&lower, b"bot").is_some() {
             return None;

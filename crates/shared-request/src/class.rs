@@ -32,7 +32,7 @@ const MOBILES: [&str; 9] = [
 ];
 
 /// More of a User-Agent is not looked at.
-const MOST_BYTES: usize = 512;
+const MAX_BYTES: usize = 512;
 
 impl Class {
     pub const ALL: [Class; 3] = [Class::Desktop, Class::Mobile, Class::Crawler];
@@ -51,7 +51,7 @@ impl Class {
         match user_agent {
             None | Some([]) => (Class::Desktop, 0),
             Some(text) => {
-                let known = remembered(text.get(..MOST_BYTES).unwrap_or(text));
+                let known = remembered(text.get(..MAX_BYTES).unwrap_or(text));
                 (known.class, known.family)
             }
         }
@@ -87,7 +87,7 @@ impl Class {
 pub fn crawler_named(user_agent: &[u8]) -> Option<&'static NamedCrawler> {
     match user_agent {
         [] => None,
-        text => remembered(text.get(..MOST_BYTES).unwrap_or(text)).crawler,
+        text => remembered(text.get(..MAX_BYTES).unwrap_or(text)).crawler,
     }
 }
 

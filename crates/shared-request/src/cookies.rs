@@ -21,11 +21,11 @@ pub(crate) fn put_counted(
     for value in head.field_all(b"cookie") {
         for cookie in value.split(|&byte| byte == b';') {
             match kind(cookie, rules) {
-                Kind::Removed => {}
-                Kind::Tried => has_tried = true,
-                Kind::Unknown if is_guest => {}
-                Kind::Personal | Kind::Unknown => return Err(Bypass::Cookie),
-                Kind::InKey => {
+                CookieKind::Removed => {}
+                CookieKind::Tried => has_tried = true,
+                CookieKind::Unknown if is_guest => {}
+                CookieKind::Personal | CookieKind::Unknown => return Err(Bypass::Cookie),
+                CookieKind::InKey => {
                     if out.len() > start {
                         out.extend_from_slice(b"; ");
                     }
@@ -42,7 +42,7 @@ pub(crate) fn put_key_cookies(head: RequestView<'_>, rules: &Rules, out: &mut Ve
     let start = out.len();
     let fields = head.field_all(b"cookie");
     let cookies = fields.flat_map(|value| value.split(|&byte| byte == b';'));
-    for cookie in cookies.filter(|cookie| matches!(kind(cookie, rules), Kind::InKey)) {
+    for cookie in cookies.filter(|cookie| matches!(kind(cookie, rules), CookieKind::InKey)) {
         if out.len() > start {
             out.extend_from_slice(b"; ");
         }
@@ -50,7 +50,7 @@ pub(crate) fn put_key_cookies(head: RequestView<'_>, rules: &Rules, out: &mut Ve
     }
 }
 
-enum Kind {
+enum CookieKind {
     Personal,
     /// No rule names it: personal, unless it is a guest's.
     Unknown,
@@ -65,7 +65,7 @@ enum Kind {
 pub(crate) fn put_tried(head: RequestView<'_>, rules: &Rules, out: &mut Vec<u8>) -> bool {
     let fields = head.field_all(b"cookie");
     let cookies = fields.flat_map(|value| value.split(|&byte| byte == b';'));
-    let tried = cookies.filter(|cookie| matches!(kind(cookie, rules), Kind::Tried));
+    let tried = cookies.filter(|cookie| matches!(kind(cookie, rules), CookieKind::Tried));
     let mut tried: Vec<&[u8]> = tried.map(<[u8]>::trim_ascii).collect();
     tried.sort_unstable();
     for (index, cookie) in tried.iter().enumerate() {
@@ -79,8 +79,8 @@ pub(crate) fn put_tried(head: RequestView<'_>, rules: &Rules, out: &mut Vec<u8>)
 
 /// A value that is longer, or has more digits, is one visitor's own (a number, a date): such a cookie counts by
 /// its name.
-const MOST_CHOICE_BYTES: usize = 16;
-const MOST_CHOICE_DIGITS: usize = 3;
+const MAX_CHOICE_BYTES: usize = 16;
+const MAX_CHOICE_DIGITS: usize = 3;
 
 /// The class of the cookies that [`put_tried`] gives; 0: there are none.
 pub(crate) fn class_of_tried(head: RequestView<'_>, rules: &Rules) -> u32 {
@@ -93,7 +93,7 @@ pub(crate) fn class_of_tried(head: RequestView<'_>, rules: &Rules) -> u32 {
         let (cookie, name) = (cookie.trim_ascii(), name_of(cookie));
         let value = cookie.get(name.len()..).unwrap_or_default();
         let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
-        let is_choice = value.len() <= 1 + MOST_CHOICE_BYTES && digits <= MOST_CHOICE_DIGITS;
+        let is_choice = value.len() <= 1 + MAX_CHOICE_BYTES && digits <= MAX_CHOICE_DIGITS;
         class.push(b';');
         class.extend_from_slice(if is_choice { cookie } else { name });
     }
@@ -108,9 +108,9 @@ pub fn unknown<'h>(head: RequestView<'h>, rules: &Rules) -> Option<Vec<(&'h [u8]
     let mut unknown = Vec::new();
     for cookie in cookies {
         match kind(cookie, rules) {
-            Kind::Personal => return None,
-            Kind::Unknown => unknown.push(pair(cookie.trim_ascii())),
-            Kind::InKey | Kind::Tried | Kind::Removed => {}
+            CookieKind::Personal => return None,
+            CookieKind::Unknown => unknown.push(pair(cookie.trim_ascii())),
+            CookieKind::InKey | CookieKind::Tried | CookieKind::Removed => {}
         }
     }
     (!unknown.is_empty()).then_some(unknown)
@@ -126,12 +126,12 @@ pub fn are_without_session(
     let fields = head.field_all(b"cookie");
     let mut cookies = fields.flat_map(|value| value.split(|&byte| byte == b';'));
     cookies.all(|cookie| match kind(cookie, rules) {
-        Kind::Personal => false,
-        Kind::Unknown => {
+        CookieKind::Personal => false,
+        CookieKind::Unknown => {
             let (name, value) = pair(cookie.trim_ascii());
             is_common(name, value)
         }
-        Kind::InKey | Kind::Tried | Kind::Removed => true,
+        CookieKind::InKey | CookieKind::Tried | CookieKind::Removed => true,
     })
 }
 
@@ -189,24 +189,24 @@ fn is_in(name: &[u8], set: &NameSet) -> bool {
     !set.is_empty() && php::any_name(name, |name| set.has(name))
 }
 
-fn kind(cookie: &[u8], rules: &Rules) -> Kind {
+fn kind(cookie: &[u8], rules: &Rules) -> CookieKind {
     let name = name_of(cookie);
     if cookie.trim_ascii().is_empty() {
-        return Kind::Removed;
+        return CookieKind::Removed;
     }
     let is_in = |set: &NameSet| is_in(name, set);
     if is_in(&rules.personal_cookies) {
-        Kind::Personal
+        CookieKind::Personal
     } else if is_in(&rules.key_cookies) {
-        Kind::InKey
+        CookieKind::InKey
     } else if is_in(&rules.tried_cookies) {
-        Kind::Tried
+        CookieKind::Tried
     } else if is_in(&rules.removed_cookies) {
-        Kind::Removed
+        CookieKind::Removed
     } else {
         match rules.unknown_cookies {
-            UnknownCookies::Bypass => Kind::Unknown,
-            UnknownCookies::Remove => Kind::Tried,
+            UnknownCookies::Bypass => CookieKind::Unknown,
+            UnknownCookies::Remove => CookieKind::Tried,
         }
     }
 }

@@ -103,12 +103,12 @@ enum Meaning {
 }
 
 /// The longest name in [`named`], rounded up.
-const MOST_NAME_BYTES: usize = 48;
+const MAX_NAME_BYTES: usize = 48;
 
 #[inline]
 fn meaning(name: &[u8]) -> Meaning {
-    let mut lower = [0; MOST_NAME_BYTES];
-    let len = name.len().min(MOST_NAME_BYTES);
+    let mut lower = [0; MAX_NAME_BYTES];
+    let len = name.len().min(MAX_NAME_BYTES);
     for (to, from) in lower.iter_mut().zip(name) {
         // Folds a name like CGI: `X_Api_Key` and `X-Api-Key` are one.
         *to = match *from {

@@ -18,7 +18,7 @@ use server_base::site_path::{self, Links};
 /// The file or folder at a path.
 #[derive(Debug, Clone)]
 pub struct FoundFile {
-    pub kind: Kind,
+    pub kind: FileKind,
     pub length: u64,
     /// Unix seconds.
     pub modified: i64,
@@ -30,7 +30,7 @@ pub struct FoundFile {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     File,
     Directory,
     /// A FIFO, a socket, a device.
@@ -162,15 +162,15 @@ pub fn look_now(path: &[u8], wanted: OpenPurpose, rule: LinkRule) -> Result<Foun
 
 fn found(stat: &Stat, file: Option<Arc<OpenFile>>) -> FoundFile {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Directory,
-        _ => Kind::Other,
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Directory,
+        _ => FileKind::Other,
     };
     FoundFile {
         kind,
         length: u64::try_from(stat.st_size).unwrap_or(0),
         modified: stat.st_mtime,
-        file: file.filter(|_| kind == Kind::File),
+        file: file.filter(|_| kind == FileKind::File),
         identity: (stat.st_dev, stat.st_ino),
         stamp: Stamp::of(stat),
     }
@@ -306,7 +306,7 @@ impl KeptFile {
             Err(failure) => Some(Err(*failure)),
             Ok(found) => {
                 let is_enough = wanted == OpenPurpose::Facts
-                    || found.kind != Kind::File
+                    || found.kind != FileKind::File
                     || found.file.is_some();
                 is_enough.then(|| Ok(found.clone()))
             }
@@ -477,12 +477,12 @@ mod tests {
         let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, path("fifo"), rustix::fs::Mode::RWXU).unwrap();
         for (name, no_symlinks, wanted) in [
-            ("file", false, Ok((Kind::File, true))),
-            ("file", true, Ok((Kind::File, true))),
-            ("link", false, Ok((Kind::File, true))),
+            ("file", false, Ok((FileKind::File, true))),
+            ("file", true, Ok((FileKind::File, true))),
+            ("link", false, Ok((FileKind::File, true))),
             ("link", true, Err(Errno::LOOP)),
-            ("fifo", false, Ok((Kind::Other, false))),
-            (".", false, Ok((Kind::Directory, false))),
+            ("fifo", false, Ok((FileKind::Other, false))),
+            (".", false, Ok((FileKind::Directory, false))),
             ("none", false, Err(Errno::NOENT)),
             ("file/none", false, Err(Errno::NOTDIR)),
             ("socket", false, Err(Errno::NXIO)),
@@ -494,9 +494,9 @@ mod tests {
                 false => LinkRule::FOLLOW_ALL,
             };
             let found = look_now(bytes(&path), OpenPurpose::Contents, rule);
-            let told = found.map(|found| (found.kind, found.file.is_some()));
+            let opened = found.map(|found| (found.kind, found.file.is_some()));
             assert_eq!(
-                told.map_err(|failure| failure.errno),
+                opened.map_err(|failure| failure.errno),
                 wanted,
                 "{name} {no_symlinks}"
             );
@@ -507,6 +507,6 @@ mod tests {
             LinkRule::FOLLOW_ALL,
         )
         .unwrap();
-        assert_eq!((facts.kind, facts.file.is_some()), (Kind::Other, false));
+        assert_eq!((facts.kind, facts.file.is_some()), (FileKind::Other, false));
     }
 }

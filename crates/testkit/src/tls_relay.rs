@@ -39,12 +39,12 @@ struct RelayState {
     server_port: u16,
     acceptor: TlsAcceptor,
     connector: TlsConnector,
-    state: Mutex<State>,
+    state: Mutex<RelayedRequests>,
     has_stopped: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct RelayedRequests {
     /// How many requests have come.
     count: usize,
     /// Method and path of each that the server got.
@@ -135,7 +135,7 @@ impl TlsRelay {
 }
 
 impl RelayState {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RelayedRequests> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -89,11 +89,11 @@ mod tests {
             let knows = before.runtime > 0;
             assert_eq!(after.runtime, if knows { 500_000 } else { 0 });
             // Nothing else is another.
-            let told = Attributes {
+            let wanted = Attributes {
                 runtime: before.runtime,
                 ..after
             };
-            assert_eq!(format!("{told:?}"), format!("{before:?}"));
+            assert_eq!(format!("{wanted:?}"), format!("{before:?}"));
         });
     }
 

@@ -95,7 +95,7 @@ impl Connector {
         };
         match self.tls.connect(server_name, stream).await {
             Ok(stream) => Ok(TlsStream::new(stream)),
-            Err(error) => Err(told(error, name)),
+            Err(error) => Err(connect_error(error, name)),
         }
     }
 }
@@ -149,7 +149,7 @@ fn without_port(name: &str) -> &str {
 }
 
 /// Unwraps rustls's error from the I/O error of tokio-rustls.
-fn told(error: io::Error, name: &str) -> ConnectError {
+fn connect_error(error: io::Error, name: &str) -> ConnectError {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {
         Some(rustls::Error::InvalidCertificate(CertificateError::NotValidForName)) => {

@@ -169,12 +169,12 @@ impl Connection {
             Connection::Http(sender) => sender.send_request(request).await,
             Connection::Grpc(sender) => sender.send_request(request).await,
         };
-        response.map_err(|error| told(&error))
+        response.map_err(|error| error_text(&error))
     }
 }
 
 /// An error with its causes.
-fn told(error: &dyn std::error::Error) -> String {
+fn error_text(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
@@ -190,13 +190,13 @@ async fn begin(
     match protocol {
         Protocol::Http => {
             let made = http1::handshake(stream).await;
-            let (sender, connection) = made.map_err(|error| told(&error))?;
+            let (sender, connection) = made.map_err(|error| error_text(&error))?;
             tokio::spawn(connection);
             Ok(Connection::Http(sender))
         }
         Protocol::Grpc => {
             let made = http2::handshake(TokioExecutor::new(), stream).await;
-            let (sender, connection) = made.map_err(|error| told(&error))?;
+            let (sender, connection) = made.map_err(|error| error_text(&error))?;
             tokio::spawn(connection);
             Ok(Connection::Grpc(sender))
         }

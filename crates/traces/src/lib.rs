@@ -33,4 +33,4 @@ pub use exporter::Exporter;
 pub use queue::Counts;
 pub use sending::Report;
 pub use settings::{Settings, TrustedPem};
-pub use span::{Attribute, Kind, Link, Span, Value};
+pub use span::{Attribute, Link, Span, SpanKind, Value};

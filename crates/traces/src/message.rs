@@ -4,7 +4,7 @@
 
 use prost::Message;
 
-use crate::span::{Attribute, Kind, Span, Value};
+use crate::span::{Attribute, Span, SpanKind, Value};
 
 /// The maker of the spans (`InstrumentationScope`).
 const SCOPE: &str = "mayfly";
@@ -188,9 +188,9 @@ fn span(span: Span) -> SpanMessage {
             .map_or_else(Vec::new, |id| id.as_bytes().to_vec()),
         name: span.name,
         kind: match span.kind {
-            Kind::Internal => 1,
-            Kind::Server => 2,
-            Kind::Client => 3,
+            SpanKind::Internal => 1,
+            SpanKind::Server => 2,
+            SpanKind::Client => 3,
         },
         start_time_unix_nano: span.started_at,
         end_time_unix_nano: span.ended_at.max(span.started_at),
@@ -238,7 +238,7 @@ fn any_value(value: Value) -> AnyValue {
 mod tests {
     use opentelemetry_proto::tonic::collector::trace::v1 as official;
     use opentelemetry_proto::tonic::common::v1::any_value::Value as OfficialValue;
-    use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+    use opentelemetry_proto::tonic::trace::v1::span::SpanKind as OfficialKind;
     use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
     use prost::Message;
 
@@ -262,7 +262,7 @@ mod tests {
             parent: Some(context(2).span_id),
             is_parent_remote: true,
             name: "/page".to_owned(),
-            kind: Kind::Server,
+            kind: SpanKind::Server,
             started_at: 5_000_000,
             ended_at: 7_000_000,
             attributes: vec![
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(span.span_id, [1; 8]);
         assert_eq!(span.parent_span_id, [2; 8]);
         assert_eq!(span.name, "/page");
-        assert_eq!(span.kind(), SpanKind::Server);
+        assert_eq!(span.kind(), OfficialKind::Server);
         assert_eq!(
             (span.start_time_unix_nano, span.end_time_unix_nano),
             (5_000_000, 7_000_000)

@@ -30,7 +30,7 @@ pub struct Counts {
 }
 
 pub struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Spans in one batch.
     batch_size: usize,
     /// Spans that may wait.
@@ -41,7 +41,7 @@ pub struct Queue {
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     spans: VecDeque<Span>,
     bytes: usize,
     /// When the oldest one came.
@@ -130,7 +130,7 @@ impl Queue {
         }
     }
 
-    fn take(&self, state: &mut State) -> Vec<Span> {
+    fn take(&self, state: &mut QueueState) -> Vec<Span> {
         let count = state.spans.len().min(self.batch_size);
         let batch: Vec<Span> = state.spans.drain(..count).collect();
         let bytes: usize = batch.iter().map(Span::bytes).sum();
@@ -150,7 +150,7 @@ impl Counts {
 mod tests {
     use super::*;
     use crate::context::{SpanId, TraceContext, TraceId, TraceState};
-    use crate::span::{Attribute, Kind};
+    use crate::span::{Attribute, SpanKind};
 
     fn span(text: usize) -> Span {
         Span {
@@ -163,7 +163,7 @@ mod tests {
             parent: None,
             is_parent_remote: false,
             name: String::new(),
-            kind: Kind::Internal,
+            kind: SpanKind::Internal,
             started_at: 0,
             ended_at: 0,
             attributes: vec![Attribute::text("a", "x".repeat(text))],

@@ -146,9 +146,9 @@ async fn closed(queue: &Queue) {
 /// Logs losses, at once when they begin and then once in a while.
 struct Teller<'a> {
     exporter: &'a BatchSender,
-    told_at: Option<Instant>,
+    reported_at: Option<Instant>,
     /// The number of lost spans in the last report.
-    told: u64,
+    reported: u64,
     reason: Option<String>,
 }
 
@@ -156,12 +156,12 @@ impl Teller<'_> {
     fn new(exporter: &BatchSender) -> Teller<'_> {
         let mut teller = Teller {
             exporter,
-            told_at: None,
-            told: 0,
+            reported_at: None,
+            reported: 0,
             reason: None,
         };
         // The exporter before this one has reported its losses.
-        teller.told = teller.lost();
+        teller.reported = teller.lost();
         teller
     }
 
@@ -174,19 +174,21 @@ impl Teller<'_> {
     fn look(&mut self, reason: Option<String>) {
         self.reason = reason.or(self.reason.take());
         let lost = self.lost();
-        let is_time = self.told_at.is_none_or(|told| told.elapsed() >= TELL_EVERY);
-        if lost == self.told || !is_time {
+        let is_time = self
+            .reported_at
+            .is_none_or(|reported| reported.elapsed() >= TELL_EVERY);
+        if lost == self.reported || !is_time {
             return;
         }
         let reason = self.reason.take();
         let reason = reason.unwrap_or_else(|| "more came than could be sent".to_owned());
-        let message = format!("{} spans were dropped: {reason}", lost - self.told);
-        self.told = lost;
+        let message = format!("{} spans were dropped: {reason}", lost - self.reported);
+        self.reported = lost;
         self.tell(&message);
     }
 
     fn tell(&mut self, message: &str) {
-        self.told_at = Some(Instant::now());
+        self.reported_at = Some(Instant::now());
         let endpoint = &self.exporter.settings.endpoint;
         let message = format!("{message}, collector: \"{endpoint}\"");
         self.exporter.report.trouble(&message);

@@ -11,7 +11,7 @@ pub struct Span {
     /// The parent is in another process.
     pub is_parent_remote: bool,
     pub name: String,
-    pub kind: Kind,
+    pub kind: SpanKind,
     /// Unix time in nanoseconds.
     pub started_at: u64,
     pub ended_at: u64,
@@ -23,7 +23,7 @@ pub struct Span {
 
 /// The role of a span towards its parent and children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SpanKind {
     Internal,
     /// It answers a request.
     Server,

@@ -198,14 +198,14 @@ fn file_name(serial: u64, pid: u32, keep: bool) -> String {
 }
 
 /// Files that are looked at in one folder.
-const SWEPT_FILES_MAX: usize = 100_000;
+const MAX_SWEPT_FILES: usize = 100_000;
 
 /// Removes the bodies that a killed process has left in `folder`: files that were to go with
 /// their requests, and that no process holds any more. Files kept by
 /// `client_body_in_file_only on` have other names.
 pub fn sweep(folder: &Path) {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
-    for entry in entries.flatten().take(SWEPT_FILES_MAX) {
+    for entry in entries.flatten().take(MAX_SWEPT_FILES) {
         let is_body = entry.file_name().to_str().is_some_and(is_passing);
         if is_body && is_abandoned(&entry.path()) {
             // A file that cannot be removed does no harm.

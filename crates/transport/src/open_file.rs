@@ -27,7 +27,7 @@ use rustix::io::{ReadWriteFlags, preadv2};
 pub const SMALL_BYTES: u64 = 16 * 1024;
 /// Bytes of files that the whole process keeps. A small file that finds no room
 /// is read for each request; room is made as files leave `open_file_cache`.
-const MOST_KEPT_BYTES: usize = 32 * 1024 * 1024;
+const MAX_KEPT_BYTES: usize = 32 * 1024 * 1024;
 /// A file must have been unchanged for this time before its bytes are kept. A later change has a
 /// later time then, whatever the unit of the file system's clock (FAT's counts two seconds).
 const SETTLED: Duration = Duration::from_secs(2);
@@ -103,7 +103,7 @@ impl CountedBytes {
 
 /// Adds `bytes` to those that are kept, if there is room for them.
 fn has_room(kept: &AtomicUsize, bytes: usize) -> bool {
-    let add = |kept: usize| Some(kept + bytes).filter(|sum| *sum <= MOST_KEPT_BYTES);
+    let add = |kept: usize| Some(kept + bytes).filter(|sum| *sum <= MAX_KEPT_BYTES);
     let added = kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     added.is_ok()
 }
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn no_more_is_kept_than_there_is_room_for() {
-        let kept = AtomicUsize::new(MOST_KEPT_BYTES - 10);
+        let kept = AtomicUsize::new(MAX_KEPT_BYTES - 10);
         assert!(!has_room(&kept, 11));
         assert!(has_room(&kept, 10));
         assert!(!has_room(&kept, 1));

@@ -19,9 +19,9 @@ use super::held_files;
 pub const STREAM_BYTES: usize = 8 * 1024;
 /// The bytes of a body that a client must take in each `send_timeout` while a stream waits: a byte now
 /// and then does not keep a stream. It is less than the slowest connection in use takes.
-pub const LEAST_TAKEN_BYTES: usize = 4096;
+pub const MIN_TAKEN_BYTES: usize = 4096;
 /// All waiting streams may hold these bytes, or this part of the machine's memory, whichever is more.
-const LEAST_BYTES: u64 = 64 * 1024 * 1024;
+const MIN_BYTES: u64 = 64 * 1024 * 1024;
 const MEMORY_SHARE: u64 = 16;
 /// They may hold this part of the files that the process may open: as many again are connections.
 const DESCRIPTOR_SHARE: u64 = 4;
@@ -40,7 +40,7 @@ impl Bounds {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / DESCRIPTOR_SHARE;
         let clamp = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         Bounds {
-            bytes: clamp(LEAST_BYTES.max(memory / MEMORY_SHARE)),
+            bytes: clamp(MIN_BYTES.max(memory / MEMORY_SHARE)),
             files: clamp(files),
         }
     }
@@ -60,11 +60,11 @@ pub struct StreamHoldings {
 /// The streams that wait.
 pub struct WaitingStreams {
     bounds: Bounds,
-    state: Mutex<State>,
+    state: Mutex<WaitState>,
 }
 
 #[derive(Default)]
-struct State {
+struct WaitState {
     /// The one that has waited longest first.
     streams: BTreeMap<WaitPosition, WaitingStream>,
     next: u64,
@@ -138,7 +138,7 @@ impl StreamHoldings {
     }
 }
 
-impl State {
+impl WaitState {
     fn add(&mut self, place: WaitPosition, held: StreamHoldings, gives_way: Arc<Notify>) {
         self.bytes += held.bytes + STREAM_BYTES;
         self.temporary_files += usize::from(held.has_temporary_file);
@@ -174,7 +174,7 @@ impl Drop for Wait<'_> {
     }
 }
 
-/// How long a client has kept a stream waiting since it last took [`LEAST_TAKEN_BYTES`].
+/// How long a client has kept a stream waiting since it last took [`MIN_TAKEN_BYTES`].
 #[derive(Debug, Default)]
 pub struct WaitedTime {
     waited: Duration,
@@ -185,7 +185,7 @@ impl WaitedTime {
     /// The client has taken bytes, or has room for them.
     pub fn note_taken(&mut self, bytes: usize) {
         self.taken = self.taken.saturating_add(bytes);
-        if self.taken >= LEAST_TAKEN_BYTES {
+        if self.taken >= MIN_TAKEN_BYTES {
             *self = WaitedTime::default();
         }
     }
@@ -231,9 +231,9 @@ mod tests {
     fn giving_way(waits: &[Wait<'_>]) -> Vec<usize> {
         let mut numbers = Vec::new();
         for (nth, wait) in waits.iter().enumerate() {
-            let mut told = Box::pin(wait.gives_way());
+            let mut gives_way = Box::pin(wait.gives_way());
             let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
-            if told.as_mut().poll(&mut cx).is_ready() {
+            if gives_way.as_mut().poll(&mut cx).is_ready() {
                 numbers.push(nth);
             }
         }
@@ -291,12 +291,12 @@ mod tests {
             let wait = waited_time.wait();
             tokio::time::sleep(second).await;
             drop(wait);
-            waited_time.note_taken(LEAST_TAKEN_BYTES / 11);
+            waited_time.note_taken(MIN_TAKEN_BYTES / 11);
         }
         assert_eq!(waited_time.waited, 10 * second);
         let now = Instant::now();
         assert_eq!(waited_time.wait().since(), now - 10 * second);
-        waited_time.note_taken(LEAST_TAKEN_BYTES / 5);
+        waited_time.note_taken(MIN_TAKEN_BYTES / 5);
         assert_eq!(waited_time.waited, Duration::ZERO);
     }
 }

@@ -28,7 +28,7 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, Stat};
 use walk::{FolderEntry, MissingFolder, walk};
 
 /// The most that root reads from a file that others may have written: a pid file has ten bytes.
-const READ_BYTES_MAX: u64 = 4096;
+const MAX_READ_BYTES: u64 = 4096;
 
 /// Opens a file for appending; makes it and the folders above it if they are missing.
 ///
@@ -99,7 +99,7 @@ pub fn read_small(path: &Path) -> io::Result<(String, u32)> {
         return Err(io::Error::other("it is not a regular file"));
     }
     let mut text = String::new();
-    file.take(READ_BYTES_MAX).read_to_string(&mut text)?;
+    file.take(MAX_READ_BYTES).read_to_string(&mut text)?;
     Ok((text, stat.st_uid))
 }
 

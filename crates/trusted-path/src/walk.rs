@@ -10,7 +10,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 /// The number of links that the kernel follows.
-const LINKS_MAX: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The end of a path: a name in an open folder.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ fn step_through(path: &Path, missing: MissingFolder, last: LastLink) -> io::Resu
                 ));
             }
             links += 1;
-            if links > LINKS_MAX {
+            if links > MAX_LINKS {
                 return Err(Errno::LOOP.into());
             }
             // Read from the link that was looked at, not from the file that has its name by now.

@@ -32,7 +32,7 @@ pub const READ_BUFFER_BYTES: usize = 32 * 1024;
 /// allocator's thread cache, the large buffer is not.
 pub const FIRST_READ_BYTES: usize = 4 * 1024;
 /// With less room than this, a new buffer is better than a short read.
-pub const LEAST_READ_BYTES: usize = 1024;
+pub const MIN_READ_BYTES: usize = 1024;
 
 thread_local! {
     /// The buffer for the first bytes of a response, before it has a buffer of its own. So waiting
@@ -299,9 +299,9 @@ where
 /// Makes room for `wanted` bytes where there is little; reuses the allocation when no slice of it
 /// is held.
 pub fn make_room(buffer: &mut BytesMut, wanted: usize) {
-    if buffer.capacity() - buffer.len() < LEAST_READ_BYTES {
+    if buffer.capacity() - buffer.len() < MIN_READ_BYTES {
         let more = wanted.saturating_sub(buffer.len());
-        buffer.reserve(more.max(LEAST_READ_BYTES));
+        buffer.reserve(more.max(MIN_READ_BYTES));
     }
 }
 

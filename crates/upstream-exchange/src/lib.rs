@@ -19,6 +19,6 @@ mod segments;
 
 pub use body::{BodySource, NoBody};
 pub use event::{Event, ExcessData, ResponseHead};
-pub use exchange::{Exchange, FIRST_READ_BYTES, LEAST_READ_BYTES, READ_BUFFER_BYTES, make_room};
+pub use exchange::{Exchange, FIRST_READ_BYTES, MIN_READ_BYTES, READ_BUFFER_BYTES, make_room};
 pub use protocol::{DecodeResponse, EncodeRequest, Protocol, Side, StreamError};
 pub use segments::Segments;

@@ -295,7 +295,7 @@ struct Streak {
     count: u32,
     is_failing: bool,
     /// The result that the group got last.
-    told: Option<Health>,
+    reported: Option<Health>,
 }
 
 impl Streak {
@@ -305,7 +305,7 @@ impl Streak {
             passes,
             count: 0,
             is_failing: false,
-            told: None,
+            reported: None,
         }
     }
 
@@ -317,7 +317,7 @@ impl Streak {
             self.is_failing = !passed;
         }
         self.count = self.count.saturating_add(1);
-        let needed = match (self.told, passed) {
+        let needed = match (self.reported, passed) {
             (None, true) => 1,
             (_, true) => self.passes,
             (_, false) => self.fails,
@@ -327,10 +327,10 @@ impl Streak {
         } else {
             Health::Unhealthy
         };
-        if self.count < needed || self.told == Some(health) {
+        if self.count < needed || self.reported == Some(health) {
             return None;
         }
-        self.told = Some(health);
+        self.reported = Some(health);
         Some(health)
     }
 }
@@ -454,8 +454,8 @@ mod tests {
         ];
         for (name, fails, passes, checks) in cases {
             let mut streak = Streak::new(fails, passes);
-            for (passed, told) in checks {
-                assert_eq!(streak.count(*passed), *told, "{name}");
+            for (passed, reported) in checks {
+                assert_eq!(streak.count(*passed), *reported, "{name}");
             }
         }
     }

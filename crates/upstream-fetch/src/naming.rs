@@ -23,7 +23,7 @@ use live_state::upstream_groups::{GroupHandle, server_spec};
 use server_base::random;
 
 /// Between two questions about a followed name at least, whatever its TTL.
-const LEAST_PAUSE: Duration = Duration::from_secs(1);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
 /// SRV records of one name that are followed; each is a question of its own.
 const MAX_SERVICES: usize = 100;
 
@@ -235,7 +235,7 @@ impl FollowedName {
                     self.deadline
                 }
             };
-            tokio::time::sleep(pause.max(LEAST_PAUSE)).await;
+            tokio::time::sleep(pause.max(MIN_PAUSE)).await;
         }
     }
 

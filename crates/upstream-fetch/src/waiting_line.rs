@@ -127,14 +127,14 @@ pub(super) fn refused(
     let turn = spec.to.turn.as_ref().filter(|_| error.is_overload());
     if turn.is_none_or(|turn| spec.context.log.may_tell_of_refusal(turn)) {
         let message = format_args!("{error} while connecting to upstream");
-        let told = |message| {
+        let report = |message| {
             spec.context
                 .log
                 .write(LogLevel::Error, Some(spec.to.group.name()), message)
         };
         match turn {
-            None => told(message),
-            Some(turn) => told(format_args!(
+            None => report(message),
+            Some(turn) => report(format_args!(
                 "{error} while connecting to upstream (a {} with the turn of {}; further refusals of it are \
                  not said for a minute): raise \"workers\" or \"crawler_share\" if it should be served, or \
                  \"deny\" it",

@@ -121,12 +121,12 @@ pub struct Group {
     queue_length: AtomicUsize,
     waiting_refreshes: AtomicUsize,
     pub(crate) counts: Counts,
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<GroupState>,
     pub(crate) worker_times: Mutex<WorkerTimes>,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct GroupState {
     pub peers: Vec<Peer>,
     pub balancer: Balancer,
     pub turns: Turns,
@@ -178,7 +178,7 @@ impl Group {
             queue_length: AtomicUsize::new(0),
             waiting_refreshes: AtomicUsize::new(0),
             counts: Counts::default(),
-            state: Mutex::new(State {
+            state: Mutex::new(GroupState {
                 balancer: Balancer::new(spec.method, &peers),
                 peers,
                 turns: Turns::new(spec.turns),
@@ -315,7 +315,7 @@ impl Group {
     /// Reserves a slot, and with it the server's newest idle connection.
     fn grant(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut GroupState,
         server: usize,
         (class, started): (Class, StartedRequest),
         scope: ConnectionScope,
@@ -343,7 +343,7 @@ impl Group {
 
     fn join_line(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut GroupState,
         ask: &PickRequest<'_>,
         (class, turn, timeout): (Class, &Turn, Duration),
         scope: ConnectionScope,
@@ -369,7 +369,11 @@ impl Group {
     }
 
     /// Gives leases to those in line, from the front, as far as there is room.
-    pub(crate) fn serve_line(self: &Arc<Self>, state: &mut State, now: Millis) -> Vec<Handover> {
+    pub(crate) fn serve_line(
+        self: &Arc<Self>,
+        state: &mut GroupState,
+        now: Millis,
+    ) -> Vec<Handover> {
         let mut handovers = Vec::new();
         if state.turns.queue.is_empty() {
             return handovers;
@@ -413,7 +417,7 @@ impl Group {
         handovers
     }
 
-    fn publish_queue_length(&self, state: &State) {
+    fn publish_queue_length(&self, state: &GroupState) {
         let queue = &state.turns.queue;
         self.queue_length.store(queue.visitors(), Ordering::Relaxed);
         self.waiting_refreshes
@@ -563,7 +567,7 @@ impl Group {
     }
 }
 
-impl State {
+impl GroupState {
     /// Moves the group's time forward; calls of several threads may come late.
     /// Servers may have come back by that: `serve_line` must follow.
     pub fn advance(&mut self, now: Millis) -> Millis {
@@ -598,7 +602,7 @@ impl State {
 }
 
 /// May another request of `class` be in flight, as far as the share of the background goes?
-fn has_background_share(state: &State, class: Class) -> bool {
+fn has_background_share(state: &GroupState, class: Class) -> bool {
     if !class.is_background() {
         return true;
     }
@@ -641,7 +645,7 @@ fn place_in_line(
     if in_line >= length {
         return Err(AcquireError::QueueFull);
     }
-    let is_somebodys = turns.is_told_apart() && turn.kind != TurnKind::Other;
+    let is_somebodys = turns.distinguishes_clients() && turn.kind != TurnKind::Other;
     if is_somebodys && waiting.len_of_turn(class, turn) >= (length / TURNS_SHARE).max(1) {
         return Err(AcquireError::TurnFull);
     }

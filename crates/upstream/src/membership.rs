@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::balance::Balancer;
-use crate::group::{Group, State, hand_over};
+use crate::group::{Group, GroupState, hand_over};
 use crate::peer::{Health, Peer, Standing};
 use crate::spec::ServerSpec;
 use crate::{Endpoint, Millis};
@@ -130,7 +130,7 @@ impl Group {
     }
 
     /// Computes anew the values derived from the list of servers.
-    pub(crate) fn derive_from_members(&self, state: &mut State) {
+    pub(crate) fn derive_from_members(&self, state: &mut GroupState) {
         let present = state.peers.iter().filter(|peer| !peer.is_gone).count();
         for peer in &mut state.peers {
             peer.set_alone(present == 1);
@@ -145,7 +145,7 @@ impl Group {
     }
 }
 
-impl State {
+impl GroupState {
     fn of_source(&self, source: usize) -> impl Iterator<Item = usize> {
         let listed = self.peers.iter().enumerate();
         listed

@@ -9,7 +9,7 @@ use fair_queue::{
 };
 
 use crate::Millis;
-use crate::group::{Group, State, hand_over};
+use crate::group::{Group, GroupState, hand_over};
 use crate::peer::Peer;
 use crate::queue::Waiter;
 use crate::spec::TurnsSpec;
@@ -72,7 +72,7 @@ impl Turns {
     }
 
     /// Does the group tell requests apart by their clients?
-    pub fn is_told_apart(&self) -> bool {
+    pub fn distinguishes_clients(&self) -> bool {
         self.limit.is_some()
     }
 
@@ -229,7 +229,7 @@ impl Group {
     }
 }
 
-impl State {
+impl GroupState {
     fn expected_wait(&self, class: Class) -> Millis {
         let slots = self.turns.slots(&self.peers);
         let at_once = match class {

@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 LARGE_MB = int(os.environ.get("MAYFLY_LARGE_MB", "100"))
 # The program itself, with its assertions and its libraries, is most of it: nothing of a large body stays.
-MOST_MEMORY_MB = 64
+MAX_MEMORY_MB = 64
 
 CONFIG = """
 daemon off;
@@ -136,7 +136,7 @@ def site(binary):
         server.origin = f"https://127.0.0.1:{server.port}"
         yield server
         used = process.memory_bytes(server.pid, field="VmHWM") >> 20
-        assert used < MOST_MEMORY_MB, f"{used} MB of memory"
+        assert used < MAX_MEMORY_MB, f"{used} MB of memory"
     upstream.shutdown()
     upstream.server_close()
 

@@ -22,7 +22,7 @@
 //! ones.
 
 use super::{FORM, UNIT};
-use crate::purge::{PurgeMode, TARGET_BYTES_MAX};
+use crate::purge::{MAX_TARGET_BYTES, PurgeMode};
 use bytes::{Buf, BufMut};
 
 const MAGIC: [u8; 8] = *b"mayflyJ\n";
@@ -166,7 +166,7 @@ pub(crate) fn units_of(target_len: usize) -> u32 {
     u32::try_from(1 + continued).unwrap_or(u32::MAX)
 }
 
-/// Appends the units of an entry. The target is at most [`TARGET_BYTES_MAX`] long.
+/// Appends the units of an entry. The target is at most [`MAX_TARGET_BYTES`] long.
 pub(crate) fn put_entry(
     kind: EntryKind,
     entry: &PurgeUnit,
@@ -255,8 +255,8 @@ fn read_content(kind: u8, mode: u8, len: usize, mut rest: &[u8]) -> UnitContent<
     };
     let kind = match kind {
         TIME => return UnitContent::Time(purge),
-        PURGE if len <= TARGET_BYTES_MAX => EntryKind::Purge,
-        POSITION if len <= TARGET_BYTES_MAX => EntryKind::Position,
+        PURGE if len <= MAX_TARGET_BYTES => EntryKind::Purge,
+        POSITION if len <= MAX_TARGET_BYTES => EntryKind::Position,
         _ => return UnitContent::Damaged,
     };
     UnitContent::Begun {

@@ -3,7 +3,7 @@
 
 use super::{IndexOrder, PackedPlace, RecordIndex};
 use crate::hash::stable_hash;
-use crate::record::VARIANTS_MAX;
+use crate::record::MAX_VARIANTS;
 use std::collections::HashMap;
 
 fn place(segment: u64, at: u32, variant: u8) -> PackedPlace {
@@ -58,7 +58,7 @@ fn one_variant_too_many_takes_the_place_of_the_oldest() {
         );
     }
     let places = found(&index, 1);
-    assert_eq!(places.len(), VARIANTS_MAX);
+    assert_eq!(places.len(), MAX_VARIANTS);
     assert!(!places.contains(&place(1, 1, 0).0));
     assert!(!index.insert(1, place(0, 1, 99), IndexOrder::Older));
 }

@@ -10,7 +10,7 @@ use crate::storage::{ListedFile, Storage};
 use std::path::Path;
 
 /// No file of ours is larger: a larger one is not read.
-const FILE_BYTES_MAX: u64 = 8 << 20;
+const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// A journal file that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,7 +272,7 @@ impl JournalHistory {
 
 /// The bytes of a file; none if it cannot be read, which counts as damaged.
 fn read_file(storage: &dyn Storage, folder: &Path, file: &ListedFile) -> Vec<u8> {
-    let len = file.len.filter(|len| *len <= FILE_BYTES_MAX).unwrap_or(0);
+    let len = file.len.filter(|len| *len <= MAX_FILE_BYTES).unwrap_or(0);
     let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
     let read = storage
         .open(&folder.join(&file.name))

@@ -6,7 +6,7 @@
 use super::writer::JournalWriter;
 use crate::config::JOURNAL_RETRY;
 use crate::purge::{
-    LogPosition, PurgeNotWritten, PurgeOutcome, PurgeTicket, TARGET_BYTES_MAX, TicketState,
+    LogPosition, MAX_TARGET_BYTES, PurgeNotWritten, PurgeOutcome, PurgeTicket, TicketState,
     WrittenPurge,
 };
 use parking_lot::{Condvar, Mutex};
@@ -17,9 +17,9 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// Purges that may wait; the disk syncs thousands a second.
-const WAITING_MAX: usize = 65_536;
+const MAX_WAITING: usize = 65_536;
 /// The bound of all waiting targets together.
-const WAITING_BYTES_MAX: usize = 16 << 20;
+const MAX_WAITING_BYTES: usize = 16 << 20;
 
 #[derive(Debug, Default)]
 struct WaitingPurges {
@@ -84,7 +84,7 @@ impl JournalQueue {
     }
 
     pub(crate) fn append(&self, purge: &WrittenPurge) -> PurgeTicket {
-        if purge.target.len() > TARGET_BYTES_MAX {
+        if purge.target.len() > MAX_TARGET_BYTES {
             return PurgeTicket::ready(Err(PurgeNotWritten::TooLong));
         }
         let mut waiting = self.waiting.lock();
@@ -92,7 +92,7 @@ impl JournalQueue {
             return PurgeTicket::ready(Err(PurgeNotWritten::Closed));
         }
         let bytes = waiting.bytes + purge.target.len();
-        if waiting.purges.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX {
+        if waiting.purges.len() >= MAX_WAITING || bytes > MAX_WAITING_BYTES {
             waiting.lost = waiting.lost.max(purge.stamp);
             return PurgeTicket::ready(Err(PurgeNotWritten::QueueFull));
         }
@@ -108,7 +108,7 @@ impl JournalQueue {
     /// Writes a position down, behind all purges that wait. A later one takes its place.
     pub(crate) fn note_position(&self, position: LogPosition) {
         let mut waiting = self.waiting.lock();
-        if !waiting.is_closed && position.log.len() <= TARGET_BYTES_MAX {
+        if !waiting.is_closed && position.log.len() <= MAX_TARGET_BYTES {
             waiting.position = Some(position);
             drop(waiting);
             self.wake.notify_one();
@@ -136,9 +136,10 @@ impl JournalQueue {
             }
         }
         for ticket in batch.tickets {
-            let told = done.as_ref().copied();
+            let outcome = done.as_ref().copied();
             // A caller whose end is gone made the purge without waiting.
-            let _ = ticket.send(told.map_err(|error| PurgeNotWritten::Failed(error.to_string())));
+            let _ =
+                ticket.send(outcome.map_err(|error| PurgeNotWritten::Failed(error.to_string())));
         }
         done.map(|()| batch.purges.len())
     }

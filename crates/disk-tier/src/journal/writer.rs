@@ -1,7 +1,7 @@
 //! The journal file of this start. A batch is one write and one sync; a full file is followed by the next.
 
 use super::history::{JournalFile, JournalHistory};
-use crate::config::JOURNAL_BYTES_MAX;
+use crate::config::MAX_JOURNAL_BYTES;
 use crate::form::UNIT;
 use crate::form::journal::{
     EntryKind, JournalHeader, PurgeUnit, UnitPosition, end_unit, journal_name, put_entry,
@@ -29,13 +29,13 @@ impl Default for JournalSizes {
         JournalSizes {
             units_first: 1024,
             units_next: 16 * 1024,
-            bytes_max: JOURNAL_BYTES_MAX,
+            bytes_max: MAX_JOURNAL_BYTES,
         }
     }
 }
 
 /// Files are this many at most; a server that starts more often forgets the records stored before.
-pub(crate) const FILES_MAX: usize = 1024;
+pub(crate) const MAX_FILES: usize = 1024;
 /// The name under which a file is made before it is whole.
 const UNFINISHED: &str = "journal.new";
 
@@ -237,7 +237,7 @@ impl JournalWriter {
         let mut bytes: u64 = self.files.iter().map(|file| file.bytes).sum();
         while let (Some(oldest), Some(next)) = (self.files.front(), self.files.get(1)) {
             let is_needed = lowest_stamp < next.begins_at;
-            let is_too_much = bytes > self.sizes.bytes_max || self.files.len() > FILES_MAX;
+            let is_too_much = bytes > self.sizes.bytes_max || self.files.len() > MAX_FILES;
             if is_needed && !is_too_much {
                 break;
             }

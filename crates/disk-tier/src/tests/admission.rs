@@ -3,7 +3,7 @@
 //!
 //! `cargo test -p disk-tier --release --lib admission -- --nocapture` prints the figures.
 
-use crate::admission::{USES_MIN, UseSketch};
+use crate::admission::{MIN_USES, UseSketch};
 use crate::hash::stable_hash;
 use std::collections::{HashMap, VecDeque};
 
@@ -181,7 +181,7 @@ fn compare(exponent: f64, crawler_percent: u64) -> (f64, f64) {
             tier.hit_percent,
             100.0 * share
         );
-        if uses_min == USES_MIN {
+        if uses_min == MIN_USES {
             of_tier = (tier.hit_percent - lru.hit_percent, share);
         }
     }
@@ -230,5 +230,5 @@ fn sketch_forgets_what_is_not_used_any_more() {
     for at in 0..40_000u64 {
         sketch.add(stable_hash(&at.to_le_bytes()));
     }
-    assert!(sketch.add(key) <= USES_MIN);
+    assert!(sketch.add(key) <= MIN_USES);
 }

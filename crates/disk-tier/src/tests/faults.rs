@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::{DiskFault, DiskOperation};
-use crate::{PurgeNotWritten, TARGET_BYTES_MAX, TierEvent, TierState};
+use crate::{MAX_TARGET_BYTES, PurgeNotWritten, TierEvent, TierState};
 
 #[test]
 fn refused_write_stops_writing_for_a_while_and_reads_go_on() {
@@ -145,7 +145,7 @@ fn purge_that_finds_no_room_makes_void_what_is_older() {
     let first = recovery.first_stamp();
     write(&tier, stamped(&tier, &recovery, "old", b"body"));
     disk.set_fault(DiskOperation::Write, Some(DiskFault::Failing));
-    let long = "x".repeat(TARGET_BYTES_MAX);
+    let long = "x".repeat(MAX_TARGET_BYTES);
     let refused = (1..).find(|at| {
         let mut ticket = tier.append_purge(&purge(first + at, &long));
         outcome(&mut ticket).is_some()

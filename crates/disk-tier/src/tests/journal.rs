@@ -5,7 +5,7 @@ use crate::form::UNIT;
 use crate::form::journal::{EntryKind, JournalHeader, PurgeUnit, UnitPosition, put_entry};
 use crate::journal::history::JournalHistory;
 use crate::testing::{DiskFault, DiskOperation};
-use crate::{LogPosition, PurgeMode, PurgeNotWritten, TARGET_BYTES_MAX, TierEvent, WriteVerdict};
+use crate::{LogPosition, MAX_TARGET_BYTES, PurgeMode, PurgeNotWritten, TierEvent, WriteVerdict};
 
 #[test]
 fn confirmed_purges_are_there_after_a_power_cut() {
@@ -85,7 +85,7 @@ fn full_file_is_followed_by_the_next() {
 fn longest_target_is_kept_and_a_longer_one_refused() {
     let disk = SimulatedDisk::new();
     let (tier, recovery) = open(&disk);
-    let long = "x".repeat(TARGET_BYTES_MAX);
+    let long = "x".repeat(MAX_TARGET_BYTES);
     confirm(&tier, &purge(recovery.first_stamp() + 1, &long));
     let longer = purge(recovery.first_stamp() + 2, &format!("{long}x"));
     assert_eq!(
@@ -234,7 +234,7 @@ fn cut_journal_is_damaged() {
 fn journals_go_when_no_record_needs_them() {
     let disk = SimulatedDisk::new();
     let config = TierConfig {
-        segment_bytes: SEGMENT_BYTES_MIN,
+        segment_bytes: MIN_SEGMENT_BYTES,
         ..TierConfig::new(1 << 20)
     };
     let journals = |disk: &SimulatedDisk| {

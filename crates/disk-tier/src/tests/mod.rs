@@ -14,8 +14,9 @@ mod verify;
 
 use crate::testing::SimulatedDisk;
 use crate::{
-    NewRecord, PurgeMode, PurgeOutcome, PurgeTicket, ReadNow, RecordBody, RecordBytes, Recovery,
-    SEGMENT_BYTES_MIN, TierConfig, TierFolder, TierTime, WriteVerdict, WrittenPurge, stable_hash,
+    MIN_SEGMENT_BYTES, NewRecord, PurgeMode, PurgeOutcome, PurgeTicket, ReadNow, RecordBody,
+    RecordBytes, Recovery, TierConfig, TierFolder, TierTime, WriteVerdict, WrittenPurge,
+    stable_hash,
 };
 use bytes::Bytes;
 use std::path::Path;
@@ -33,7 +34,7 @@ fn folder() -> &'static Path {
 
 fn config() -> TierConfig {
     TierConfig {
-        segment_bytes: SEGMENT_BYTES_MIN,
+        segment_bytes: MIN_SEGMENT_BYTES,
         ..TierConfig::new(16 << 20)
     }
 }

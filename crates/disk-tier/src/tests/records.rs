@@ -166,7 +166,7 @@ fn short_lived_record_is_not_written() {
 fn record_larger_than_a_quarter_of_a_segment_is_not_written() {
     let disk = SimulatedDisk::new();
     let (tier, recovery) = open(&disk);
-    let quarter = usize::try_from(SEGMENT_BYTES_MIN / 4).unwrap();
+    let quarter = usize::try_from(MIN_SEGMENT_BYTES / 4).unwrap();
     let large = stamped(&tier, &recovery, "a", &vec![0; quarter]);
     assert_eq!(tier.write(large), WriteVerdict::TooLarge);
     write(
@@ -275,7 +275,7 @@ fn terms_without_sense_are_refused() {
     let open =
         |config| TierFolder::open_without_threads(folder(), config, disk.storage(), UNITS).is_ok();
     assert!(!open(TierConfig {
-        max_bytes: 3 * SEGMENT_BYTES_MIN,
+        max_bytes: 3 * MIN_SEGMENT_BYTES,
         ..config()
     }));
     assert!(!open(TierConfig {

@@ -7,7 +7,7 @@ use crate::UseVerdict;
 /// Two megabytes: eight segments.
 fn small() -> TierConfig {
     TierConfig {
-        segment_bytes: SEGMENT_BYTES_MIN,
+        segment_bytes: MIN_SEGMENT_BYTES,
         ..TierConfig::new(2 << 20)
     }
 }

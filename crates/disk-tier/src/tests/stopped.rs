@@ -61,11 +61,11 @@ fn purge_of_a_folder_that_is_not_there_makes_none() {
 fn too_many_or_too_long_purges_are_refused_as_a_whole() {
     let disk = SimulatedDisk::new();
     drop(open(&disk));
-    let many = vec![stopped("a"); crate::STOPPED_PURGES_MAX + 1];
+    let many = vec![stopped("a"); crate::MAX_STOPPED_PURGES + 1];
     assert!(append_while_stopped(folder(), &disk.storage(), &many).is_err());
     let long = [
         stopped("a"),
-        stopped(&"x".repeat(crate::TARGET_BYTES_MAX + 1)),
+        stopped(&"x".repeat(crate::MAX_TARGET_BYTES + 1)),
     ];
     assert!(append_while_stopped(folder(), &disk.storage(), &long).is_err());
     assert_eq!(open(&disk).1.purges, []);

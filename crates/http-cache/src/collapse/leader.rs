@@ -6,7 +6,7 @@
 use super::follower::Reader;
 use crate::body::Body;
 use crate::fields::Field;
-use crate::flight::{Flight, Growth, State, Urgency, debug_by_key};
+use crate::flight::{Flight, FlightState, Growth, Urgency, debug_by_key};
 use crate::guard::Guard;
 use crate::purge::{LabelNames, Stamp, Tags};
 use crate::reason::Reason;
@@ -96,7 +96,7 @@ struct Duty {
 
 impl Duty {
     /// Takes the flight from the table, then sets its result, and wakes all tasks that wait.
-    fn end(&mut self, ending: impl FnOnce(&mut State)) {
+    fn end(&mut self, ending: impl FnOnce(&mut FlightState)) {
         self.ended = true;
         self.zone.flights.remove(&self.flight);
         let bytes = self.flight.end(ending);
@@ -107,7 +107,7 @@ impl Duty {
 impl Drop for Duty {
     fn drop(&mut self) {
         if !self.ended {
-            self.end(State::fail);
+            self.end(FlightState::fail);
         }
     }
 }
@@ -244,18 +244,18 @@ impl Leader {
         let stored = zone.insert_named(&flight.key.as_ref(), response, &names, now);
         if matches!(stored, Err(Reason::Purged | Reason::Superseded)) {
             // Requests that have come since join the next fetch.
-            self.duty.end(State::leave_out);
+            self.duty.end(FlightState::leave_out);
         }
         let stored = stored?;
-        let told = Arc::clone(&stored);
-        self.duty.end(|state| state.complete(told));
+        let completed = Arc::clone(&stored);
+        self.duty.end(|state| state.complete(completed));
         Ok(stored)
     }
 
     /// A response was stored meanwhile that is the answer, without this fetch.
     pub fn found(mut self, stored: &Arc<StoredResponse>) {
-        let told = Arc::clone(stored);
-        self.duty.end(|state| state.complete(told));
+        let completed = Arc::clone(stored);
+        self.duty.end(|state| state.complete(completed));
     }
 
     /// The response may not be shared: releases all followers together and remembers it (for no time:
@@ -273,7 +273,7 @@ impl Leader {
 
     /// The fetch failed: releases all followers together.
     pub fn failed(mut self) {
-        self.duty.end(State::fail);
+        self.duty.end(FlightState::fail);
     }
 
     /// The fetch failed with `status`: followers are answered likewise.
@@ -284,7 +284,7 @@ impl Leader {
     /// The fetch was not sent, since no request waited for it: requests that have come meanwhile
     /// join again.
     pub fn left_out(mut self) {
-        self.duty.end(State::leave_out);
+        self.duty.end(FlightState::leave_out);
     }
 }
 
@@ -421,7 +421,7 @@ impl ArrivingResponse {
         let (len, chunks) = self.duty.flight.received();
         let stored = match self.refusal_of(len) {
             Some(Reason::Truncated) => {
-                self.duty.end(State::fail);
+                self.duty.end(FlightState::fail);
                 return Err(Reason::Truncated);
             }
             Some(why) => Err(why),
@@ -429,8 +429,8 @@ impl ArrivingResponse {
         };
         match &stored {
             Ok(response) => {
-                let told = Arc::clone(response);
-                self.duty.end(|state| state.complete(told));
+                let completed = Arc::clone(response);
+                self.duty.end(|state| state.complete(completed));
             }
             Err(why) => self.duty.end(|state| state.finish(*why)),
         }
@@ -461,7 +461,7 @@ impl ArrivingResponse {
 
     /// The body broke off: readers see it truncated, nothing is stored.
     pub fn fail(mut self) {
-        self.duty.end(State::fail);
+        self.duty.end(FlightState::fail);
     }
 }
 

@@ -58,7 +58,7 @@ struct World {
     /// While two processes serve.
     upgrade: RefCell<Option<Rc<Upgrade>>>,
     /// Purges sent from one process to the other, and takeovers of the disk.
-    told: Cell<u64>,
+    sent: Cell<u64>,
     /// Leaders under way since the last purge of the key, by zone, key and variant.
     leaders: RefCell<HashMap<LeaderKey, usize>>,
     fetches: Cell<u64>,
@@ -160,7 +160,7 @@ impl World {
     }
 
     fn lead(self: &Rc<World>, zone: &Arc<Zone>, page: usize, variant: usize) -> LeaderGuard {
-        let purges = self.purges[page].get() + self.told.get();
+        let purges = self.purges[page].get() + self.sent.get();
         let entry = (Arc::as_ptr(zone), page, variant, purges);
         let mut leaders = self.leaders.borrow_mut();
         let count = leaders.entry(entry).or_default();
@@ -502,7 +502,7 @@ fn run(seed: u64, left_out: Option<Rule>) -> (u64, u64, u64) {
         purged: Default::default(),
         killed: RefCell::default(),
         upgrade: RefCell::default(),
-        told: Cell::new(0),
+        sent: Cell::new(0),
         leaders: RefCell::default(),
         fetches: Cell::new(0),
         answers: Cell::new(0),

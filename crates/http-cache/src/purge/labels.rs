@@ -22,7 +22,7 @@ const ENTRY_BYTES: usize = 5 * (size_of::<Arc<Label>>() + 1) / 2;
 
 /// The kind of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LabelKind {
     Address,
     Tag,
 }
@@ -38,17 +38,17 @@ pub struct LabelNames<'a> {
 }
 
 impl<'a> LabelNames<'a> {
-    pub(crate) fn each(&self) -> impl Iterator<Item = (Kind, &'a [u8])> {
+    pub(crate) fn each(&self) -> impl Iterator<Item = (LabelKind, &'a [u8])> {
         let address = Some(self.address).filter(|address| !address.is_empty());
         let tags = self.tags.into_iter().flat_map(Tags::iter);
-        let address = address.into_iter().map(|text| (Kind::Address, text));
-        address.chain(tags.map(|text| (Kind::Tag, text)))
+        let address = address.into_iter().map(|text| (LabelKind::Address, text));
+        address.chain(tags.map(|text| (LabelKind::Tag, text)))
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct Label {
-    kind: Kind,
+    kind: LabelKind,
     text: Box<[u8]>,
     /// Stored responses that carry it. This and the next change under the lock of its shard only.
     carriers: AtomicU32,
@@ -85,7 +85,7 @@ pub(crate) trait Budget {
 }
 
 impl Label {
-    fn new(kind: Kind, text: &[u8]) -> Label {
+    fn new(kind: LabelKind, text: &[u8]) -> Label {
         Label {
             kind,
             text: text.into(),
@@ -97,7 +97,7 @@ impl Label {
         }
     }
 
-    fn is(&self, kind: Kind, text: &[u8]) -> bool {
+    fn is(&self, kind: LabelKind, text: &[u8]) -> bool {
         self.kind == kind && *self.text == *text
     }
 
@@ -158,10 +158,10 @@ impl Label {
 }
 
 /// Returns the hash of a label's text and kind.
-pub(crate) fn label_hash(kind: Kind, text: &[u8]) -> u64 {
+pub(crate) fn label_hash(kind: LabelKind, text: &[u8]) -> u64 {
     let kind: &[u8] = match kind {
-        Kind::Address => b"a",
-        Kind::Tag => b"t",
+        LabelKind::Address => b"a",
+        LabelKind::Tag => b"t",
     };
     hash_of(&[kind, text])
 }
@@ -177,7 +177,7 @@ impl Labels {
     }
 
     /// The labels with their hashes.
-    pub(crate) fn hashes(&self) -> impl Iterator<Item = (Kind, &[u8], u64)> {
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = (LabelKind, &[u8], u64)> {
         self.each().map(|label| {
             (
                 label.kind,
@@ -246,7 +246,7 @@ impl LabelTable {
         let mut hashes = Vec::new();
         for (kind, text) in names.each() {
             let hash = label_hash(kind, text);
-            if kind == Kind::Tag {
+            if kind == LabelKind::Tag {
                 // Applications name a tag twice; it counts once.
                 hashes.push((hash, text));
                 continue;
@@ -257,7 +257,7 @@ impl LabelTable {
         hashes.dedup();
         tags.reserve_exact(hashes.len());
         for (hash, text) in hashes {
-            match self.enter_one(Kind::Tag, (text, hash), stamp, budget) {
+            match self.enter_one(LabelKind::Tag, (text, hash), stamp, budget) {
                 Ok(label) => tags.push(label),
                 Err(NoRoom) => {
                     entered.tags = Some(Arc::new(tags.into()));
@@ -274,7 +274,7 @@ impl LabelTable {
 
     fn enter_one(
         &self,
-        kind: Kind,
+        kind: LabelKind,
         (text, hash): (&[u8], u64),
         stamp: u64,
         budget: &dyn Budget,
@@ -323,7 +323,7 @@ impl LabelTable {
     /// Purges one label; how many stored responses carry it. `None`: there is no such label.
     pub(crate) fn purge(
         &self,
-        kind: Kind,
+        kind: LabelKind,
         text: &[u8],
         mode: PurgeMode,
         stamp: u64,
@@ -339,7 +339,7 @@ impl LabelTable {
     /// there is no such label.
     pub(crate) fn purge_all(
         &self,
-        kind: Kind,
+        kind: LabelKind,
         pattern: &Pattern,
         mode: PurgeMode,
         stamp: u64,
@@ -354,7 +354,7 @@ impl LabelTable {
     }
 
     /// Returns how many stored responses carry a label.
-    pub(crate) fn count(&self, kind: Kind, text: &[u8]) -> usize {
+    pub(crate) fn count(&self, kind: LabelKind, text: &[u8]) -> usize {
         let hash = label_hash(kind, text);
         let table = self.shard(hash).lock();
         let label = table.find(hash, |label| label.is(kind, text));
@@ -362,11 +362,16 @@ impl LabelTable {
     }
 
     /// Returns how many times stored responses carry a label of a pattern.
-    pub(crate) fn count_all(&self, kind: Kind, pattern: &Pattern) -> usize {
+    pub(crate) fn count_all(&self, kind: LabelKind, pattern: &Pattern) -> usize {
         self.sum(kind, pattern, |label| label.carriers())
     }
 
-    fn sum(&self, kind: Kind, pattern: &Pattern, mut of: impl FnMut(&Label) -> usize) -> usize {
+    fn sum(
+        &self,
+        kind: LabelKind,
+        pattern: &Pattern,
+        mut of: impl FnMut(&Label) -> usize,
+    ) -> usize {
         let mut sum = 0;
         for shard in &self.shards {
             let table = shard.lock();
@@ -431,16 +436,20 @@ mod tests {
         let one = enter(&["a", "b", "a"]);
         let two = enter(&["b"]);
         assert_eq!(table.len(), 3, "a tag named twice is one");
-        assert_eq!(table.count(Kind::Tag, b"a"), 1);
-        assert_eq!(table.count(Kind::Tag, b"b"), 2);
-        assert_eq!(table.count(Kind::Address, b"example.org/"), 2);
-        assert_eq!(table.count(Kind::Address, b"a"), 0, "a tag is no address");
+        assert_eq!(table.count(LabelKind::Tag, b"a"), 1);
+        assert_eq!(table.count(LabelKind::Tag, b"b"), 2);
+        assert_eq!(table.count(LabelKind::Address, b"example.org/"), 2);
+        assert_eq!(
+            table.count(LabelKind::Address, b"a"),
+            0,
+            "a tag is no address"
+        );
         assert_eq!(one.address(), Some(&b"example.org/"[..]));
         assert_eq!(two.tags().collect::<Vec<_>>(), [b"b"]);
 
         table.leave(&one, 0, &budget);
-        assert_eq!(table.count(Kind::Tag, b"a"), 0);
-        assert_eq!(table.count(Kind::Tag, b"b"), 1);
+        assert_eq!(table.count(LabelKind::Tag, b"a"), 0);
+        assert_eq!(table.count(LabelKind::Tag, b"b"), 1);
         table.leave(&two, 0, &budget);
         assert_eq!((table.len(), budget.0.load(SeqCst)), (0, 0));
     }
@@ -456,7 +465,7 @@ mod tests {
         };
         let labels = table.enter(&names, 0, &budget).expect("there is room");
         assert_eq!(labels.standing(5), PurgeVerdict::Good);
-        table.purge(Kind::Tag, b"soft", PurgeMode::Soft, 6, Millis(77));
+        table.purge(LabelKind::Tag, b"soft", PurgeMode::Soft, 6, Millis(77));
         assert_eq!(labels.standing(5), PurgeVerdict::ExpiredAt(Millis(77)));
         assert_eq!(
             labels.standing(6),
@@ -465,7 +474,7 @@ mod tests {
         );
         let pattern = Pattern::Prefix(b"ha"[..].into());
         assert_eq!(
-            table.purge_all(Kind::Tag, &pattern, PurgeMode::Hard, 7, Millis(78)),
+            table.purge_all(LabelKind::Tag, &pattern, PurgeMode::Hard, 7, Millis(78)),
             Some(1)
         );
         assert_eq!(labels.standing(5), PurgeVerdict::Removed);

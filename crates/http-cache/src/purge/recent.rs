@@ -1,7 +1,7 @@
 //! The purges that fetches under way may have missed: their labels are known when they end. Responses that
 //! were kept elsewhere, whose fetch began long ago, are compared with them too.
 
-use super::labels::{Kind, LabelNames, Labels, label_hash};
+use super::labels::{LabelKind, LabelNames, Labels, label_hash};
 use super::{Pattern, PurgeMode, PurgeTarget};
 use crate::key::KeyRef;
 use hashbrown::HashTable;
@@ -36,7 +36,7 @@ struct LatestPurge {
 /// The pattern of a purge.
 enum PurgedPattern {
     Keys(Box<[u8]>),
-    Labels(Kind, Pattern),
+    Labels(LabelKind, Pattern),
 }
 
 impl LatestPurge {
@@ -73,16 +73,18 @@ impl RecentPurges {
         let of_labels = |kind, pattern: &Pattern| PurgedPattern::Labels(kind, pattern.clone());
         match target {
             PurgeTarget::Key(key) => self.add_hash(key.hash(), mode, stamp),
-            PurgeTarget::Tag(tag) => self.add_hash(label_hash(Kind::Tag, tag), mode, stamp),
-            PurgeTarget::Address(at) => self.add_hash(label_hash(Kind::Address, at), mode, stamp),
+            PurgeTarget::Tag(tag) => self.add_hash(label_hash(LabelKind::Tag, tag), mode, stamp),
+            PurgeTarget::Address(at) => {
+                self.add_hash(label_hash(LabelKind::Address, at), mode, stamp)
+            }
             PurgeTarget::Prefix(prefix) => {
                 self.add_pattern(PurgedPattern::Keys(prefix.into()), mode, stamp)
             }
             PurgeTarget::Tags(pattern) => {
-                self.add_pattern(of_labels(Kind::Tag, pattern), mode, stamp)
+                self.add_pattern(of_labels(LabelKind::Tag, pattern), mode, stamp)
             }
             PurgeTarget::Addresses(pattern) => {
-                self.add_pattern(of_labels(Kind::Address, pattern), mode, stamp);
+                self.add_pattern(of_labels(LabelKind::Address, pattern), mode, stamp);
             }
             PurgeTarget::Everything => {
                 self.floor = self.floor.max(stamp);
@@ -146,7 +148,7 @@ impl RecentPurges {
     pub(crate) fn names_target(&self, key: &KeyRef<'_>, address: &[u8], began: u64) -> bool {
         began < self.floor
             || self.of_key(key, began).is_some()
-            || (!address.is_empty() && self.of_label(Kind::Address, address, began).is_some())
+            || (!address.is_empty() && self.of_label(LabelKind::Address, address, began).is_some())
     }
 
     /// Has a purge since `began` named one of the labels?
@@ -184,11 +186,17 @@ impl RecentPurges {
         )
     }
 
-    fn of_label(&self, kind: Kind, text: &[u8], began: u64) -> Option<PurgeMode> {
+    fn of_label(&self, kind: LabelKind, text: &[u8], began: u64) -> Option<PurgeMode> {
         self.of_hashed_label(kind, text, label_hash(kind, text), began)
     }
 
-    fn of_hashed_label(&self, kind: Kind, text: &[u8], hash: u64, began: u64) -> Option<PurgeMode> {
+    fn of_hashed_label(
+        &self,
+        kind: LabelKind,
+        text: &[u8],
+        hash: u64,
+        began: u64,
+    ) -> Option<PurgeMode> {
         let by_pattern = |named: &PurgedPattern| matches!(named, PurgedPattern::Labels(of, pattern) if *of == kind && pattern.matches(text));
         worse(
             self.later(hash, began),

@@ -11,10 +11,10 @@ use crate::time::Millis;
 
 /// The state of the purges that arrive for one zone.
 #[derive(Default)]
-pub struct PurgeArrivals(Mutex<State>);
+pub struct PurgeArrivals(Mutex<ArrivalState>);
 
 #[derive(Default)]
-struct State {
+struct ArrivalState {
     last: Option<Millis>,
     /// An edit was followed by no purge, and no purge has come since.
     is_missed: bool,
@@ -30,9 +30,9 @@ impl PurgeArrivals {
     /// A purge has come from the application.
     pub fn note_purge(&self, now: Millis) {
         let mut state = self.0.lock();
-        *state = State {
+        *state = ArrivalState {
             last: Some(now),
-            ..State::default()
+            ..ArrivalState::default()
         };
     }
 
@@ -46,8 +46,8 @@ impl PurgeArrivals {
     /// another edit waits for one already. Once one was missed, nothing is stored for long: no other need be.
     pub fn note_edit(&self, began: Millis) -> Option<AwaitedPurge> {
         let mut state = self.0.lock();
-        let is_told = state.last.is_some_and(|last| last >= began);
-        if is_told || state.is_missed || state.awaited_since.is_some() {
+        let has_come = state.last.is_some_and(|last| last >= began);
+        if has_come || state.is_missed || state.awaited_since.is_some() {
             return None;
         }
         state.awaited_since = Some(began);

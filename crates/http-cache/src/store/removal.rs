@@ -4,7 +4,7 @@ use super::shard::RemovedResponse;
 use super::zone::{ShardCell, Zone};
 use crate::key::KeyRef;
 use crate::purge::clock::PurgeVerdict;
-use crate::purge::labels::Kind;
+use crate::purge::labels::LabelKind;
 use crate::purge::{PurgeMode, PurgeResult, PurgeTarget, Stamp};
 use crate::stored::StoredResponse;
 use crate::time::Millis;
@@ -79,10 +79,10 @@ impl Zone {
             }
             PurgeTarget::Everything => self.responses.load(Relaxed) as usize,
             PurgeTarget::NotFound => 0,
-            PurgeTarget::Tag(tag) => self.labels.count(Kind::Tag, tag),
-            PurgeTarget::Address(at) => self.labels.count(Kind::Address, at),
-            PurgeTarget::Tags(of) => self.labels.count_all(Kind::Tag, of),
-            PurgeTarget::Addresses(of) => self.labels.count_all(Kind::Address, of),
+            PurgeTarget::Tag(tag) => self.labels.count(LabelKind::Tag, tag),
+            PurgeTarget::Address(at) => self.labels.count(LabelKind::Address, at),
+            PurgeTarget::Tags(of) => self.labels.count_all(LabelKind::Tag, of),
+            PurgeTarget::Addresses(of) => self.labels.count_all(LabelKind::Address, of),
         }
     }
 
@@ -96,10 +96,10 @@ impl Zone {
         let one = |kind, text| self.labels.purge(kind, text, mode, stamp.0, now);
         let all = |kind, pattern| self.labels.purge_all(kind, pattern, mode, stamp.0, now);
         let hit = match target {
-            PurgeTarget::Tag(tag) => one(Kind::Tag, tag),
-            PurgeTarget::Address(address) => one(Kind::Address, address),
-            PurgeTarget::Tags(pattern) => all(Kind::Tag, pattern),
-            PurgeTarget::Addresses(pattern) => all(Kind::Address, pattern),
+            PurgeTarget::Tag(tag) => one(LabelKind::Tag, tag),
+            PurgeTarget::Address(address) => one(LabelKind::Address, address),
+            PurgeTarget::Tags(pattern) => all(LabelKind::Tag, pattern),
+            PurgeTarget::Addresses(pattern) => all(LabelKind::Address, pattern),
             PurgeTarget::Key(_)
             | PurgeTarget::Prefix(_)
             | PurgeTarget::Everything

@@ -11,7 +11,7 @@ use crate::head::{
 };
 use crate::progress::Progress;
 use crate::request_error::RequestError;
-use crate::stream::{BodyQueue, RequestState, ResponseState, State, Stream, Tail};
+use crate::stream::{BodyQueue, RequestState, ResponseState, Stream, StreamState, Tail};
 
 /// A field block that has begun.
 #[derive(Debug)]
@@ -180,7 +180,7 @@ impl Connection {
         let updated = self.take_priority(id);
         let facts = request.as_ref().copied().unwrap_or_default();
         let mut stream = Stream {
-            state: State::opened(end_stream),
+            state: StreamState::opened(end_stream),
             answer: ResponseState::Awaited,
             request: RequestState::Valid,
             // A frame that came before counts more than the field (RFC 9218 §7).
@@ -241,7 +241,7 @@ impl Connection {
         if !stream.count_body(0, true) {
             return self.on_malformed(id, RequestError::BodyLength);
         }
-        let is_answered = stream.state == State::HalfClosedLocal;
+        let is_answered = stream.state == StreamState::HalfClosedLocal;
         stream.state = stream.state.receive_end();
         if is_answered {
             self.drop_rest(id, 0);

@@ -34,7 +34,7 @@ use crate::progress::Progress;
 use crate::request_error::RequestError;
 use crate::scheduler::Scheduler;
 use crate::settings::{PeerSettings, Settings};
-use crate::stream::{RequestState, ResponseState, State, Stream};
+use crate::stream::{RequestState, ResponseState, Stream, StreamState};
 
 pub use send::SendError;
 
@@ -414,7 +414,7 @@ impl Connection {
         };
         let held = found.receive_window.held().min(bytes);
         let increment = found.receive_window.release(held);
-        let goes_on = found.state == State::Open && found.request == RequestState::Valid;
+        let goes_on = found.state == StreamState::Open && found.request == RequestState::Valid;
         if let Some(increment) = increment.filter(|_| goes_on) {
             write_window_update(&mut self.pending, stream, increment);
         }
@@ -550,7 +550,7 @@ impl Connection {
 /// Returns the step for the response of a removed stream, unless the response has ended
 /// before.
 fn reset_step(stream: StreamId, removed: &Stream, cause: ResetCause) -> Option<Step<'static>> {
-    (removed.state != State::HalfClosedLocal).then_some(Step::Reset {
+    (removed.state != StreamState::HalfClosedLocal).then_some(Step::Reset {
         stream,
         cause,
         sent_bytes: removed.sent_bytes,

@@ -11,7 +11,7 @@ use crate::frame::{
 use crate::head::HeadBuffer;
 use crate::priority::Priority;
 use crate::request_error::RequestError;
-use crate::stream::{RequestState, ResponseState, State};
+use crate::stream::{RequestState, ResponseState, StreamState};
 
 impl Connection {
     pub(super) fn process<'a>(
@@ -119,7 +119,7 @@ impl Connection {
             self.release(id, flow_bytes);
             return self.on_malformed(id, RequestError::BodyLength);
         }
-        let is_answered = stream.state == State::HalfClosedLocal;
+        let is_answered = stream.state == StreamState::HalfClosedLocal;
         if end_stream {
             stream.state = stream.state.receive_end();
         }

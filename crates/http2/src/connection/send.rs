@@ -19,7 +19,7 @@ use crate::frame::{
 use crate::hpack;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::stream::{RequestState, ResponseState, State, Stream, Tail};
+use crate::stream::{RequestState, ResponseState, Stream, StreamState, Tail};
 
 /// Why something was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -341,7 +341,7 @@ impl Connection {
         let sent_bytes = stream.sent_bytes;
         let code = match (stream.request, stream.state) {
             (RequestState::Malformed, _) => Some(ErrorCode::PROTOCOL_ERROR),
-            (_, State::Closed) => None,
+            (_, StreamState::Closed) => None,
             (RequestState::Refused, _) => Some(ErrorCode::NO_ERROR),
             (RequestState::Valid, _) => match self.leave_unended(id) {
                 true => return self.note_sent(id, sent_bytes),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::Connection;
 use crate::error::ErrorCode;
 use crate::frame::StreamId;
-use crate::stream::State;
+use crate::stream::StreamState;
 
 /// Streams whose response has ended and whose request has not, the oldest first, with the time
 /// of that. There are no more than streams may be open.
@@ -56,7 +56,7 @@ impl Connection {
             return;
         };
         let needs_window = stream.receive_window.release(bytes).is_some();
-        let has_ended = stream.state == State::Closed;
+        let has_ended = stream.state == StreamState::Closed;
         self.release_connection(bytes);
         if has_ended {
             self.remove(id, false);

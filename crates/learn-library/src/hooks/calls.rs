@@ -14,10 +14,10 @@ use crate::extensions::{Extension, extension};
 use crate::next;
 
 /// Locks in shared memory that are remembered. APCu has one or two.
-const MOST_SHARED_LOCKS: usize = 16;
+const MAX_SHARED_LOCKS: usize = 16;
 
-static SHARED_LOCKS: [AtomicUsize; MOST_SHARED_LOCKS] =
-    [const { AtomicUsize::new(0) }; MOST_SHARED_LOCKS];
+static SHARED_LOCKS: [AtomicUsize; MAX_SHARED_LOCKS] =
+    [const { AtomicUsize::new(0) }; MAX_SHARED_LOCKS];
 
 /// Notes an input whose detail is a text of C.
 ///

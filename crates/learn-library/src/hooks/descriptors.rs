@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 
-use crate::entry::{self, MOST_DESCRIPTOR, enter, is_active, is_followed};
+use crate::entry::{self, MAX_DESCRIPTOR, enter, is_active, is_followed};
 use crate::library::Library;
 use crate::next;
 use crate::system;
@@ -226,7 +226,7 @@ fn note_range_closed(first: c_uint, last: c_uint) {
 
 /// The program closes all of these. One that does so blindly closes the library's own as well.
 fn note_closed(first: c_int, last: c_int) {
-    let followed = (first..=last.min(MOST_DESCRIPTOR - 1)).filter(|fd| is_followed(*fd));
+    let followed = (first..=last.min(MAX_DESCRIPTOR - 1)).filter(|fd| is_followed(*fd));
     let is_concerned = || {
         followed.clone().next().is_some()
             || system::channel_within(first, last).is_some()

@@ -362,7 +362,7 @@ unsafe extern "C" fn glob(
 }
 
 /// The most folders that the parts of a pattern before its last one may find.
-const MOST_FOUND_FOLDERS: usize = 200;
+const MAX_FOUND_FOLDERS: usize = 200;
 
 /// Notes the last folder without a wildcard, and for `plugins/*/about.json` each folder in `plugins` as well.
 fn note_folders_of(pattern: &[u8], flags: c_int) {
@@ -385,7 +385,7 @@ fn note_folders_of(pattern: &[u8], flags: c_int) {
         let part = &pattern[..end];
         // Within braces, or escaped, a slash may end no folder.
         let is_read = !part.iter().any(|byte| b"{\\".contains(byte))
-            && for_each_found(part, flags, MOST_FOUND_FOLDERS, list);
+            && for_each_found(part, flags, MAX_FOUND_FOLDERS, list);
         if !is_read {
             enter(Library::misses_input);
             return;

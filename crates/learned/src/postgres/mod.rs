@@ -26,7 +26,7 @@ use crate::not_learned::NotLearned;
 use crate::read::{QueryReading, ReadShape};
 use crate::row::{Effect, TableChange};
 use crate::schema::{Schema, TableNumber, WrittenAlong};
-use crate::statement::{MOST_SHAPES, Reading, StatementMeaning};
+use crate::statement::{MAX_SHAPES, Reading, StatementMeaning};
 use crate::value::Value;
 
 use reader::Reader;
@@ -35,11 +35,11 @@ pub use schema::{PostgresQuery, PostgresSchemaBuilder};
 pub(crate) use session::change_of_session;
 
 /// Tokens of a statement that are links of chains, such as `1 + 1 + ...`; a join counts as several.
-const MOST_LINKS: usize = 1_000;
+const MAX_LINKS: usize = 1_000;
 const LINKS_OF_JOIN: usize = 7;
 
 /// A longer text is not read as a time by the server.
-const MOST_TIME_BYTES: usize = 128;
+const MAX_TIME_BYTES: usize = 128;
 
 /// Texts that the server reads as a time of the moment, also where they are compared with a column.
 const MOMENTS: [&str; 4] = ["now", "today", "tomorrow", "yesterday"];
@@ -97,7 +97,7 @@ impl PostgresShapes {
             Some(known) => known.clone(),
             None => {
                 let meaning = self.parse(tokens, schema, facts);
-                if self.meanings.len() >= MOST_SHAPES {
+                if self.meanings.len() >= MAX_SHAPES {
                     self.meanings.clear();
                 }
                 self.meanings.insert(key, meaning.clone());
@@ -191,11 +191,11 @@ impl PostgresShapes {
         if tables.is_empty() {
             return StatementMeaning::neither();
         }
-        if self.shapes.len() >= MOST_SHAPES {
+        if self.shapes.len() >= MAX_SHAPES {
             self.meanings.clear();
             self.shapes.retain(|_, shape| Arc::strong_count(shape) > 1);
         }
-        if self.shapes.len() >= MOST_SHAPES {
+        if self.shapes.len() >= MAX_SHAPES {
             return StatementMeaning::harmless(NotLearned::TooManyShapes);
         }
         let shape = self.shapes.entry(tables).or_insert_with_key(|tables| {
@@ -306,7 +306,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, NotLearned> {
             | Token::CopyData { .. } => return Err(NotLearned::Syntax),
             _ => 1,
         };
-        if links > MOST_LINKS {
+        if links > MAX_LINKS {
             return Err(NotLearned::TooLong);
         }
     }
@@ -334,7 +334,7 @@ fn without_values(tokens: &[Token]) -> (String, bool) {
 
 fn is_moment(value: &str) -> bool {
     let mut words = value.split(|it: char| !it.is_ascii_alphabetic());
-    value.len() <= MOST_TIME_BYTES
+    value.len() <= MAX_TIME_BYTES
         && words.any(|word| MOMENTS.iter().any(|it| word.eq_ignore_ascii_case(it)))
 }
 

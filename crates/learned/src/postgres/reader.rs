@@ -15,7 +15,7 @@ use super::functions;
 use super::schema::{OwnFunction, PostgresFacts};
 
 /// Queries within queries.
-const MOST_QUERIES: usize = 64;
+const MAX_QUERIES: usize = 64;
 
 /// What is described by definitions alone, whose changes count as changes of everything.
 const CATALOGS: [&str; 13] = [
@@ -222,7 +222,7 @@ impl Visitor for Reader<'_> {
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<NotLearned> {
         self.queries += 1;
-        if self.queries > MOST_QUERIES {
+        if self.queries > MAX_QUERIES {
             return ControlFlow::Break(NotLearned::TooLong);
         }
         let is_plain = query.for_clause.is_none()

@@ -7,12 +7,12 @@ use sqlparser::ast::Statement;
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
-use crate::schema::{MOST_TABLES, Relation, Schema, Table, TableNumber, WrittenAlong};
+use crate::schema::{MAX_TABLES, Relation, Schema, Table, TableNumber, WrittenAlong};
 
 use super::reader::Reader;
 
 /// Views that read views that read views.
-const MOST_VIEW_LEVELS: usize = 16;
+const MAX_VIEW_LEVELS: usize = 16;
 
 /// Objects with smaller numbers are the server's own.
 macro_rules! own {
@@ -216,7 +216,7 @@ impl PostgresSchemaBuilder {
 
     /// `None`: there are too many tables.
     pub fn finish(self) -> Option<Schema> {
-        if self.relations.len() > MOST_TABLES {
+        if self.relations.len() > MAX_TABLES {
             return None;
         }
         let mut facts = PostgresFacts {
@@ -295,7 +295,7 @@ fn resolve(views: Vec<((String, String), String)>, schema: &mut Schema, facts: &
             (name, parsed.ok())
         })
         .collect();
-    for _ in 0..MOST_VIEW_LEVELS {
+    for _ in 0..MAX_VIEW_LEVELS {
         let before = open.len();
         open.retain(|(name, parsed)| {
             let Some([Statement::Query(query)]) = parsed.as_deref() else {

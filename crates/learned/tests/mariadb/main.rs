@@ -23,7 +23,7 @@ const CHANGES: usize = 25;
 /// Each with a database of its own.
 const CONNECTIONS: usize = 2;
 /// Misses that are shown.
-const MOST_SHOWN: usize = 8;
+const MAX_SHOWN: usize = 8;
 
 /// Statements and changes with what the database said.
 struct Block {
@@ -317,7 +317,7 @@ fn changed_results_of_random_pairs_were_matched() {
         missed.is_empty(),
         "{} of {pairs} with seed {seed}: {:#?}",
         missed.len(),
-        &missed[..missed.len().min(MOST_SHOWN)]
+        &missed[..missed.len().min(MAX_SHOWN)]
     );
     assert!(
         learned * 2 > *pairs,

@@ -5,7 +5,7 @@ use learned::{Effect, NotLearned, Reading};
 use crate::tables::{session, shapes};
 
 /// Of a statement in the client's protocol (`mysql-wire`).
-const MOST_BYTES: usize = 64 * 1024;
+const MAX_BYTES: usize = 64 * 1024;
 
 /// How a statement begins, what follows again and again, and how it ends.
 const CHAINS: &[(&str, &str, &str)] = &[
@@ -35,7 +35,7 @@ fn chain(begin: &str, link: &str, end: &str, links: usize) -> String {
 fn statements_of_any_length_leave_half_of_the_stack() {
     let understand = || {
         for (begin, link, end) in CHAINS {
-            let most = (MOST_BYTES - begin.len() - end.len()) / link.len();
+            let most = (MAX_BYTES - begin.len() - end.len()) / link.len();
             for links in [most, most / 2, 1_000, 990, 495, 330, 240, 130] {
                 let text = chain(begin, link, end, links.min(most));
                 shapes().understand(text.as_bytes(), &[], &session());

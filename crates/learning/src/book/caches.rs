@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Book, CacheRead};
-use crate::caches::{Cache, CacheState, Lifetime, MOST_CACHES};
+use crate::caches::{Cache, CacheState, Lifetime, MAX_CACHES};
 use crate::pages::Cause;
 use crate::record::{CacheKey, CacheWrite, ServerName};
 
@@ -52,7 +52,10 @@ impl Book {
             CacheWrite::Everything => format!("all of {server} was written"),
             CacheWrite::Keys(keys) => {
                 let first = keys.first().map_or(&b""[..], |key| key);
-                format!("{} was written or has ended", crate::told::shown(first))
+                format!(
+                    "{} was written or has ended",
+                    crate::php_report::shown(first)
+                )
             }
         };
         self.note_foreign_write(server, write, text);
@@ -125,7 +128,7 @@ impl Book {
         now: Instant,
     ) -> Result<(), String> {
         let cache = self.cache(&read.server);
-        let cache = cache.ok_or_else(|| format!("more object caches than {MOST_CACHES}"))?;
+        let cache = cache.ok_or_else(|| format!("more object caches than {MAX_CACHES}"))?;
         read.ends_at = cache.first_end(&read.keys, now)?;
         if self.caches.count() > 1 {
             return Err("PHP uses several object caches".to_owned());

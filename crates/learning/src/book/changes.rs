@@ -10,15 +10,15 @@ use super::{Book, Database};
 use crate::announced::{SEEN_WITHIN, WriteNumber};
 use crate::doubts::AskedServer;
 use crate::log_state::LogState;
+use crate::php_report;
 use crate::poll::{PollAnswer, PollResult};
 use crate::record::{CacheWrite, SentWrite, ServerName};
-use crate::told;
 
 /// Lines that wait to be written into the error log.
-const MOST_NOTICES: usize = 16;
+const MAX_NOTICES: usize = 16;
 
 /// Texts of writes that are kept for each server.
-const MOST_TEXTS: usize = 256;
+const MAX_TEXTS: usize = 256;
 
 impl Book {
     /// These are about to be written: what they may alter is suspect from now on.
@@ -148,7 +148,7 @@ impl Book {
     /// Whether it writes anything.
     fn count(&mut self, write: &SentWrite) -> bool {
         if let Some(cache) = &write.cache {
-            self.count_cache(&write.server, cache, told::shown(&write.text));
+            self.count_cache(&write.server, cache, php_report::shown(&write.text));
             return true;
         }
         let Some(at) = self.database(&write.server) else {
@@ -159,11 +159,11 @@ impl Book {
         };
         let effect = database.effect(write);
         let is_write = effect != Effect::Nothing;
-        if effect == Effect::Everything && told::is_definition(&write.text) {
+        if effect == Effect::Everything && php_report::is_definition(&write.text) {
             database.doubt_definitions();
         }
         if is_write {
-            database.written(effect, told::shown(&write.text));
+            database.written(effect, php_report::shown(&write.text));
         }
         is_write
     }
@@ -224,26 +224,26 @@ impl Book {
         let Some(database) = databases.find(|it| it.server == *server) else {
             return;
         };
-        let told = match &state {
+        let reason = match &state {
             LogState::Off => None,
             LogState::Followed => Some(Arc::default()),
             LogState::NotFollowed(why) => Some(why.clone()),
         };
         database.log = state;
-        let Some(why) = told.filter(|why| *why != database.log_told) else {
+        let Some(why) = reason.filter(|why| *why != database.logged_reason) else {
             return;
         };
         let notice = match &*why {
             "" => format!("the binary log of {server} is followed again"),
             why => format!("the binary log of {server} is not followed: {why}"),
         };
-        database.log_told = why;
+        database.logged_reason = why;
         self.note(notice);
     }
 
     /// Says something in the error log.
     pub fn note(&mut self, notice: String) {
-        if self.notices.len() < MOST_NOTICES {
+        if self.notices.len() < MAX_NOTICES {
             self.notices.push(notice);
         }
     }
@@ -307,7 +307,7 @@ impl Database {
             return;
         };
         let number = index.written(effect);
-        if self.texts.len() >= MOST_TEXTS {
+        if self.texts.len() >= MAX_TEXTS {
             self.texts.pop_front();
         }
         self.texts.push_back((number, text));

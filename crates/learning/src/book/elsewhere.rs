@@ -9,13 +9,13 @@ use learned::{Effect, Schema, Shapes, TableChange};
 
 use super::{Book, Database};
 use crate::other_nodes::{TableName, WrittenEntry, WrittenPart, WrittenServer};
+use crate::php_report;
 use crate::record::SentWrite;
-use crate::told;
 
 impl Book {
     /// Makes the entry that reports these writes to other nodes. `None`: they alter nothing.
     pub fn entry_of(&mut self, writes: &[SentWrite], now: Instant) -> Option<WrittenEntry> {
-        let mut told: Option<WrittenEntry> = None;
+        let mut all: Option<WrittenEntry> = None;
         // Pages made of an object cache are not kept where there are other nodes.
         for write in writes.iter().filter(|write| write.cache.is_none()) {
             let mut databases = self.databases.iter_mut();
@@ -37,12 +37,12 @@ impl Book {
                     part,
                 }],
             };
-            told = Some(match told {
+            all = Some(match all {
                 Some(before) => before.and(entry),
                 None => entry,
             });
         }
-        told
+        all
     }
 
     /// Are the tables of the servers of these writes known?
@@ -130,7 +130,7 @@ impl Database {
         for (database, name) in tables {
             let effect = self.effect_on_rows(database, name);
             let text = format!("a write of another node to {database}.{name}");
-            self.written(effect, told::shown(text.as_bytes()));
+            self.written(effect, php_report::shown(text.as_bytes()));
         }
     }
 }
@@ -152,7 +152,7 @@ fn part(shapes: &mut Shapes, write: &SentWrite) -> Option<WrittenPart> {
     let changes = match effect {
         Effect::Nothing => return None,
         Effect::Tables(changes) => changes,
-        Effect::Everything if told::is_definition(&write.text) => {
+        Effect::Everything if php_report::is_definition(&write.text) => {
             return Some(WrittenPart::Definitions);
         }
         Effect::Everything => return Some(WrittenPart::Everything),

@@ -18,10 +18,10 @@ use crate::record::{SentStatement, ServerName};
 use crate::replay::ReplaySession;
 
 /// Sessions of one server in which statements are run again. Applications have one or two.
-const MOST_SESSIONS: usize = 32;
+const MAX_SESSIONS: usize = 32;
 
 /// Statements of one round. Others have their turn in the next.
-const MOST_IN_ROUND: usize = 256;
+const MAX_IN_ROUND: usize = 256;
 
 /// Whether a page may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub fn run_in(statement: &SentStatement, known: &mut Vec<Arc<ReplaySession>>) ->
     let session = statement.again_in.as_ref()?;
     let at = known.iter().position(|it| it == session);
     let at = at.or_else(|| {
-        (known.len() < MOST_SESSIONS).then(|| {
+        (known.len() < MAX_SESSIONS).then(|| {
             known.push(session.clone());
             known.len() - 1
         })
@@ -122,7 +122,7 @@ impl Book {
             if let Some(session) = database.sessions.get(statement.again.session as usize) {
                 statements.push((statement, session.clone()));
             }
-            if statements.len() >= MOST_IN_ROUND {
+            if statements.len() >= MAX_IN_ROUND {
                 break;
             }
         }

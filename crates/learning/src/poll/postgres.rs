@@ -32,7 +32,7 @@ const PASSES_COUNTS_ON: u32 = 150_000;
 const SHORT_WHILE: Duration = Duration::from_millis(250);
 
 /// Polls by one connection. It is closed then, because DROP DATABASE waits for five seconds until all others have left.
-const MOST_POLLS: u32 = 4;
+const MAX_POLLS: u32 = 4;
 
 /// Processes that may hold counts back: an idle one passes them on after ten seconds, or after a minute if it could not.
 /// Another Mayfly, which only reads, may ask at the same time.
@@ -166,7 +166,7 @@ impl KeptPoll {
             let answer = kept.answer.clone();
             self.answer = Some(kept);
             // A balancer may send the next connection to another server.
-            if connection.polls < MOST_POLLS && client.is_direct() {
+            if connection.polls < MAX_POLLS && client.is_direct() {
                 self.connection = Some(connection);
             } else {
                 client.quit().await;

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::session::ReplaySession;
 use crate::client::{Client, DatabaseAccount};
-use crate::told;
+use crate::php_report;
 
 /// To log in, and for one statement with what follows it.
 const OPENS_WITHIN: Duration = Duration::from_secs(1);
@@ -113,13 +113,13 @@ async fn run_by(client: &mut Client, again: &RunAgain, seed: u64) -> io::Result<
             mysql_wire::Outcome::Failed { code } => Outcome::Failed { code },
         });
         let outcomes: Vec<_> = outcomes.collect();
-        if answer.status.is_in_transaction() || !told::is_of_rows(&outcomes) {
+        if answer.status.is_in_transaction() || !php_report::is_of_rows(&outcomes) {
             return Err(io::Error::other(
                 "there are no rows, or a transaction is open",
             ));
         }
-        rows += told::rows_of(&outcomes);
-        results.push(told::result_of(&outcomes));
+        rows += php_report::rows_of(&outcomes);
+        results.push(php_report::result_of(&outcomes));
     }
     let hash = again.result(&results);
     let hash = hash.ok_or_else(|| io::Error::other("not all statements were run"))?;

@@ -37,11 +37,11 @@ pub struct ReplaySession {
 
 impl ReplaySession {
     /// `None`: it is not known in full, or was made by something else.
-    pub fn of(told: &Session<'_>) -> Option<Arc<ReplaySession>> {
-        let database = told.database.map(str::from_utf8).transpose().ok()?;
+    pub fn of(reported: &Session<'_>) -> Option<Arc<ReplaySession>> {
+        let database = reported.database.map(str::from_utf8).transpose().ok()?;
         let mut settings = Vec::new();
         let mut are_characters_of_database = false;
-        for setting in told.settings.as_ref()? {
+        for setting in reported.settings.as_ref()? {
             let setting = str::from_utf8(setting).ok()?.trim();
             let tokens = tokens(setting).unwrap_or_default();
             let is_use = setting
@@ -60,7 +60,7 @@ impl ReplaySession {
         // PHP may have chosen the database before or after it.
         (!are_characters_of_database).then_some(())?;
         Some(Arc::new(ReplaySession {
-            collation: told.collation,
+            collation: reported.collation,
             database: database.map(str::to_owned),
             settings,
             seed: None,
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_session_is_taken_whose_characters_are_not_those_of_its_database() {
         let is_taken = |settings: &[&'static [u8]]| {
-            let told = Session {
+            let reported = Session {
                 connection: 1,
                 server: b"",
                 server_version: b"",
@@ -245,7 +245,7 @@ mod tests {
                 database: Some(b"blog"),
                 settings: Some(settings.to_vec()),
             };
-            ReplaySession::of(&told).is_some()
+            ReplaySession::of(&reported).is_some()
         };
         let (names, of_database) = (&b"SET NAMES utf8mb4"[..], &b"SET CHARACTER SET utf8mb4"[..]);
         let variable = &b"SET character_set_database = latin1"[..];

@@ -25,7 +25,7 @@ const LOCAL_FILE_SYSTEMS: [FsWord; 7] = [
 ];
 
 /// A name that another process alters at this very moment is not found in memory.
-const MOST_TRIES: usize = 3;
+const MAX_TRIES: usize = 3;
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -87,7 +87,7 @@ impl SqliteFolder {
 
 fn from_memory(path: &Path) -> Result<OwnedFd, Errno> {
     let open = || rustix::fs::openat2(CWD, path, FOLDER, Mode::empty(), ResolveFlags::CACHED);
-    let mut tries = std::iter::repeat_with(open).take(MOST_TRIES);
+    let mut tries = std::iter::repeat_with(open).take(MAX_TRIES);
     let opened = tries.find(|opened| !matches!(opened, Err(Errno::AGAIN)));
     opened.unwrap_or(Err(Errno::AGAIN))
 }

@@ -26,12 +26,12 @@ impl OtherNodes for TestNodes {
     }
 }
 
-struct ToldEntries {
+struct SentEntries {
     entries: mpsc::Receiver<Vec<u8>>,
     known: Arc<Semaphore>,
 }
 
-impl ToldEntries {
+impl SentEntries {
     /// What is told. The process waits until it is known.
     fn next(&self, worker: &Worker, number: u64) -> Vec<u8> {
         let entry = wait(|| self.entries.try_recv().ok());
@@ -45,7 +45,7 @@ impl ToldEntries {
     }
 }
 
-fn tell_nodes(pool: &Pool) -> ToldEntries {
+fn tell_nodes(pool: &Pool) -> SentEntries {
     let (sender, entries) = mpsc::channel();
     let known = Arc::new(Semaphore::new(0));
     let nodes: Arc<dyn OtherNodes> = Arc::new(TestNodes {
@@ -53,13 +53,13 @@ fn tell_nodes(pool: &Pool) -> ToldEntries {
         known: known.clone(),
     });
     pool.learning.tell(Some(&nodes));
-    ToldEntries { entries, known }
+    SentEntries { entries, known }
 }
 
 #[test]
 fn a_process_goes_on_once_all_nodes_know_what_it_has_written() {
     let pool = Pool::begin();
-    let told = tell_nodes(&pool);
+    let sent = tell_nodes(&pool);
     let worker = pool.worker();
     worker.say(&write(1));
     let mut packet = [0; 64];
@@ -68,7 +68,7 @@ fn a_process_goes_on_once_all_nodes_know_what_it_has_written() {
     // Other nodes look at the database each second, and show nothing two seconds later.
     assert!(answer.number == 1 && answer.hold_milliseconds > 2000);
     worker.say(&written(1));
-    let entry = told.next(&worker, 1);
+    let entry = sent.next(&worker, 1);
     // What is told there concerns a page that is being fetched here.
     let other = Pool::begin();
     let fetch = other.pool.begin(None);
@@ -80,7 +80,7 @@ fn a_process_goes_on_once_all_nodes_know_what_it_has_written() {
 #[test]
 fn a_transaction_is_told_at_its_end_however_it_ends() {
     let pool = Pool::begin();
-    let told = tell_nodes(&pool);
+    let sent = tell_nodes(&pool);
     let worker = pool.worker();
     let mut number = 0;
     let mut run = |text, is_open, is_told| {
@@ -89,7 +89,7 @@ fn a_transaction_is_told_at_its_end_however_it_ends() {
         assert_eq!(worker.answer(), Some(number));
         worker.say(&outcome(number, is_open));
         match is_told {
-            true => drop(told.next(&worker, number)),
+            true => drop(sent.next(&worker, number)),
             false => assert_eq!(worker.answer(), Some(number)),
         }
     };
@@ -108,26 +108,26 @@ fn a_transaction_is_told_at_its_end_however_it_ends() {
 #[test]
 fn a_process_that_was_heard_by_another_program_may_have_written_anything_everywhere() {
     let pool = Pool::begin();
-    let told = tell_nodes(&pool);
+    let sent = tell_nodes(&pool);
     let worker = pool.worker();
     worker.say(&Message::Hello(Hello {
         is_again: true,
         ..hello()
     }));
-    let entry = told.next(&worker, 0);
+    let entry = sent.next(&worker, 0);
     assert_eq!(entry, [1, 0], "everything, anywhere");
 }
 
 #[test]
 fn a_process_that_ends_while_it_waits_for_nodes_holds_up_nothing() {
     let pool = Pool::begin();
-    let told = tell_nodes(&pool);
+    let sent = tell_nodes(&pool);
     let worker = pool.worker();
     let fetch = pool.pool.begin(None);
     worker.say(&write(1));
     assert_eq!(worker.answer(), Some(1));
     worker.say(&written(1));
-    wait(|| told.entries.try_recv().ok());
+    wait(|| sent.entries.try_recv().ok());
     drop(worker);
     // All that the processes said is counted.
     fetch.mark().begin();

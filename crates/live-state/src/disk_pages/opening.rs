@@ -11,22 +11,22 @@ use site::{CacheDisk, LogLevel};
 
 use super::log_position::{NodeBegin, PurgesOfOthers};
 use super::records::{new_record, written_purge};
+use super::reports::level_of;
 use super::tickets::Tickets;
-use super::told::level_of;
 use super::{DiskPages, FolderState, OpenFolder, STOP_WITHIN, WaitingFolder};
 
 /// The default `max_size=`: a share of the file system, and no more than this.
 const DEFAULT_SHARE: u64 = 10;
-const MOST_DEFAULT_BYTES: u64 = 8 << 30;
+const MAX_DEFAULT_BYTES: u64 = 8 << 30;
 /// Less than this is not worth a folder.
-const LEAST_BYTES: u64 = 4 << 20;
+const MIN_BYTES: u64 = 4 << 20;
 
 /// The form of cache keys. A change of how a key is made of the same request must count this up: pages under other keys
 /// are not read then.
 const KEY_FORM: u32 = 1;
 
 /// Responses that are looked at when the server stops.
-const MOST_AT_STOP: usize = 1_000_000;
+const MAX_AT_STOP: usize = 1_000_000;
 
 /// One folder is opened or closed at a time: a zone takes it over from another one.
 static OPENING: Mutex<()> = Mutex::new(());
@@ -159,7 +159,7 @@ impl DiskPages {
     fn close_with_all(&self, zone: &Arc<Zone>, now: Millis) -> Option<String> {
         let open = self.open()?;
         let clocks = open.tier.now();
-        let wanted = zone.most_wanted_stored(now, MOST_AT_STOP);
+        let wanted = zone.most_wanted_stored(now, MAX_AT_STOP);
         let mut records = wanted
             .iter()
             .filter(|(key, response)| !open.has(key, response))
@@ -230,7 +230,7 @@ fn open(terms: &CacheDisk, pages: &DiskPages) -> Result<(TierFolder, Recovery), 
         inactive: pages.inactive,
         zone: stable_hash(pages.zone_name.as_bytes()),
         fingerprint: u64::from(KEY_FORM),
-        ..TierConfig::new(max_bytes.max(LEAST_BYTES))
+        ..TierConfig::new(max_bytes.max(MIN_BYTES))
     };
     TierFolder::open(&terms.folder, config, storage)
 }
@@ -240,5 +240,5 @@ fn default_bytes(folder: &Path) -> u64 {
     let there = folder.ancestors().find(|path| path.exists());
     let size = there.and_then(|path| rustix::fs::statvfs(path).ok());
     let size = size.map_or(0, |of| of.f_blocks.saturating_mul(of.f_frsize));
-    (size / DEFAULT_SHARE).min(MOST_DEFAULT_BYTES)
+    (size / DEFAULT_SHARE).min(MAX_DEFAULT_BYTES)
 }

@@ -18,7 +18,7 @@ const MILLIS_PER_STATE_LINE: u64 = 60_000;
 pub struct LineBudget {
     burst: u64,
     millis_per_line: u64,
-    state: Mutex<State>,
+    state: Mutex<BudgetState>,
 }
 
 impl Default for LineBudget {
@@ -32,7 +32,7 @@ impl Default for LineBudget {
 }
 
 #[derive(Default)]
-struct State {
+struct BudgetState {
     /// When the budget is whole again, in milliseconds.
     whole_at: u64,
     left_out: u64,
@@ -91,10 +91,10 @@ mod tests {
     #[test]
     fn a_state_that_lasts_is_told_once_a_minute() {
         let budget = LineBudget::of_state();
-        let told =
+        let lines =
             |from: u64, to: u64| (from..to).filter(|at| budget.take(NOW + at * 1000).is_some());
-        assert_eq!(told(0, 60).count(), 1);
-        assert_eq!(told(60, 180).count(), 2);
+        assert_eq!(lines(0, 60).count(), 1);
+        assert_eq!(lines(60, 180).count(), 2);
     }
 
     #[test]

@@ -16,16 +16,16 @@ const PAUSE_MILLIS: u64 = 60_000;
 
 /// The counts since the window began.
 #[derive(Default)]
-pub struct NotStored(Mutex<State>);
+pub struct NotStored(Mutex<FloodState>);
 
 #[derive(Default)]
-struct State {
+struct FloodState {
     began_at: u64,
     answers: u64,
     took_millis: u64,
     /// The number of answers for each reason; the words for reasons are few.
     reasons: Vec<(&'static str, u64)>,
-    told_at: Option<u64>,
+    logged_at: Option<u64>,
 }
 
 /// A line is due about these.
@@ -45,11 +45,11 @@ impl NotStored {
         let mut state = self.0.lock();
         // Also where the clock was set back.
         if now < state.began_at || now - state.began_at >= WINDOW_MILLIS {
-            let told_at = state.told_at.filter(|told_at| *told_at <= now);
-            *state = State {
+            let logged_at = state.logged_at.filter(|logged_at| *logged_at <= now);
+            *state = FloodState {
                 began_at: now,
-                told_at,
-                ..State::default()
+                logged_at,
+                ..FloodState::default()
             };
         }
         state.answers += 1;
@@ -59,13 +59,13 @@ impl NotStored {
             None => state.reasons.push((reason, 1)),
         }
         // Another thread may have logged it a moment later than this answer's time.
-        let is_told = state
-            .told_at
+        let is_logged = state
+            .logged_at
             .is_some_and(|at| now.saturating_sub(at) < PAUSE_MILLIS);
-        if is_told || state.answers < MIN_ANSWERS || state.took_millis < BUSY_MILLIS {
+        if is_logged || state.answers < MIN_ANSWERS || state.took_millis < BUSY_MILLIS {
             return None;
         }
-        state.told_at = Some(now);
+        state.logged_at = Some(now);
         let most = state.reasons.iter().max_by_key(|(_, count)| *count);
         let (reason, of_reason) = most.copied().unwrap_or_default();
         Some(Flood {
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_flood_is_told_once_a_minute_with_its_reason() {
         let counted = NotStored::default();
-        let mut told = Vec::new();
+        let mut logged = Vec::new();
         // For two minutes fifty a second, 30 ms each, by threads of which one is a moment late.
         for number in 0..6000u64 {
             let now = 1_000_000 + number * 20 - number % 2 * 30;
@@ -94,14 +94,14 @@ mod tests {
             } else {
                 "no-cache"
             };
-            told.extend(counted.count(reason, 30, now).map(|flood| (now, flood)));
+            logged.extend(counted.count(reason, 30, now).map(|flood| (now, flood)));
         }
-        assert_eq!(told.len(), 2, "{told:?}");
-        let (first, flood) = &told[0];
+        assert_eq!(logged.len(), 2, "{logged:?}");
+        let (first, flood) = &logged[0];
         assert!(*first < 1_010_000);
         assert_eq!(flood.reason, "no-cache");
         assert!(flood.of_reason * 10 >= flood.answers * 8);
-        assert!(told[1].0 - first >= PAUSE_MILLIS);
+        assert!(logged[1].0 - first >= PAUSE_MILLIS);
     }
 
     #[test]

@@ -8,12 +8,12 @@ const PAUSE_MILLIS: u64 = 60_000;
 
 /// How often it happened since the last line.
 #[derive(Default)]
-pub struct NowAndThen(Mutex<State>);
+pub struct NowAndThen(Mutex<PauseState>);
 
 #[derive(Default)]
-struct State {
+struct PauseState {
     count: u64,
-    told_at: Option<u64>,
+    logged_at: Option<u64>,
 }
 
 impl NowAndThen {
@@ -23,11 +23,11 @@ impl NowAndThen {
         let mut state = self.0.lock();
         state.count += 1;
         // A clock that was set back does not forbid lines for long.
-        let is_time = |told_at: u64| now < told_at || now - told_at >= PAUSE_MILLIS;
-        if !state.told_at.is_none_or(is_time) {
+        let is_time = |logged_at: u64| now < logged_at || now - logged_at >= PAUSE_MILLIS;
+        if !state.logged_at.is_none_or(is_time) {
             return None;
         }
-        state.told_at = Some(now);
+        state.logged_at = Some(now);
         Some(std::mem::take(&mut state.count))
     }
 }
@@ -38,13 +38,13 @@ mod tests {
 
     #[test]
     fn it_is_told_at_first_and_once_a_minute_while_it_goes_on() {
-        let told = NowAndThen::default();
-        assert_eq!(told.count(1_000_000), Some(1));
+        let lines = NowAndThen::default();
+        assert_eq!(lines.count(1_000_000), Some(1));
         for at in 1..1000 {
-            assert_eq!(told.count(1_000_000 + at), None);
+            assert_eq!(lines.count(1_000_000 + at), None);
         }
-        assert_eq!(told.count(1_060_000), Some(1000));
-        assert_eq!(told.count(1_060_001), None);
-        assert_eq!(told.count(5_000), Some(2), "the clock was set back");
+        assert_eq!(lines.count(1_060_000), Some(1000));
+        assert_eq!(lines.count(1_060_001), None);
+        assert_eq!(lines.count(5_000), Some(2), "the clock was set back");
     }
 }

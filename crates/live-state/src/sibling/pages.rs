@@ -37,11 +37,11 @@ use crate::disk_pages::new_record;
 /// A parcel is sent when it has this number of bytes. Both processes hold it meanwhile.
 const PARCEL_BYTES: u64 = 8 << 20;
 /// A larger page is made anew.
-const PAGE_BYTES_MAX: u64 = 8 << 20;
+const MAX_PAGE_BYTES: u64 = 8 << 20;
 /// All pages go over within this time, or are left.
 pub(super) const WITHIN: Duration = Duration::from_secs(10);
 /// The pages of a zone that are looked at.
-const PAGES_MAX: usize = 4_000_000;
+const MAX_PAGES: usize = 4_000_000;
 /// The frame before each page of a parcel: the lengths of key, head and body, and when it was received.
 const FRAME_BYTES: usize = 4 * 8;
 
@@ -106,10 +106,10 @@ pub(super) fn read_applied(message: &[u8]) -> Option<AppliedLog> {
 /// `None`: the time is over, or the other process has ended.
 fn send_zone(link: &Link, zone: &Zone, sent: &mut u64, until: Instant) -> Option<()> {
     let (now, clocks) = (Millis(clock::now()), SystemStorage::new().now());
-    let wanted = zone.most_wanted_stored(now, PAGES_MAX);
+    let wanted = zone.most_wanted_stored(now, MAX_PAGES);
     let mut records = wanted
         .iter()
-        .filter(|(_, response)| response.body.len() <= PAGE_BYTES_MAX)
+        .filter(|(_, response)| response.body.len() <= MAX_PAGE_BYTES)
         .filter_map(|(key, response)| new_record(key, response, None, (clocks, now)))
         .peekable();
     let name = zone.config().name.as_bytes();
@@ -163,7 +163,7 @@ pub(super) fn take(message: &[u8], parcel: OwnedFd, zones: &ListeningZones) {
 fn unpack(parcel: &File) -> io::Result<Vec<u8>> {
     let len = parcel.metadata()?.len();
     // The last page may pass the bound, with a key and a head of their own.
-    if len > PARCEL_BYTES + 2 * PAGE_BYTES_MAX {
+    if len > PARCEL_BYTES + 2 * MAX_PAGE_BYTES {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use apache_conf::{
-    Conversion, HtaccessFile, Kind, Options, convert_htaccess, convert_servers, is_of_servers,
+    Conversion, HtaccessFile, NoteKind, Options, convert_htaccess, convert_servers, is_of_servers,
 };
 use system_error::SystemError;
 
@@ -145,12 +145,16 @@ fn summarize(conversion: &Conversion) -> Exit {
         let (file, line) = (&mistake.place.file, mistake.place.line);
         let _ = writeln!(stderr, "error: {file}:{line}: {}", mistake.message);
     }
-    let left_out = conversion.count(Kind::LeftOut);
+    let left_out = conversion.count(NoteKind::LeftOut);
     let (others, guards) = (
-        conversion.count(Kind::NotTranslated),
-        conversion.count(Kind::Unsafe),
+        conversion.count(NoteKind::NotTranslated),
+        conversion.count(NoteKind::Unsafe),
     );
-    for note in conversion.notes.iter().filter(|it| it.kind == Kind::Unsafe) {
+    for note in conversion
+        .notes
+        .iter()
+        .filter(|it| it.kind == NoteKind::Unsafe)
+    {
         let _ = writeln!(stderr, "error: {note}");
     }
     let _ = writeln!(

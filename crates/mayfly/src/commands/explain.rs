@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use control::explain::{
-    Effect, EvidencePart, KnownBy, LearnedPart, LearnedState, Limit, LimitVerdict, Outcome,
-    PlanKind, SessionPart, Standing, ToldReason, TriedAlteration, TriedEffect, TurnPart,
+    Effect, EvidencePart, ExplainedReason, KnownBy, LearnedPart, LearnedState, Limit, LimitVerdict,
+    Outcome, PlanKind, SessionPart, Standing, TriedAlteration, TriedEffect, TurnPart,
 };
 use control::{
     ClientError, Entry, EntryRequest, ExplainRequest, Explanation, FoundEntries, SearchRequest,
@@ -61,12 +61,12 @@ async fn answer(
             tries: args.tries,
             from: Some(args.from.unwrap_or(Ipv4Addr::LOCALHOST.into())),
         };
-        let told = control::client::explain(path, &request).await?;
-        if let Some(doubt) = running_server::doubt(&args.server, path, url, &told).await {
+        let explanation = control::client::explain(path, &request).await?;
+        if let Some(doubt) = running_server::doubt(&args.server, path, url, &explanation).await {
             let doubt: String = doubt.chars().map(printable).collect();
             complain(Exit::Done, &doubt);
         }
-        return Ok(shown(args, &told, text));
+        return Ok(shown(args, &explanation, text));
     }
     if let Some(id) = &args.entry {
         let request = EntryRequest { id: id.clone() };
@@ -105,14 +105,14 @@ fn lines(all: &[Line]) -> String {
 }
 
 /// An explanation for people.
-fn text(told: &Explanation) -> String {
-    let url: String = told.url.chars().map(printable).collect();
-    let mut all = way_lines(told);
-    all.extend(cache_lines(told));
-    if let Some(entry) = &told.entry {
+fn text(explanation: &Explanation) -> String {
+    let url: String = explanation.url.chars().map(printable).collect();
+    let mut all = way_lines(explanation);
+    all.extend(cache_lines(explanation));
+    if let Some(entry) = &explanation.entry {
         all.extend(entry_lines(entry));
     }
-    if let Some(variants) = &told.variants {
+    if let Some(variants) = &explanation.variants {
         let by = match &variants.fields[..] {
             [] => String::new(),
             fields => format!(", distinguished by {}", fields.join(", ")),
@@ -120,24 +120,34 @@ fn text(told: &Explanation) -> String {
         let (stored, most) = (variants.stored, variants.most);
         all.push(("variants", format!("{stored} of at most {most}{by}")));
     }
-    all.extend(told.learned.iter().flat_map(learned_lines));
-    all.extend(told.evidence.iter().flat_map(evidence_lines));
-    all.extend(told.trial.iter().map(|row| ("tried", tried_text(row))));
-    all.extend(part_lines(told));
-    all.extend(told.advice.iter().map(|advice| ("advice", advice.clone())));
-    format!("{} {url}\n{}", told.method, lines(&all))
+    all.extend(explanation.learned.iter().flat_map(learned_lines));
+    all.extend(explanation.evidence.iter().flat_map(evidence_lines));
+    all.extend(
+        explanation
+            .trial
+            .iter()
+            .map(|row| ("tried", tried_text(row))),
+    );
+    all.extend(part_lines(explanation));
+    all.extend(
+        explanation
+            .advice
+            .iter()
+            .map(|advice| ("advice", advice.clone())),
+    );
+    format!("{} {url}\n{}", explanation.method, lines(&all))
 }
 
-fn way_lines(told: &Explanation) -> Vec<Line> {
-    let server = match told.server.as_str() {
-        "" => format!("one without a name, on {}", told.listen),
-        name => format!("{name}, on {}", told.listen),
+fn way_lines(explanation: &Explanation) -> Vec<Line> {
+    let server = match explanation.server.as_str() {
+        "" => format!("one without a name, on {}", explanation.listen),
+        name => format!("{name}, on {}", explanation.listen),
     };
-    let location = match told.location.as_str() {
+    let location = match explanation.location.as_str() {
         "" => "the server's own level".to_owned(),
         location => location.to_owned(),
     };
-    let plan = &told.plan;
+    let plan = &explanation.plan;
     let status = plan
         .status
         .map_or_else(String::new, |it| format!(" with {it}"));
@@ -151,13 +161,18 @@ fn way_lines(told: &Explanation) -> Vec<Line> {
         PlanKind::Answer => format!("answers{status} by itself"),
         PlanKind::Nothing => "closes the connection without an answer".to_owned(),
     };
-    let client = told.client.map(|client| ("client", client.to_string()));
+    let client = explanation
+        .client
+        .map(|client| ("client", client.to_string()));
     let all = client.into_iter().chain([
         ("server", server),
         ("location", location),
         ("plan", format!("the server {doing}")),
     ]);
-    let limits = told.limits.iter().map(|limit| ("limit", limit_text(limit)));
+    let limits = explanation
+        .limits
+        .iter()
+        .map(|limit| ("limit", limit_text(limit)));
     let turn = plan.turn.iter().map(|turn| ("turn", turn_text(turn)));
     all.chain(turn).chain(limits).collect()
 }
@@ -196,16 +211,16 @@ fn limit_text(limit: &Limit) -> String {
     )
 }
 
-fn cache_lines(told: &Explanation) -> Vec<Line> {
+fn cache_lines(explanation: &Explanation) -> Vec<Line> {
     let mut all = Vec::new();
-    if let Some(cache) = &told.cache {
+    if let Some(cache) = &explanation.cache {
         all.push(("zone", cache.zone.clone()));
         if !cache.disk.is_empty() {
             all.push(("disk", cache.disk.clone()));
         }
         all.push(("key", cache.key.clone()));
     }
-    if let Some(asked) = &told.asked {
+    if let Some(asked) = &explanation.asked {
         let status = match asked.cache_status.as_str() {
             "" => String::new(),
             status => format!(", {status}"),
@@ -217,7 +232,7 @@ fn cache_lines(told: &Explanation) -> Vec<Line> {
         let text = format!("{}{status}, {} bytes{to}", asked.status, asked.bytes);
         all.push(("answered", text));
     }
-    let outcome = match told.outcome {
+    let outcome = match explanation.outcome {
         Outcome::Off => "the cache is not used here",
         Outcome::Hit => "it is answered from memory (HIT)",
         Outcome::Stale => {
@@ -230,16 +245,16 @@ fn cache_lines(told: &Explanation) -> Vec<Line> {
         Outcome::Purge => "the request purges",
     };
     all.push(("outcome", outcome.to_owned()));
-    let stored = if told.is_stored { "yes" } else { "no" };
+    let stored = if explanation.is_stored { "yes" } else { "no" };
     all.push(("stored", stored.to_owned()));
-    if let Some(reason) = &told.reason {
+    if let Some(reason) = &explanation.reason {
         all.push(("reason", reason_text(reason)));
         all.extend(reason.lines.iter().map(|line| ("decided by", line.clone())));
     }
     all
 }
 
-fn reason_text(reason: &ToldReason) -> String {
+fn reason_text(reason: &ExplainedReason) -> String {
     let known = match reason.known_by {
         KnownBy::Request => "for each request like this".to_owned(),
         KnownBy::Moment => "at this moment".to_owned(),
@@ -459,7 +474,7 @@ fn tried_text(row: &TriedAlteration) -> String {
 }
 
 /// Returns the lines about the effects of a request's parts, those with the same effect together.
-fn part_lines(told: &Explanation) -> Vec<Line> {
+fn part_lines(explanation: &Explanation) -> Vec<Line> {
     let effects = [
         Effect::InKey,
         Effect::SelectsVariant,
@@ -469,7 +484,10 @@ fn part_lines(told: &Explanation) -> Vec<Line> {
     ];
     let mut all = Vec::new();
     for effect in effects {
-        let parts = told.parts.iter().filter(|part| part.effect == effect);
+        let parts = explanation
+            .parts
+            .iter()
+            .filter(|part| part.effect == effect);
         let names: Vec<&str> = parts.map(|part| part.name.as_str()).collect();
         if !names.is_empty() {
             all.push(("parts", format!("{}: {}", effect.words(), names.join(", "))));

@@ -29,7 +29,7 @@ use crate::paths;
 use crate::processes::event_loop;
 use command_line::{Exit, complain, printable};
 use processes::Watch;
-use servers::ToldServers;
+use servers::NotifiedServers;
 
 /// The exit code of shells and `env`.
 const NOT_FOUND: u8 = 127;
@@ -63,26 +63,26 @@ pub fn run(args: &RunArgs, inherited: InheritedFiles) -> Exit {
     };
     let mut command = Command::new(program);
     command.args(arguments);
-    let told = match prepare(&mut command) {
-        Ok(told) => told,
+    let reported = match prepare(&mut command) {
+        Ok(reported) => reported,
         Err(why) => {
-            say_untold(&why);
+            say_unreported(&why);
             None
         }
     };
     match event_loop::build() {
-        Ok(event_loop) => event_loop.block_on(follow(&mut command, told)),
+        Ok(event_loop) => event_loop.block_on(follow(&mut command, reported)),
         Err(error) => complain(Exit::Refused, &format!("could not start: {error}")),
     }
 }
 
 /// The servers that hear of the writes, and the library by which they do.
-struct ToldRun {
-    servers: ToldServers,
+struct ReportedRun {
+    servers: NotifiedServers,
     library: PathBuf,
 }
 
-fn say_untold(why: &str) {
+fn say_unreported(why: &str) {
     let message = format!(
         "run: {why}; what the command writes counts as another program's, and shows within two seconds"
     );
@@ -91,10 +91,10 @@ fn say_untold(why: &str) {
 
 /// Returns the environment by which servers hear of writes; `None` if the reason for each that does not was printed.
 /// `Err`: the reason why none does.
-fn prepare(command: &mut Command) -> Result<Option<ToldRun>, String> {
-    let found = ToldServers::find()?;
+fn prepare(command: &mut Command) -> Result<Option<ReportedRun>, String> {
+    let found = NotifiedServers::find()?;
     let library = library()?;
-    let Some(servers) = ToldServers::greet(found, |why| say_untold(&why)) else {
+    let Some(servers) = NotifiedServers::greet(found, |why| say_unreported(&why)) else {
         return Ok(None);
     };
     let mut list = OsString::from(&library);
@@ -104,7 +104,7 @@ fn prepare(command: &mut Command) -> Result<Option<ToldRun>, String> {
     }
     command.env(PRELOAD, list);
     command.env(learn_record::COMMAND_VARIABLE, servers.list());
-    Ok(Some(ToldRun { servers, library }))
+    Ok(Some(ReportedRun { servers, library }))
 }
 
 /// The library in a place that this account or root alone can change.
@@ -129,7 +129,7 @@ fn library() -> Result<PathBuf, String> {
     }
 }
 
-async fn follow(command: &mut Command, told: Option<ToldRun>) -> Exit {
+async fn follow(command: &mut Command, reported: Option<ReportedRun>) -> Exit {
     let mut signals = pass_on_signals();
     // Processes whose parents have ended stay in sight.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
@@ -150,7 +150,7 @@ async fn follow(command: &mut Command, told: Option<ToldRun>) -> Exit {
         }
     };
     let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-    let mut watch = told.map(|told| Watch::new(told.library, told.servers));
+    let mut watch = reported.map(|reported| Watch::new(reported.library, reported.servers));
     let mut looks = tokio::time::interval(LOOK_EVERY);
     loop {
         tokio::select! {

@@ -131,12 +131,12 @@ async fn fit(server: &Path, url: &str) -> Option<[bool; 4]> {
         url: url.to_owned(),
         ..ExplainRequest::default()
     };
-    let told = control::client::explain(server, &request);
-    let told = tokio::time::timeout(ANSWERS_WITHIN, told)
+    let explanation = control::client::explain(server, &request);
+    let explanation = tokio::time::timeout(ANSWERS_WITHIN, explanation)
         .await
         .ok()?
         .ok()?;
-    fit_of(&told, url)
+    fit_of(&explanation, url)
 }
 
 /// Returns a warning that names the server which has answered, if it is not known to serve the URL.
@@ -144,10 +144,11 @@ pub async fn doubt(
     args: &ServerArgs,
     path: &Path,
     url: &str,
-    told: &Explanation,
+    explanation: &Explanation,
 ) -> Option<String> {
     if is_named(args)
-        || fit_of(told, url).is_some_and(|[named, listens, port, _]| named || listens || port)
+        || fit_of(explanation, url)
+            .is_some_and(|[named, listens, port, _]| named || listens || port)
     {
         return None;
     }
@@ -156,11 +157,11 @@ pub async fn doubt(
         "no server here has the name or the port of {url}: process {process} answers, which listens at {1} and takes \
          commands at {0}; --socket or -c says which server is meant",
         path.display(),
-        told.listen
+        explanation.listen
     ))
 }
 
-fn fit_of(told: &Explanation, url: &str) -> Option<[bool; 4]> {
+fn fit_of(explanation: &Explanation, url: &str) -> Option<[bool; 4]> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     let usual = match scheme.eq_ignore_ascii_case("https") {
@@ -168,12 +169,12 @@ fn fit_of(told: &Explanation, url: &str) -> Option<[bool; 4]> {
         false => "80",
     };
     let (_, port) = with_port(authority).unwrap_or((authority, usual));
-    let listened = with_port(&told.listen);
+    let listened = with_port(&explanation.listen);
     Some([
-        !matches!(told.server.as_str(), "" | "_"),
-        told.listen == authority,
+        !matches!(explanation.server.as_str(), "" | "_"),
+        explanation.listen == authority,
         listened.is_some_and(|(_, at)| at == port),
-        told.entry.is_some(),
+        explanation.entry.is_some(),
     ])
 }
 

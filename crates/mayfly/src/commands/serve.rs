@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serve_folder::wordpress_plugin::{MustUse, State};
+use serve_folder::wordpress_plugin::{MustUse, PluginState};
 use serve_folder::{
-    AccessLogPlace, DEFAULT_TTL, Dashboard, DetectedSite, Files, Folder, Kind, ServeOptions,
+    AccessLogPlace, DEFAULT_TTL, Dashboard, DetectedSite, Files, Folder, ServeOptions, SiteKind,
     UpstreamUrl, WatchedFolder, detect, write_config, write_upstream_config,
 };
 
@@ -76,7 +76,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let files = WatchedFolder::new(Folder(dir.clone()));
     let mut found = detect(&files);
     found.is_linked = is_linked;
-    if let (Kind::Static, Some(refused)) = (found.kind, files.refused()) {
+    if let (SiteKind::Static, Some(refused)) = (found.kind, files.refused()) {
         return Err(format!(
             "{refused}, so the kind of the site is unknown; this account needs the right to \
              read the folder and what is in it"
@@ -108,8 +108,10 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     };
     let must_use = must_use(&found, &document_root);
     let has_plugin = match (&must_use, args.wordpress_plugin) {
-        (Some(plugin), true) => !matches!(plugin.state(), State::Foreign(_)),
-        (Some(plugin), false) => matches!(plugin.state(), State::Current | State::Other),
+        (Some(plugin), true) => !matches!(plugin.state(), PluginState::Foreign(_)),
+        (Some(plugin), false) => {
+            matches!(plugin.state(), PluginState::Current | PluginState::Other)
+        }
         (None, true) => return Err(no_folder_for_plugin(&shown, &found)),
         (None, false) => false,
     };
@@ -138,7 +140,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         dashboard: dashboard.clone(),
         service: args.service,
     };
-    if found.kind != Kind::Static && !args.print_config {
+    if found.kind != SiteKind::Static && !args.print_config {
         php_pool::find_php_fpm(options.php.as_deref()).map_err(|error| error.to_string())?;
     }
     let mut notes: Vec<String> = found.notes().iter().map(|&note| note.to_owned()).collect();
@@ -147,7 +149,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     notes.extend(learned.as_ref().map(|learned| learned.note(&document_root)));
     notes.extend(serve_htaccess::notes(&document_root));
     let text = write_config(&found, &dir, &options).map_err(|error| error.to_string())?;
-    let is_cached = found.kind != Kind::Static && !options.ttl.is_zero();
+    let is_cached = found.kind != SiteKind::Static && !options.ttl.is_zero();
     let lacks_index = ["index.php", "index.html"]
         .iter()
         .all(|name| found.front_controller.is_none() && !document_root.join(name).exists());
@@ -172,7 +174,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         access_log: options.access_log,
         dashboard,
         home,
-        is_wordpress: found.kind == Kind::WordPress,
+        is_wordpress: found.kind == SiteKind::WordPress,
     })
 }
 
@@ -184,7 +186,7 @@ fn leads_through_a_link(path: &Path) -> bool {
 
 /// Returns the folder of WordPress's must-use plug-ins; `None` if it cannot be found.
 fn must_use(found: &DetectedSite, document_root: &Path) -> Option<MustUse> {
-    if found.kind != Kind::WordPress {
+    if found.kind != SiteKind::WordPress {
         return None;
     }
     let settings = Folder(document_root.to_owned())
@@ -204,7 +206,7 @@ fn must_use(found: &DetectedSite, document_root: &Path) -> Option<MustUse> {
 
 fn no_folder_for_plugin(shown: &str, found: &DetectedSite) -> String {
     match found.kind {
-        Kind::WordPress => {
+        SiteKind::WordPress => {
             "--wordpress-plugin: where this WordPress has its must-use plug-ins cannot be told (there is no wp-content, \
              or wp-config.php names another folder); php/wordpress/build.sh --must-use FOLDER puts the plug-in there"
                 .to_owned()
@@ -246,12 +248,12 @@ fn plugin_note(
         inner.display()
     );
     Ok(match plugin.state() {
-        State::Current => format!("with Mayfly's plug-in in WordPress, {kept}, and a change is seen at once. {take_out}"),
-        State::Other => format!(
+        PluginState::Current => format!("with Mayfly's plug-in in WordPress, {kept}, and a change is seen at once. {take_out}"),
+        PluginState::Other => format!(
             "with Mayfly's plug-in in WordPress, {kept}; it is of another version than this server, and \
              --wordpress-plugin brings it up to date. {take_out}"
         ),
-        State::Absent | State::Foreign(_) => {
+        PluginState::Absent | PluginState::Foreign(_) => {
             "with --wordpress-plugin, pages are kept for hours, and a change is seen at once. It puts a file and a \
              folder into wp-content/mu-plugins."
                 .to_owned()

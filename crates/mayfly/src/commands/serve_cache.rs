@@ -30,8 +30,8 @@ const UNUSED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 /// A site whose folder is gone: its disk may be away for a while.
 const GONE_FOR: Duration = Duration::from_secs(24 * 3600);
 /// Folders that a start looks at, and files of each.
-const FOLDERS_MAX: usize = 16_384;
-const FILES_MAX: usize = 4096;
+const MAX_FOLDERS: usize = 16_384;
+const MAX_FILES: usize = 4096;
 
 /// The folders of the zones of `site` that `serve` has chosen.
 fn own_folders(site: &Site, cache: &Path) -> Vec<PathBuf> {
@@ -80,7 +80,7 @@ fn remove_at(cache: &Path, own: &[PathBuf], now: SystemTime) -> usize {
         return 0;
     };
     let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path()).take(FOLDERS_MAX);
+    let paths = entries.map(|entry| entry.path()).take(MAX_FOLDERS);
     let removed = paths.filter(|path| !own.contains(path) && remove_one(path, &storage, now));
     removed.count()
 }
@@ -141,7 +141,7 @@ impl SiteFolder {
             changed,
             used: changed,
         };
-        for entry in std::fs::read_dir(folder).ok()?.take(FILES_MAX) {
+        for entry in std::fs::read_dir(folder).ok()?.take(MAX_FILES) {
             let path = entry.ok()?.path();
             let name = path.file_name()?.to_str()?;
             if name == SITE_FILE {
@@ -157,7 +157,7 @@ impl SiteFolder {
         for zone in found.zones.clone() {
             let files = std::fs::read_dir(zone).into_iter().flatten().flatten();
             files
-                .take(FILES_MAX)
+                .take(MAX_FILES)
                 .for_each(|file| found.note_use(&file.path()));
         }
         Some(found)

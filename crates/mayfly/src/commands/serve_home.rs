@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use control::ExplainRequest;
-use serve_folder::{DetectedSite, HomeAddress, Kind};
+use serve_folder::{DetectedSite, HomeAddress, SiteKind};
 use system_error::SystemError;
 
 use crate::commands::run_file::RunFile;
@@ -36,7 +36,7 @@ pub struct Home {
 /// There is no WordPress, or no such address.
 pub fn prepare(typed: &str, url: Option<&str>, found: &DetectedSite) -> Result<Home, String> {
     let mut kinds = found.nested.iter().map(|it| it.kind);
-    if found.kind != Kind::WordPress && !kinds.any(|kind| kind == Kind::WordPress) {
+    if found.kind != SiteKind::WordPress && !kinds.any(|kind| kind == SiteKind::WordPress) {
         return Err(format!(
             "--home is for WordPress, and this is {}",
             found.kind.name()
@@ -79,10 +79,10 @@ pub async fn say_whether_it_is_shared(control: PathBuf, url: String) {
         ask: true,
         ..ExplainRequest::default()
     };
-    let Ok(told) = control::client::explain(&control, &request).await else {
+    let Ok(explanation) = control::client::explain(&control, &request).await else {
         return;
     };
-    let text = match (&told.asked, &told.reason) {
+    let text = match (&explanation.asked, &explanation.reason) {
         (Some(asked), None) if asked.status < 400 => {
             "The first page may be stored: it comes from memory from its second visitor on, if visitors get the same.\n"
                 .to_owned()

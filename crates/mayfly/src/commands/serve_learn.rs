@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use serve_folder::{
-    DatabaseLogin, DetectedSite, Files, Kind, account_of_file, database_login, object_cache_login,
+    DatabaseLogin, DetectedSite, Files, SiteKind, account_of_file, database_login,
+    object_cache_login,
 };
 use system_error::SystemError;
 
@@ -30,7 +31,7 @@ pub fn learned_site(
     found: &DetectedSite,
     has_plugin: bool,
 ) -> Result<Option<LearnedSite>, String> {
-    let is_wordpress = found.kind == Kind::WordPress;
+    let is_wordpress = found.kind == SiteKind::WordPress;
     let mode = match args.learn {
         Some(LearnMode::Off) if args.learn_account.is_some() => {
             return Err(
@@ -46,13 +47,13 @@ pub fn learned_site(
     let is_default = args.learn.is_none();
     let may_be_learned = match is_default {
         true => {
-            let is_of_use = is_wordpress || !learning::has_untold_times(document_root);
-            found.kind != Kind::Static
+            let is_of_use = is_wordpress || !learning::has_unreliable_times(document_root);
+            found.kind != SiteKind::Static
                 && is_of_use
                 && !has_plugin
                 && args.ttl != Some(Duration::ZERO)
         }
-        false => found.kind != Kind::Static,
+        false => found.kind != SiteKind::Static,
     };
     if !may_be_learned {
         return Ok(None);
@@ -79,13 +80,13 @@ pub fn learned_site(
 
 /// `--learn-account`
 fn written_account(file: &Path) -> Result<DatabaseLogin, String> {
-    const MOST_BYTES: u64 = 4096;
+    const MAX_BYTES: u64 = 4096;
     let (shown, path) = (file.display(), paths::from_here(file.to_owned()));
     let failed = |error| format!("--learn-account {shown}: {}", SystemError(&error));
-    let text = serve_folder::begin_of_text(&path, MOST_BYTES + 1).map_err(failed)?;
-    if text.len() as u64 > MOST_BYTES {
+    let text = serve_folder::begin_of_text(&path, MAX_BYTES + 1).map_err(failed)?;
+    if text.len() as u64 > MAX_BYTES {
         return Err(format!(
-            "--learn-account {shown}: the file has more than {MOST_BYTES} bytes, and one line with an account was expected"
+            "--learn-account {shown}: the file has more than {MAX_BYTES} bytes, and one line with an account was expected"
         ));
     }
     let mode = std::fs::metadata(&path).map_err(failed)?.mode();
@@ -100,7 +101,7 @@ fn written_account(file: &Path) -> Result<DatabaseLogin, String> {
 impl LearnedSite {
     /// Returns a note with the owner of the account, or the remedy.
     pub fn note(&self, document_root: &Path) -> String {
-        if learning::has_untold_times(document_root) {
+        if learning::has_unreliable_times(document_root) {
             return format!(
                 "no page is learned: {} lies among files that come and go, whose times say nothing. Move the site, for \
                  instance below /srv.",

@@ -32,8 +32,8 @@ pub fn send(flags: &Flags, name: SignalName) -> Exit {
         SignalName::Reopen => (Command::Reopen, Signal::USR1),
     };
     let socket = control_socket::path(process, None).filter(|path| is_trusted(path));
-    let told = socket.and_then(|path| tell(&path, command));
-    match told.unwrap_or_else(|| kill(&process.pid_file, signal)) {
+    let answer = socket.and_then(|path| tell(&path, command));
+    match answer.unwrap_or_else(|| kill(&process.pid_file, signal)) {
         Ok(()) => Exit::Done,
         Err(message) => {
             let mut shown = String::new();

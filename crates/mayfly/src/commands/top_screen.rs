@@ -2,7 +2,7 @@
 //! asks, draws or waits.
 
 use command_line::printable;
-use numbers::{Distribution, Kind, Number, Pages, Snapshot, TopEntry};
+use numbers::{Distribution, Number, NumberKind, Pages, Snapshot, TopEntry};
 
 /// The lists on the screen, and their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -121,7 +121,7 @@ impl SnapshotPair {
     }
 
     fn quantiles(&self, number: Number) -> String {
-        let Kind::Histogram(bounds) = number.definition().kind else {
+        let NumberKind::Histogram(bounds) = number.definition().kind else {
             return String::new();
         };
         let recent = self.recent(number);

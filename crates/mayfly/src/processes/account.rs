@@ -44,7 +44,7 @@ const NOBODY: &str = "nobody";
 /// Numbers of accounts that own no file and no name for long: systemd's range for `DynamicUser`.
 pub const NUMBERS: RangeInclusive<u32> = 61184..=65519;
 /// Numbers looked at, each of which another server may have taken.
-const NUMBERS_TRIED_MAX: usize = 256;
+const MAX_NUMBERS_TRIED: usize = 256;
 
 /// `setpriv` of util-linux, which Debian always has.
 pub const SETPRIV: &str = "/usr/bin/setpriv";
@@ -214,7 +214,7 @@ fn unused_number(former: Option<u32>) -> Option<u32> {
     let own = former.filter(|number| NUMBERS.contains(number));
     own.into_iter()
         .chain(NUMBERS.rev().filter(|number| !in_use.contains(number)))
-        .take(NUMBERS_TRIED_MAX)
+        .take(MAX_NUMBERS_TRIED)
         .find(|&number| {
             maps.iter().all(|map| is_mapped(map, number))
                 && ["passwd", "group"]

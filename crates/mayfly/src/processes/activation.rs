@@ -35,7 +35,7 @@ use crate::processes::site_folders::{self, FolderRetries};
 use crate::processes::sockets::{BoundSockets, WantedSockets};
 
 /// `request_terminate_timeout` of pools that have none is at least this.
-const LEAST_TERMINATE: Duration = Duration::from_secs(300);
+const MIN_TERMINATE: Duration = Duration::from_secs(300);
 /// And this much more than the longest `*_read_timeout`.
 const BEYOND_READING: Duration = Duration::from_secs(60);
 
@@ -206,7 +206,7 @@ fn terminate_timeout(site: &Site) -> Duration {
         _ => None,
     });
     let longest = read_timeouts.max().unwrap_or_default();
-    LEAST_TERMINATE.max(longest.saturating_add(BEYOND_READING))
+    MIN_TERMINATE.max(longest.saturating_add(BEYOND_READING))
 }
 
 /// The environment variable of a pool's PHP with the folder for purges while no server runs.

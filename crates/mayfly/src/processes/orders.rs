@@ -123,7 +123,7 @@ impl WaitingOrders {
     }
 
     /// Takes the parent's outcome of the order of this number.
-    pub fn told(&mut self, number: u64, outcome: Outcome) {
+    pub fn end(&mut self, number: u64, outcome: Outcome) {
         if let Some(order) = self.by_number.remove(&number) {
             order.tell(outcome);
         }

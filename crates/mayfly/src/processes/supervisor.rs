@@ -50,7 +50,7 @@ use command_line::Exit;
 
 /// Pools that a reload retired are stopped at the latest after this time: a
 /// request of the old configuration that takes longer is on its own.
-const RETIREMENT_MAX: Duration = Duration::from_secs(60);
+const MAX_RETIREMENT: Duration = Duration::from_secs(60);
 /// A worker process that ends sooner than this after its start is not started
 /// again at once.
 const SHORT_LIFE: Duration = Duration::from_secs(1);
@@ -320,8 +320,8 @@ impl Supervisor {
         loop {
             let next_end = self.retired.iter().map(|retired| retired.until).min();
             tokio::select! {
-                told = signals.next() => {
-                    if let Some(shutdown) = self.obey(told, signals).await {
+                received = signals.next() => {
+                    if let Some(shutdown) = self.obey(received, signals).await {
                         return shutdown;
                     }
                 }
@@ -353,25 +353,29 @@ impl Supervisor {
     }
 
     /// Obeys an instruction; returns how to end if the instruction asks for it.
-    async fn obey(&mut self, told: ReceivedInstruction, signals: &mut Signals) -> Option<Shutdown> {
-        match told.instruction {
+    async fn obey(
+        &mut self,
+        received: ReceivedInstruction,
+        signals: &mut Signals,
+    ) -> Option<Shutdown> {
+        match received.instruction {
             Instruction::Reload if self.service != Service::Serving => {
                 self.journal
-                    .notice(format_args!("{told}, taking connections again"));
+                    .notice(format_args!("{received}, taking connections again"));
                 let serves = self.serve_again().await;
                 if let Err(messages) = &serves {
                     messages.iter().for_each(|it| self.journal.emerg(it));
                 }
-                told.tell(serves.map_err(|messages| messages.join("\n")));
+                received.tell(serves.map_err(|messages| messages.join("\n")));
             }
             Instruction::Reload => {
-                self.journal.notice(format_args!("{told}, reloading"));
+                self.journal.notice(format_args!("{received}, reloading"));
                 self.service_manager.reloading();
                 // A PHP that does not come up must not hold up the end.
                 let reloaded = tokio::select! {
                     reloaded = self.reload() => reloaded,
                     end = signals.asked_to_end() => {
-                        told.tell(Err("the server was told to stop meanwhile".to_owned()));
+                        received.tell(Err("the server was told to stop meanwhile".to_owned()));
                         return Some(self.stop_at_once(end));
                     }
                 };
@@ -391,26 +395,26 @@ impl Supervisor {
                         ));
                     }
                 }
-                told.tell(reloaded.map_err(|lines| errors_of(&lines)));
+                received.tell(reloaded.map_err(|lines| errors_of(&lines)));
             }
-            Instruction::Reopen => self.reopen(told),
+            Instruction::Reopen => self.reopen(received),
             Instruction::Quit => {
                 self.journal.notice(format_args!(
-                    "{told}, stopping after the requests under way"
+                    "{received}, stopping after the requests under way"
                 ));
-                told.tell(Ok(()));
+                received.tell(Ok(()));
                 return Some(Shutdown::Graceful);
             }
-            Instruction::Stop => return Some(self.stop_at_once(told)),
-            Instruction::Upgrade => return self.upgrade(told, signals).await,
-            Instruction::Drain => self.drain_for_successor(&told),
+            Instruction::Stop => return Some(self.stop_at_once(received)),
+            Instruction::Upgrade => return self.upgrade(received, signals).await,
+            Instruction::Drain => self.drain_for_successor(&received),
         }
         None
     }
 
-    fn stop_at_once(&self, told: ReceivedInstruction) -> Shutdown {
-        self.journal.notice(format_args!("{told}, stopping"));
-        told.tell(Ok(()));
+    fn stop_at_once(&self, received: ReceivedInstruction) -> Shutdown {
+        self.journal.notice(format_args!("{received}, stopping"));
+        received.tell(Ok(()));
         Shutdown::Fast
     }
 
@@ -464,7 +468,7 @@ impl Supervisor {
         if !retired.is_empty() {
             self.retired.push(RetiredGeneration {
                 serial: serial - 1,
-                until: Instant::now() + RETIREMENT_MAX,
+                until: Instant::now() + MAX_RETIREMENT,
                 pools: retired,
             });
         }
@@ -497,8 +501,9 @@ impl Supervisor {
     }
 
     /// USR1: the logs were moved away.
-    fn reopen(&mut self, told: ReceivedInstruction) {
-        self.journal.notice(format_args!("{told}, reopening logs"));
+    fn reopen(&mut self, received: ReceivedInstruction) {
+        self.journal
+            .notice(format_args!("{received}, reopening logs"));
         let opened = LogFiles::open(&self.logs.files.keys().cloned().collect());
         match &opened {
             Ok(logs) => {
@@ -511,7 +516,7 @@ impl Supervisor {
                 .iter()
                 .for_each(|message| self.journal.error(message)),
         }
-        told.tell(opened.map(drop).map_err(|messages| messages.join("\n")));
+        received.tell(opened.map(drop).map_err(|messages| messages.join("\n")));
     }
 
     /// Starts the worker process again, with the configuration in force.
@@ -666,15 +671,15 @@ impl Supervisor {
                 },
                 Some(status) = self.pool_changes.recv() => self.backend.pool_changed(status),
                 // Callers are heard that came before the control socket was closed.
-                told = signals.next() => match told.instruction {
+                received = signals.next() => match received.instruction {
                     Instruction::Stop => {
-                        told.tell(Ok(()));
+                        received.tell(Ok(()));
                         return Shutdown::Fast;
                     }
-                    Instruction::Reopen => self.reopen(told),
-                    Instruction::Quit => told.tell(Ok(())),
-                    Instruction::Reload => told.tell(Err("the server is about to end".to_owned())),
-                    Instruction::Upgrade => told.tell(Err("the server is about to end".to_owned())),
+                    Instruction::Reopen => self.reopen(received),
+                    Instruction::Quit => received.tell(Ok(())),
+                    Instruction::Reload => received.tell(Err("the server is about to end".to_owned())),
+                    Instruction::Upgrade => received.tell(Err("the server is about to end".to_owned())),
                     Instruction::Drain => {}
                 },
                 () = sleep_until(deadline) => {

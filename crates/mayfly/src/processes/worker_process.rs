@@ -143,7 +143,7 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
                     give_life_sign(channel, serving);
                 }
             }
-            ToWorker::Outcome(number, outcome) => waiting.told(number, outcome),
+            ToWorker::Outcome(number, outcome) => waiting.end(number, outcome),
             ToWorker::Stop(patience) => {
                 if let Some(serving) = &mut serving {
                     serving.stop_gracefully(patience);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::peers::{HOLD_MILLISECONDS, Manner, Mayfly, Php, ToldMessage, pdo};
+use crate::peers::{HOLD_MILLISECONDS, Manner, Mayfly, Php, ReceivedMessage, pdo};
 
 fn page() -> String {
     pdo("") + "for ($i = 0; $i < 20; $i++) { $db->exec('UPDATE t SET n = n WHERE id = 97'); }
@@ -55,22 +55,22 @@ fn silence_ends_the_channel_and_a_later_request_says_hello_again() {
     let mayfly = Mayfly::listen(Manner::Silent);
     let php = Php::with_library(&mayfly);
     php.run(1, &page());
-    let mut told = Vec::new();
-    while told.last() != Some(&ToldMessage::End) {
-        told.push(mayfly.next());
+    let mut received = Vec::new();
+    while received.last() != Some(&ReceivedMessage::End) {
+        received.push(mayfly.next());
     }
     let pid = php.worker();
     assert_eq!(
-        told[0],
-        ToldMessage::Hello {
+        received[0],
+        ReceivedMessage::Hello {
             pid,
             is_again: false,
             unseen_extensions: vec![]
         }
     );
     assert!(
-        told.contains(&ToldMessage::Doubt("acknowledgement")),
-        "{told:?}"
+        received.contains(&ReceivedMessage::Doubt("acknowledgement")),
+        "{received:?}"
     );
     let begun = Instant::now();
     while mayfly.has_nothing_to_tell() {
@@ -94,11 +94,11 @@ fn what_does_not_fit_into_the_channel_waits_until_it_is_read() {
     let (before, record) = mayfly.until_record();
     assert!(record.is_complete);
     assert!(
-        matches!(before[..], [ToldMessage::Hello { .. }]),
+        matches!(before[..], [ReceivedMessage::Hello { .. }]),
         "{before:?}"
     );
-    assert!(matches!(mayfly.next(), ToldMessage::Write { .. }));
-    assert!(matches!(mayfly.next(), ToldMessage::Written { .. }));
+    assert!(matches!(mayfly.next(), ReceivedMessage::Write { .. }));
+    assert!(matches!(mayfly.next(), ReceivedMessage::Written { .. }));
 }
 
 /// The second Mayfly listens where the first did: after an upgrade, and after a crash of the process that serves.
@@ -113,20 +113,25 @@ fn a_mayfly_in_the_place_of_another_is_told_of_a_write_before_php_knows_its_end(
     let begun = Instant::now();
     assert!(matches!(
         mayfly.next(),
-        ToldMessage::Hello {
+        ReceivedMessage::Hello {
             is_again: false,
             ..
         }
     ));
-    let mut told = Vec::new();
-    while !matches!(told.last(), Some(ToldMessage::Hello { is_again: true, .. })) {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{told:?}");
-        told.push(mayfly.next());
+    let mut received = Vec::new();
+    while !matches!(
+        received.last(),
+        Some(ReceivedMessage::Hello { is_again: true, .. })
+    ) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{received:?}");
+        received.push(mayfly.next());
     }
     assert!(
-        told.contains(&ToldMessage::End)
-            && !told.iter().any(|it| matches!(it, ToldMessage::Doubt(_))),
-        "{told:?}"
+        received.contains(&ReceivedMessage::End)
+            && !received
+                .iter()
+                .any(|it| matches!(it, ReceivedMessage::Doubt(_))),
+        "{received:?}"
     );
     // The record of the same request follows, on the new connection.
     assert_eq!(mayfly.record().fetch, 1);
@@ -146,7 +151,8 @@ fn php_waits_for_other_machines_longer_than_for_mayfly_alone() {
     php.run(1, &timed_write());
     let (before, record) = mayfly.until_record();
     assert!(record.is_complete);
-    let is_doubt = |it: &ToldMessage| matches!(it, ToldMessage::Doubt(_) | ToldMessage::End);
+    let is_doubt =
+        |it: &ReceivedMessage| matches!(it, ReceivedMessage::Doubt(_) | ReceivedMessage::End);
     assert!(!before.iter().any(is_doubt), "{before:?}");
 }
 

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::peers::{Manner, Mayfly, PASSWORD, ToldMessage, database};
+use crate::peers::{Manner, Mayfly, PASSWORD, ReceivedMessage, database};
 
 const UPDATE: &str = "$db->query('UPDATE t SET n = n WHERE id = 95');\n";
 
@@ -46,36 +46,36 @@ fn run(servers: &[&Mayfly], command: &[&str], code: &str) {
 }
 
 /// Returns the messages of one process until it ends.
-fn told(mayfly: &Mayfly) -> Vec<ToldMessage> {
-    let mut told = Vec::new();
-    while told.last() != Some(&ToldMessage::End) {
-        told.push(mayfly.next());
+fn received(mayfly: &Mayfly) -> Vec<ReceivedMessage> {
+    let mut received = Vec::new();
+    while received.last() != Some(&ReceivedMessage::End) {
+        received.push(mayfly.next());
     }
-    told
+    received
 }
 
 /// Asserts that one process greets, and reports this number of writes and their ends, and nothing else.
 fn are_told(mayfly: &Mayfly, writes: u64) {
-    let told = told(mayfly);
-    let mut told = told.iter();
-    let hello = told.next();
+    let received = received(mayfly);
+    let mut received = received.iter();
+    let hello = received.next();
     let is_first = matches!(
         hello,
-        Some(ToldMessage::Hello {
+        Some(ReceivedMessage::Hello {
             is_again: false,
             ..
         })
     );
     assert!(is_first, "{hello:?}");
     for expected in 1..=writes {
-        let (write, written) = (told.next(), told.next());
-        let is_write = matches!(write, Some(ToldMessage::Write { number, fetch: 0, text })
+        let (write, written) = (received.next(), received.next());
+        let is_write = matches!(write, Some(ReceivedMessage::Write { number, fetch: 0, text })
             if *number == expected && text.starts_with("UPDATE t"));
-        let is_written = matches!(written, Some(ToldMessage::Written { number, error: None })
+        let is_written = matches!(written, Some(ReceivedMessage::Written { number, error: None })
             if *number == expected);
         assert!(is_write && is_written, "{expected}: {write:?} {written:?}");
     }
-    assert_eq!(told.as_slice(), [ToldMessage::End]);
+    assert_eq!(received.as_slice(), [ReceivedMessage::End]);
 }
 
 #[test]

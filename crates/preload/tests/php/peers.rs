@@ -126,7 +126,7 @@ pub fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
 
 /// A message of the library, in own values.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ToldMessage {
+pub enum ReceivedMessage {
     Hello {
         pid: u32,
         is_again: bool,
@@ -141,14 +141,14 @@ pub enum ToldMessage {
         number: u64,
         error: Option<u16>,
     },
-    Record(ToldRecord),
+    Record(ReceivedRecord),
     Doubt(&'static str),
     /// The connection has ended.
     End,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ToldRecord {
+pub struct ReceivedRecord {
     pub fetch: u64,
     pub is_complete: bool,
     /// Numbers by which the server knows the connections.
@@ -166,7 +166,7 @@ pub struct ToldRecord {
     pub sqlite: Vec<String>,
 }
 
-impl ToldRecord {
+impl ReceivedRecord {
     pub fn has_input(&self, begin: &str) -> bool {
         self.inputs.iter().any(|it| it.starts_with(begin))
     }
@@ -197,7 +197,7 @@ pub const HOLD_MILLISECONDS: u32 = 2500;
 
 pub struct Mayfly {
     folder: tempfile::TempDir,
-    told: Receiver<ToldMessage>,
+    received: Receiver<ReceivedMessage>,
 }
 
 impl Mayfly {
@@ -213,7 +213,7 @@ impl Mayfly {
         socket.listen(16).unwrap();
         open_to_all(folder.path());
         open_to_all(&folder.path().join("learn"));
-        let (tell, told) = mpsc::channel();
+        let (tell, received) = mpsc::channel();
         let path = folder.path().join("learn");
         std::thread::spawn(move || {
             let mut deaf = Vec::new();
@@ -229,7 +229,7 @@ impl Mayfly {
                 }
             }
         });
-        Self { folder, told }
+        Self { folder, received }
     }
 
     pub fn path(&self) -> PathBuf {
@@ -237,27 +237,29 @@ impl Mayfly {
     }
 
     /// Receives the next message.
-    pub fn next(&self) -> ToldMessage {
-        self.told.recv_timeout(PATIENCE).expect("something is told")
+    pub fn next(&self) -> ReceivedMessage {
+        self.received
+            .recv_timeout(PATIENCE)
+            .expect("something is told")
     }
 
     /// Receives the messages up to the next record, and that record.
-    pub fn until_record(&self) -> (Vec<ToldMessage>, ToldRecord) {
+    pub fn until_record(&self) -> (Vec<ReceivedMessage>, ReceivedRecord) {
         let mut before = Vec::new();
         loop {
             match self.next() {
-                ToldMessage::Record(record) => return (before, record),
+                ReceivedMessage::Record(record) => return (before, record),
                 other => before.push(other),
             }
         }
     }
 
-    pub fn record(&self) -> ToldRecord {
+    pub fn record(&self) -> ReceivedRecord {
         self.until_record().1
     }
 
     pub fn has_nothing_to_tell(&self) -> bool {
-        self.told.try_recv().is_err()
+        self.received.try_recv().is_err()
     }
 }
 
@@ -265,26 +267,26 @@ fn open_to_all(path: &Path) {
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
 }
 
-fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
+fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ReceivedMessage>) {
     let mut parts = RecordParts::default();
     let mut packet = vec![0; 65536];
     loop {
         let length = (&*connection).read(&mut packet).unwrap_or(0);
         if length == 0 {
-            let _ = tell.send(ToldMessage::End);
+            let _ = tell.send(ReceivedMessage::End);
             return;
         }
         if manner == Manner::Slow {
             std::thread::sleep(Duration::from_millis(20));
         }
-        let told = match Message::decode(&packet[..length])
+        let received = match Message::decode(&packet[..length])
             .expect("the library's messages are understood")
         {
             Message::Hello(hello) => {
                 if hello.is_again {
                     answer(connection, Manner::Acknowledges, 0);
                 }
-                ToldMessage::Hello {
+                ReceivedMessage::Hello {
                     pid: hello.pid,
                     is_again: hello.is_again,
                     unseen_extensions: hello
@@ -304,10 +306,10 @@ fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
                     _ => answer(connection, manner, write.number),
                 };
                 if !is_answered {
-                    let _ = tell.send(ToldMessage::End);
+                    let _ = tell.send(ReceivedMessage::End);
                     return;
                 }
-                ToldMessage::Write {
+                ReceivedMessage::Write {
                     number: write.number,
                     fetch: write.fetch,
                     text: string(write.text),
@@ -316,21 +318,21 @@ fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
             Message::Written(written) => {
                 let goes_on = answer(connection, manner, written.number);
                 if !goes_on && manner == Manner::LosesNodes {
-                    let _ = tell.send(ToldMessage::End);
+                    let _ = tell.send(ReceivedMessage::End);
                     return;
                 }
-                ToldMessage::Written {
+                ReceivedMessage::Written {
                     number: written.number,
                     error: written.error,
                 }
             }
-            Message::Doubt(doubt) => ToldMessage::Doubt(doubt.reason.word()),
+            Message::Doubt(doubt) => ReceivedMessage::Doubt(doubt.reason.word()),
             Message::RecordPart(part) => match parts.add(&part).expect("parts fit together") {
-                Some(fetch) => ToldMessage::Record(told_record(fetch, &parts)),
+                Some(fetch) => ReceivedMessage::Record(received_record(fetch, &parts)),
                 None => continue,
             },
         };
-        let _ = tell.send(told);
+        let _ = tell.send(received);
     }
 }
 
@@ -367,47 +369,49 @@ fn string(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn told_record(fetch: u64, parts: &RecordParts) -> ToldRecord {
+fn received_record(fetch: u64, parts: &RecordParts) -> ReceivedRecord {
     let record = parts.record().expect("the record is understood");
-    let mut told = ToldRecord {
+    let mut received = ReceivedRecord {
         fetch,
         is_complete: record.incomplete.is_none(),
-        ..ToldRecord::default()
+        ..ReceivedRecord::default()
     };
     for session in &record.sessions {
-        told.connections.push(session.identifier);
+        received.connections.push(session.identifier);
     }
     for statement in &record.statements {
         let session = &record.sessions[usize::from(statement.session)];
-        told.statements
+        received
+            .statements
             .push(if statement.kind == StatementKind::Prepared {
                 with_parameters(&string(statement.text), &statement.parameters)
             } else {
                 string(statement.text)
             });
-        told.rows
+        received
+            .rows
             .extend(statement.outcomes.iter().map(|outcome| match outcome {
                 learn_record::Outcome::Rows { rows, .. } => *rows,
                 learn_record::Outcome::Done { changed_rows } => 1000 + changed_rows,
                 learn_record::Outcome::Failed { code } => 100_000 + u64::from(*code),
             }));
-        told.databases.push(session.database.map(string));
+        received.databases.push(session.database.map(string));
         let settings = session.settings.iter().flatten().map(|it| string(it));
-        told.settings.push(settings.collect());
+        received.settings.push(settings.collect());
     }
     let input = |it: &learn_record::Input<'_>| format!("{} {}", it.kind.word(), string(it.detail));
-    told.inputs = record.inputs.iter().map(input).collect();
+    received.inputs = record.inputs.iter().map(input).collect();
     let file = |it: &learn_record::FileLook<'_>| {
         let missing = if it.state.is_none() { "-" } else { "" };
         format!("{missing}{:?} {}", it.by, string(it.path))
     };
-    told.files = record.files.iter().map(file).collect();
+    received.files = record.files.iter().map(file).collect();
     let open = |it: &learn_record::SqliteFile<'_>| {
         let before = if it.is_from_before { " before" } else { "" };
         format!("{}{before}", string(it.path))
     };
-    told.sqlite = record.sqlite_files.iter().map(open).collect();
-    told
+    received.sqlite = record.sqlite_files.iter().map(open).collect();
+    received
 }
 
 /// Returns an execution in the form of the server's log.

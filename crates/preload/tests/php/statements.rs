@@ -1,9 +1,9 @@
 //! The reported statements are those that the server writes into its general log.
 
-use crate::peers::{Manner, Mayfly, Php, ToldMessage, ToldRecord, database, mysqli, pdo};
+use crate::peers::{Manner, Mayfly, Php, ReceivedMessage, ReceivedRecord, database, mysqli, pdo};
 
 /// Runs the code and compares both lists.
-fn told_as_logged(name: &str, code: &str) -> (ToldRecord, Vec<ToldMessage>) {
+fn reported_as_logged(name: &str, code: &str) -> (ReceivedRecord, Vec<ReceivedMessage>) {
     let mayfly = Mayfly::listen(Manner::Acknowledges);
     let php = Php::with_library(&mayfly);
     let output = php.run(7, code);
@@ -18,19 +18,20 @@ fn told_as_logged(name: &str, code: &str) -> (ToldRecord, Vec<ToldMessage>) {
     let logged = database().log_of(&connections);
     assert!(!logged.is_empty(), "{name}");
     // The server writes a statement without the blanks around it and the semicolon at its end.
-    let told: Vec<_> = record
+    let received: Vec<_> = record
         .statements
         .iter()
         .map(|it| it.trim().trim_end_matches(';'))
         .collect();
-    assert_eq!(told, logged, "{name}");
+    assert_eq!(received, logged, "{name}");
     (record, before)
 }
 
-fn writes(told: &[ToldMessage]) -> Vec<&str> {
-    told.iter()
+fn writes(received: &[ReceivedMessage]) -> Vec<&str> {
+    received
+        .iter()
         .filter_map(|it| match it {
-            ToldMessage::Write { text, fetch: 7, .. } => Some(text.trim_end()),
+            ReceivedMessage::Write { text, fetch: 7, .. } => Some(text.trim_end()),
             _ => None,
         })
         .collect()
@@ -40,7 +41,7 @@ fn writes(told: &[ToldMessage]) -> Vec<&str> {
 fn emulated_prepares_are_told_as_the_texts_that_they_become() {
     let code = pdo("")
         + "$q = $db->prepare('SELECT * FROM t WHERE name = ? AND n > ?'); $q->execute(['two', 1]); print_r($q->fetchAll());";
-    let (record, _) = told_as_logged("emulated", &code);
+    let (record, _) = reported_as_logged("emulated", &code);
     assert_eq!(
         record.statements,
         ["SELECT * FROM t WHERE name = 'two' AND n > '1'"]
@@ -57,7 +58,7 @@ fn native_prepares_are_told_with_their_parameters() {
                $q->bindValue(1, $name); $q->bindValue(2, $n, PDO::PARAM_INT); $q->bindValue(3, null); $q->execute();
                print_r($q->fetchAll());
            }";
-    let (record, _) = told_as_logged("native", &code);
+    let (record, _) = reported_as_logged("native", &code);
     assert_eq!(record.rows, [1, 0]);
 }
 
@@ -66,7 +67,7 @@ fn several_statements_in_one_text_have_a_result_each() {
     let code = mysqli()
         + "$db->multi_query('SELECT 1; SELECT * FROM t WHERE n < 0; SELECT 2');
            do { if ($r = $db->store_result()) { print_r($r->fetch_all()); } } while ($db->more_results() && $db->next_result());";
-    let (record, _) = told_as_logged("multi", &code);
+    let (record, _) = reported_as_logged("multi", &code);
     assert_eq!((record.statements.len(), record.rows), (1, vec![1, 0, 1]));
 }
 
@@ -94,7 +95,7 @@ fn transactions_and_errors_are_told_and_writes_are_announced() {
         + "$db->beginTransaction(); $db->exec(\"UPDATE t SET n = 3 WHERE name = 'three'\"); $db->query('SELECT n FROM t')->fetchAll(); $db->commit();
            $db->beginTransaction(); $db->exec('DELETE FROM t WHERE id = 99'); $db->rollBack();
            $db->query('SELECT * FROM missing'); $db->exec('INSERT INTO missing VALUES (1)');";
-    let (record, before) = told_as_logged("transactions", &code);
+    let (record, before) = reported_as_logged("transactions", &code);
     let expected = [
         "START TRANSACTION",
         "UPDATE t SET n = 3 WHERE name = 'three'",
@@ -106,8 +107,8 @@ fn transactions_and_errors_are_told_and_writes_are_announced() {
         "SELECT * FROM missing",
         "INSERT INTO missing VALUES (1)",
     ];
-    let told: Vec<_> = record.statements.iter().map(|it| it.trim_end()).collect();
-    assert_eq!(told, expected);
+    let received: Vec<_> = record.statements.iter().map(|it| it.trim_end()).collect();
+    assert_eq!(received, expected);
     assert_eq!(
         writes(&before),
         [
@@ -121,7 +122,7 @@ fn transactions_and_errors_are_told_and_writes_are_announced() {
     let ends: Vec<_> = before
         .iter()
         .filter_map(|it| {
-            if let ToldMessage::Written { error, .. } = it {
+            if let ReceivedMessage::Written { error, .. } = it {
                 Some(*error)
             } else {
                 None
@@ -174,10 +175,10 @@ fn statements_after_the_response_are_not_in_the_record_and_their_writes_are_told
     php.run(7, &code);
     assert_eq!(mayfly.record().statements, ["SELECT 1"]);
     let text = "UPDATE t SET n = n WHERE id = 99".to_owned();
-    let told = mayfly.next();
+    let received = mayfly.next();
     assert!(
-        matches!(&told, ToldMessage::Write { fetch: 7, text: it, .. } if *it == text),
-        "{told:?}"
+        matches!(&received, ReceivedMessage::Write { fetch: 7, text: it, .. } if *it == text),
+        "{received:?}"
     );
 }
 
@@ -193,7 +194,7 @@ fn request_without_a_number_has_no_statements_and_its_writes_are_told() {
     php.get("a.php", &[]);
     let (before, record) = mayfly.until_record();
     assert!(
-        matches!(&before[1], ToldMessage::Write { fetch: 0, .. }),
+        matches!(&before[1], ReceivedMessage::Write { fetch: 0, .. }),
         "{before:?}"
     );
     assert_eq!(
@@ -210,7 +211,7 @@ fn answers_of_each_length_are_told_as_logged() {
         + "foreach ([1, 100, 9000, 1, 60000, 2, ...array_fill(0, 20, 5000), 3] as $n) print_r($db->query(\"SELECT LPAD('', $n, 'x')\")->fetch_all());
            $db->query('UPDATE t SET n = n WHERE id = 95'); print_r($db->query('SHOW TABLES')->fetch_all());
            $db->query('SET @a = 1'); print_r($db->query('SELECT n FROM t')->fetch_all());";
-    let (record, before) = told_as_logged("lengths", &code);
+    let (record, before) = reported_as_logged("lengths", &code);
     assert_eq!(record.rows[..27], [1; 27]);
     assert_eq!(
         writes(&before),
@@ -248,10 +249,10 @@ fn encrypted_and_compressed_connections_are_named_and_not_read() {
         )
     };
     // It may have written anything, which is reported before the answer.
-    let is_told = |before: &[ToldMessage]| {
+    let is_told = |before: &[ReceivedMessage]| {
         let all = before.iter().map(|it| match it {
-            ToldMessage::Write { text, .. } => text == "a connection that is not read",
-            ToldMessage::Written { error, .. } => error.is_none(),
+            ReceivedMessage::Write { text, .. } => text == "a connection that is not read",
+            ReceivedMessage::Written { error, .. } => error.is_none(),
             _ => false,
         });
         all.filter(|it| *it).count() == 2
@@ -297,7 +298,7 @@ fn pages_of_an_application_like_laravel_are_told_as_logged() {
            rows($db, 'insert into `t` (`name`, `n`) values (?, ?)', ['like laravel', -7]); $db->lastInsertId();
            rows($db, 'delete from `t` where `name` = ?', ['like laravel']);
            $db->commit();";
-    let (record, before) = told_as_logged("like Laravel", &code);
+    let (record, before) = reported_as_logged("like Laravel", &code);
     assert!(record.statements.len() >= 11, "{:?}", record.statements);
     assert_eq!(
         writes(&before),

@@ -123,19 +123,19 @@ fn statements_of_wordpress_are_those_of_the_general_log_and_its_pages_are_the_sa
     let connections: Vec<_> = seen.iter().map(|(connection, _)| *connection).collect();
     let logged = database().log_of(&connections);
     // One page after the other, so that the log has them in the same order.
-    let told: Vec<_> = seen
+    let received: Vec<_> = seen
         .iter()
         .flat_map(|(_, statements)| statements)
         .map(|it| it.trim())
         .collect();
-    for (told, logged) in told.iter().zip(&logged) {
-        assert_eq!(told, logged);
+    for (received, logged) in received.iter().zip(&logged) {
+        assert_eq!(received, logged);
     }
-    assert_eq!(told.len(), logged.len());
+    assert_eq!(received.len(), logged.len());
     let pages = seen.len();
     println!(
         "WordPress: {} statements of {pages} pages, as in the general log",
-        told.len()
+        received.len()
     );
     assert!(pages >= if has_all { 79 } else { 15 });
     assert_eq!(different, [] as [String; 0], "pages that differ");

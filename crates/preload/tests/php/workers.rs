@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::peers::{
-    Connection, Manner, Mayfly, Php, ToldMessage, database, pdo, processor_nanoseconds,
+    Connection, Manner, Mayfly, Php, ReceivedMessage, database, pdo, processor_nanoseconds,
     resident_bytes,
 };
 
@@ -89,7 +89,7 @@ fn killed_worker_ends_its_channel_and_the_next_one_says_hello() {
     php.run(1, "echo 1;");
     assert_eq!(
         mayfly.next(),
-        ToldMessage::Hello {
+        ReceivedMessage::Hello {
             pid: first,
             is_again: false,
             unseen_extensions: vec![]
@@ -98,13 +98,13 @@ fn killed_worker_ends_its_channel_and_the_next_one_says_hello() {
     assert_eq!(mayfly.record().fetch, 1);
     php.write("end.php", "posix_kill(getmypid(), 9);");
     assert_eq!(php.try_get("end.php", &[("MAYFLY_FETCH", "2")]), None);
-    assert_eq!(mayfly.next(), ToldMessage::End);
+    assert_eq!(mayfly.next(), ReceivedMessage::End);
     let begun = Instant::now();
     while php.try_get("1.php", &[("MAYFLY_FETCH", "3")]).is_none() {
         assert!(begun.elapsed() < Duration::from_secs(20));
     }
     assert!(
-        matches!(mayfly.next(), ToldMessage::Hello { pid, is_again: false, .. } if pid != first)
+        matches!(mayfly.next(), ReceivedMessage::Hello { pid, is_again: false, .. } if pid != first)
     );
     assert_eq!(mayfly.record().fetch, 3);
 }
@@ -124,11 +124,11 @@ fn extension_that_is_not_known_is_named_in_the_hello() {
         &[&format!("extension={}", copy.display())],
     );
     php.run(1, "echo 1;");
-    let told = mayfly.next();
+    let received = mayfly.next();
     let names = vec!["strange.so".to_owned()];
     assert!(
-        matches!(&told, ToldMessage::Hello { unseen_extensions, .. } if *unseen_extensions == names),
-        "{told:?} {}",
+        matches!(&received, ReceivedMessage::Hello { unseen_extensions, .. } if *unseen_extensions == names),
+        "{received:?} {}",
         php.log()
     );
 }

@@ -27,12 +27,12 @@ const LOADER: &str = "<?php\n\n// WordPress loads the files of this folder, but 
 /// The loader in the form that the head of the main file allows to write by hand.
 const LOADER_BY_HAND: &str = "<?php require __DIR__ . '/mayfly/mayfly.php';";
 /// More than any of its files has.
-const TEXT_BYTES_MAX: u64 = 1 << 20;
+const MAX_TEXT_BYTES: u64 = 1 << 20;
 const MODE: u32 = 0o644;
 
 /// The plug-in's state in a folder of must-use plug-ins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum PluginState {
     Absent,
     /// This program's version is there.
     Current,
@@ -61,31 +61,31 @@ impl MustUse {
         self.folder.join("mayfly")
     }
 
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> PluginState {
         let (loader, inner) = (self.loader(), self.inner());
         let has_loader = match text_of(&loader) {
             PluginFile::Missing => false,
             PluginFile::Text(text) if text == LOADER || text.trim() == LOADER_BY_HAND => true,
-            _ => return State::Foreign(loader),
+            _ => return PluginState::Foreign(loader),
         };
         match inner.symlink_metadata() {
-            Err(_) if !has_loader => return State::Absent,
-            Err(_) => return State::Other,
-            Ok(metadata) if !metadata.is_dir() => return State::Foreign(inner),
+            Err(_) if !has_loader => return PluginState::Absent,
+            Err(_) => return PluginState::Other,
+            Ok(metadata) if !metadata.is_dir() => return PluginState::Foreign(inner),
             Ok(_) => {}
         }
         match text_of(&inner.join("mayfly.php")) {
             PluginFile::Text(text) if text.contains(SIGN) => {}
-            PluginFile::Missing if is_empty(&inner) => return State::Other,
-            _ => return State::Foreign(inner),
+            PluginFile::Missing if is_empty(&inner) => return PluginState::Other,
+            _ => return PluginState::Foreign(inner),
         }
         let is_current = |(name, text): (&str, String)| match text_of(&inner.join(name)) {
             PluginFile::Text(found) => found == text,
             _ => false,
         };
         match has_loader && files().into_iter().all(is_current) {
-            true => State::Current,
-            false => State::Other,
+            true => PluginState::Current,
+            false => PluginState::Other,
         }
     }
 
@@ -95,14 +95,14 @@ impl MustUse {
     /// The reason why it is not there now.
     pub fn install(&self) -> Result<(), String> {
         match self.state() {
-            State::Current => return Ok(()),
-            State::Foreign(path) => {
+            PluginState::Current => return Ok(()),
+            PluginState::Foreign(path) => {
                 return Err(format!(
                     "--wordpress-plugin: {} is there already, and is not Mayfly's plug-in; move it away first",
                     path.display()
                 ));
             }
-            State::Absent | State::Other => {}
+            PluginState::Absent | PluginState::Other => {}
         }
         self.write().map_err(|error| {
             format!(
@@ -164,7 +164,7 @@ enum PluginFile {
 
 /// A file's text. Root follows a link that root made; another account's may lead to a file that is not its own.
 fn text_of(path: &Path) -> PluginFile {
-    match begin_of_text(path, TEXT_BYTES_MAX) {
+    match begin_of_text(path, MAX_TEXT_BYTES) {
         Ok(text) => PluginFile::Text(text),
         // Not a link that leads nowhere: another program may use it.
         Err(_) if path.symlink_metadata().is_err() => PluginFile::Missing,
@@ -217,16 +217,16 @@ mod tests {
         }
         assert_eq!(
             MustUse::new(built.path().to_owned()).state(),
-            State::Current
+            PluginState::Current
         );
     }
 
     #[test]
     fn it_is_installed_once_and_an_older_one_is_brought_up_to_date() {
         let (_content, plugin) = folder();
-        assert_eq!(plugin.state(), State::Absent);
+        assert_eq!(plugin.state(), PluginState::Absent);
         plugin.install().unwrap();
-        assert_eq!(plugin.state(), State::Current);
+        assert_eq!(plugin.state(), PluginState::Current);
         let changed = || {
             std::fs::metadata(plugin.loader())
                 .unwrap()
@@ -238,14 +238,14 @@ mod tests {
         assert_eq!(changed(), first, "nothing is written twice");
         for older in ["mayfly/classes.php", "mayfly/mayfly.php"] {
             std::fs::write(plugin.folder.join(older), format!("<?php\n/** {SIGN} */")).unwrap();
-            assert_eq!(plugin.state(), State::Other, "{older}");
+            assert_eq!(plugin.state(), PluginState::Other, "{older}");
             plugin.install().unwrap();
-            assert_eq!(plugin.state(), State::Current, "{older}");
+            assert_eq!(plugin.state(), PluginState::Current, "{older}");
         }
         std::fs::remove_file(plugin.loader()).unwrap();
-        assert_eq!(plugin.state(), State::Other);
+        assert_eq!(plugin.state(), PluginState::Other);
         std::fs::write(plugin.loader(), format!("{LOADER_BY_HAND}\n")).unwrap();
-        assert_eq!(plugin.state(), State::Current);
+        assert_eq!(plugin.state(), PluginState::Current);
     }
 
     #[test]
@@ -295,7 +295,7 @@ mod tests {
         std::fs::create_dir_all(&plugin.folder).unwrap();
         std::fs::create_dir(&elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, plugin.inner()).unwrap();
-        assert_eq!(plugin.state(), State::Foreign(plugin.inner()));
+        assert_eq!(plugin.state(), PluginState::Foreign(plugin.inner()));
         assert!(plugin.install().is_err());
         assert!(is_empty(&elsewhere));
     }

@@ -34,7 +34,7 @@ use crate::respond;
 use crate::respond::recode;
 use server_base::random;
 use site_files::listing;
-use site_files::open::{Failure, FoundFile, Kind, OpenPurpose};
+use site_files::open::{Failure, FileKind, FoundFile, OpenPurpose};
 use system_error::SystemError;
 
 pub use try_files::tried;
@@ -229,7 +229,7 @@ fn test_directory(request: &Request, directory: &[u8], index: &[u8]) -> Option<S
         _ => directory,
     };
     match look(request, name, OpenPurpose::Facts) {
-        Ok(found) if found.kind == Kind::Directory => None,
+        Ok(found) if found.kind == FileKind::Directory => None,
         Ok(_) => {
             error_log::request(
                 request,
@@ -285,9 +285,9 @@ fn file(request: &Request) -> StageEnd {
         Err(failure) => return file_error(request, &path, failure),
     };
     match (found.kind, &found.file) {
-        (Kind::Directory, _) => add_slash(request),
-        (Kind::File, Some(_)) if request.route.method == Method::Post => StageEnd::Status(405),
-        (Kind::File, Some(file)) => {
+        (FileKind::Directory, _) => add_slash(request),
+        (FileKind::File, Some(_)) if request.route.method == Method::Post => StageEnd::Status(405),
+        (FileKind::File, Some(file)) => {
             mark_asset(request, &path);
             if let Some(robots) = RobotsOfSite::asked_for(request) {
                 robots.read_file(file.clone(), found.length);
@@ -394,7 +394,7 @@ fn precompressed_in(
     if let Some(varies) = varies {
         *varies |= says_vary;
     }
-    if !is_taken || found.kind == Kind::Directory {
+    if !is_taken || found.kind == FileKind::Directory {
         return None;
     }
     if found.file.is_none() {

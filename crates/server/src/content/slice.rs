@@ -248,7 +248,7 @@ fn validator(head: &ReplyHead) -> Option<Bytes> {
 
 /// Slices are written once they come to this much (nginx's `postpone_output`):
 /// where they are tiny, a client sees all of them or an error.
-const LEAST_WRITE_BYTES: usize = 1460;
+const MIN_WRITE_BYTES: usize = 1460;
 
 impl<X: Sync> ArrivingBody<X> for Slices {
     fn apart(self: Box<Self>) -> MaybeApart<X> {
@@ -261,7 +261,7 @@ impl<X: Sync> ArrivingBody<X> for Slices {
 
     fn flow(&self) -> Flow {
         Flow {
-            leaves: Leaves::InParts(LEAST_WRITE_BYTES),
+            leaves: Leaves::InParts(MIN_WRITE_BYTES),
             // No slice is asked for once the client has gone.
             ends_with_client: true,
             ..Flow::default()

@@ -17,7 +17,7 @@ pub struct HostName {
 }
 
 /// The longest name of the DNS (RFC 1035 §2.3.4).
-const MOST_KEPT_HOST_BYTES: usize = 255;
+const MAX_KEPT_HOST_BYTES: usize = 255;
 
 impl HostName {
     /// Sets the name from a field; `host` is the parsed `received`.
@@ -42,7 +42,7 @@ impl HostName {
     /// Hands the name on to the next request of the connection; a text longer than names is
     /// dropped, so that a connection at rest stays small.
     pub fn hand_on(&mut self) -> HostName {
-        match self.received.capacity() <= MOST_KEPT_HOST_BYTES {
+        match self.received.capacity() <= MAX_KEPT_HOST_BYTES {
             true => std::mem::take(self),
             false => HostName::default(),
         }

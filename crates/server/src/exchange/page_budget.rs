@@ -65,7 +65,7 @@ struct SpentBudget {
     fetches_under_way: usize,
     lines: u32,
     /// For each bound: it was met, and logged.
-    is_told: [bool; Bound::COUNT],
+    is_logged: [bool; Bound::COUNT],
     fragments_of_turn: u32,
     tokens_of_turn: u32,
 }
@@ -236,8 +236,8 @@ impl PageBudget {
 
     /// The message about a bound that the page has met, the first time.
     pub fn take_message(&self, bound: Bound) -> Option<String> {
-        let is_told = &mut self.spent.lock().is_told[bound as usize];
-        if std::mem::replace(is_told, true) {
+        let is_logged = &mut self.spent.lock().is_logged[bound as usize];
+        if std::mem::replace(is_logged, true) {
             return None;
         }
         let limits = &self.limits;
@@ -268,7 +268,7 @@ impl PageBudget {
 
     /// Was this bound met?
     pub fn is_met(&self, bound: Bound) -> bool {
-        self.spent.lock().is_told[bound as usize]
+        self.spent.lock().is_logged[bound as usize]
     }
 }
 

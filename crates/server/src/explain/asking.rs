@@ -16,7 +16,7 @@ const MAX_BODY_BYTES: usize = 256 << 20;
 
 /// The application's answer to a request that was really made.
 pub struct ApplicationAnswer {
-    pub told: AskedResponse,
+    pub response: AskedResponse,
     pub reason: Option<Reason>,
 }
 
@@ -49,7 +49,7 @@ pub async fn ask(
     }
     let Some(reply) = reply else {
         return Ok(ApplicationAnswer {
-            told: AskedResponse {
+            response: AskedResponse {
                 status: request.delivery.status,
                 cache_status: String::new(),
                 bytes: 0,
@@ -77,7 +77,7 @@ pub async fn ask(
     }
     let cache_status = request.cache.read(|notes| notes.upstream_cache_status());
     Ok(ApplicationAnswer {
-        told: AskedResponse {
+        response: AskedResponse {
             status,
             cache_status: cache_status.map_or("", |it| it.as_str()).to_owned(),
             bytes,

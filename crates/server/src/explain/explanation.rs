@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use cache_decision::{Action, ForeseenReason, advice};
-use control::explain::{CachePart, KnownBy, Limit, LimitVerdict, Outcome, ToldReason, Variants};
+use control::explain::{
+    CachePart, ExplainedReason, KnownBy, Limit, LimitVerdict, Outcome, Variants,
+};
 use control::{ExplainRequest, Explanation, Refusal};
 use http_cache::{Forward, Millis, Reason, Refusal as LastRefusal, StoredId};
 use site::{CacheRules, LearnMode};
@@ -49,11 +51,11 @@ pub async fn explain(
     let parts = parts::of(&configuration, &question, &way).await;
     Ok(Explanation {
         trial,
-        ..told(&question, &way, parts, answer)
+        ..explanation(&question, &way, parts, answer)
     })
 }
 
-fn told(
+fn explanation(
     question: &Question,
     way: &Way,
     parts: Vec<control::explain::Part>,
@@ -113,7 +115,7 @@ fn told(
         cache: lookup.map(cache_part),
         outcome: outlook.map_or(Outcome::Off, outcome),
         is_stored: entry.is_some(),
-        reason: known.map(|known| told_reason(known, rules)),
+        reason: known.map(|known| explained_reason(known, rules)),
         variants: lookup.and_then(variants),
         learned: lookup.and_then(|lookup| learned::part(request, lookup)),
         evidence: lookup.and_then(|lookup| seen::part(request, lookup)),
@@ -121,7 +123,7 @@ fn told(
         entry,
         parts,
         advice: advised,
-        asked: answer.map(|answer| answer.told),
+        asked: answer.map(|answer| answer.response),
     }
 }
 
@@ -140,7 +142,7 @@ fn limits(extras: &Extras) -> Vec<Limit> {
     let visit = extras.own_visit.as_ref();
     let limits = visit.and_then(|visit| visit.limits.get());
     let limits = limits.map_or(&[][..], Vec::as_slice);
-    let told = limits.iter().map(|limit| Limit {
+    let explained = limits.iter().map(|limit| Limit {
         directive: limit.directive.to_owned(),
         zone: limit.zone.clone(),
         says: match limit.says {
@@ -152,7 +154,7 @@ fn limits(extras: &Extras) -> Vec<Limit> {
         },
         is_dry_run: limit.is_dry_run,
     });
-    told.collect()
+    explained.collect()
 }
 
 fn outcome(outlook: &Outlook) -> Outcome {
@@ -182,10 +184,10 @@ fn known(known: &ForeseenReason) -> (Reason, KnownBy, Option<LastRefusal>) {
     }
 }
 
-fn told_reason(
+fn explained_reason(
     (why, known_by, last): (Reason, KnownBy, Option<LastRefusal>),
     rules: Option<&Arc<CacheRules>>,
-) -> ToldReason {
+) -> ExplainedReason {
     let now = Millis(clock::now());
     let ago = last.map(|last| now.since(last.at).as_millis());
     let lines = rules.map_or_else(Vec::new, |rules| {
@@ -193,7 +195,7 @@ fn told_reason(
         let lines = endings.flat_map(|ending| rules.lines_of(ending));
         lines.map(line_text).collect()
     });
-    ToldReason {
+    ExplainedReason {
         word: why.word().to_owned(),
         sentence: why.sentence().to_owned(),
         known_by,

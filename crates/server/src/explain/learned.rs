@@ -3,7 +3,7 @@
 use cache_decision::fields::Fields;
 use control::explain::{LearnedPart, LearnedState};
 use http_cache::VarySpec;
-use learning::{LogState, MOST_REPLAY_PERCENT, PageReport};
+use learning::{LogState, MAX_REPLAY_PERCENT, PageReport};
 use site::{Content, PassTarget};
 
 use crate::content::through_cache::learned::page_name;
@@ -40,19 +40,19 @@ pub fn part(request: &Request, lookup: &Lookup) -> Option<LearnedPart> {
             of_variant(&*spec?)
         }),
     };
-    Some(told(report))
+    Some(learned_part(report))
 }
 
 fn replays(percent: Option<u32>) -> String {
     percent.map_or_else(String::new, |percent| {
         format!(
             " Its statements are run again once for those who ask for it; replays of the pool took {percent} % of the last \
-             minute, and take at most {MOST_REPLAY_PERCENT} % beside what visitors wait for."
+             minute, and take at most {MAX_REPLAY_PERCENT} % beside what visitors wait for."
         )
     })
 }
 
-fn told(report: Option<PageReport>) -> LearnedPart {
+fn learned_part(report: Option<PageReport>) -> LearnedPart {
     let empty = LearnedPart {
         state: LearnedState::Unknown,
         reason: String::new(),

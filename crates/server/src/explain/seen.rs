@@ -1,7 +1,7 @@
 //! Explains the evidence about a page that visitors may share, and its effect on this
 //! visitor.
 
-use control::explain::{EvidencePart, SessionPart, Standing as ToldStanding};
+use control::explain::{EvidencePart, SessionPart, Standing as ExplainedStanding};
 use page_evidence::{PageFindings, PageName, SessionStanding, Standing};
 use shared_request::TraitSet;
 
@@ -18,10 +18,10 @@ pub fn part(request: &Request, lookup: &Lookup) -> Option<EvidencePart> {
     let depends = found.map_or(TraitSet::NONE, |found| found.depends);
     Some(EvidencePart {
         standing: match standing {
-            Standing::Shared => ToldStanding::Shared,
-            Standing::Unproven => ToldStanding::Unproven,
-            Standing::NotShareable => ToldStanding::NotShareable,
-            Standing::Depends(_) | Standing::Unexplained => ToldStanding::Depends,
+            Standing::Shared => ExplainedStanding::Shared,
+            Standing::Unproven => ExplainedStanding::Unproven,
+            Standing::NotShareable => ExplainedStanding::NotShareable,
+            Standing::Depends(_) | Standing::Unexplained => ExplainedStanding::Depends,
         },
         left_out: words(page.left_out.traits()),
         known_for_milliseconds: found

@@ -10,17 +10,17 @@ use crate::exchange::page_budget::{Bound, LogLine, PageBudget};
 use crate::exchange::request::Request;
 
 pub use live_state::error_log::origin::Origin;
-pub use live_state::error_log::{are_told, push_text};
+pub use live_state::error_log::{are_logged, push_text};
 
 /// Is a line of this level about `request` written? None is about a request that is only explained: `explain` asks each
 /// server of the machine whether a URL is one of its own.
-fn is_told(request: &Request, level: LogLevel) -> bool {
-    !request.is_dry() && are_told(&request.settings().error_logs, level)
+fn is_logged(request: &Request, level: LogLevel) -> bool {
+    !request.is_dry() && are_logged(&request.settings().error_logs, level)
 }
 
 /// Writes a line about `request`; about a page of fragments and its parts, a bounded number.
 pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
-    if !is_told(request, level) {
+    if !is_logged(request, level) {
         return;
     }
     match request.page_budget() {
@@ -55,7 +55,7 @@ pub fn page_line(
 pub fn beyond_budget(request: &Request, bound: Bound) {
     let page = request.page_budget();
     if let Some(message) = page.and_then(|page| page.take_message(bound))
-        && is_told(request, LogLevel::Error)
+        && is_logged(request, LogLevel::Error)
     {
         write(request, LogLevel::Error, format_args!("{message}"));
     }
@@ -82,7 +82,7 @@ pub fn not_stored(request: &Request, reason: &'static str, took: u64) {
 /// Writes a line about a `request` that was refused. Any client can cause such lines: a flood of them
 /// is cut, and the next line reports how many were left out.
 pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
-    if !is_told(request, level) {
+    if !is_logged(request, level) {
         return;
     }
     let budget = &request.configuration.live.error_logs.refusals;

@@ -184,7 +184,7 @@ impl Service for WorkersState {
         let server = &configuration.site.http.servers[terms.server.0];
         let logs = &server.settings(Server::ROOT).error_logs;
         // Like in nginx: the client is to blame, and any client can cause it.
-        if error_log::are_told(logs, LogLevel::Info) {
+        if error_log::are_logged(logs, LogLevel::Info) {
             configuration.live.error_logs.write(
                 logs,
                 LogLevel::Info,

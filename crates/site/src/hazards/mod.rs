@@ -37,8 +37,8 @@ pub fn hazards(ast: &Ast) -> Vec<Hazard> {
             (rule.find)(block, &mut sink);
         }
     }
-    let mut told = HashSet::new();
-    found.retain(|hazard| told.insert((hazard.rule.name, hazard.span)));
+    let mut seen = HashSet::new();
+    found.retain(|hazard| seen.insert((hazard.rule.name, hazard.span)));
     found.sort_by_key(|hazard| (hazard.span.source, hazard.span.start, hazard.rule.name));
     found
 }

@@ -277,9 +277,9 @@ impl Lowering<'_> {
         rules: &mut CacheRules,
         is_handled: bool,
     ) {
-        let is_told_apart = rules.shared.is_some()
+        let is_body_in_key = rules.shared.is_some()
             || self.contains_variable(&rules.key, Builtin::RequestBody, MAX_MAP_DEPTH);
-        if !rules.methods.post || is_told_apart {
+        if !rules.methods.post || is_body_in_key {
             return;
         }
         rules.methods.post = false;

@@ -43,7 +43,7 @@ const SEVERITIES: [&str; 8] = [
 const LOCAL7: u8 = 23;
 
 /// The longest syslog tag, as in nginx.
-const TAG_BYTES_MAX: usize = 32;
+const MAX_TAG_BYTES: usize = 32;
 
 /// The buffer of a compressed log without `buffer=`.
 const GZIP_BUFFER_BYTES: u64 = 64 << 10;
@@ -113,10 +113,10 @@ impl Lowering<'_> {
                 },
                 Some(("tag", value)) => {
                     let is_tag = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-                    if value.is_empty() || value.len() > TAG_BYTES_MAX || !value.bytes().all(is_tag)
+                    if value.is_empty() || value.len() > MAX_TAG_BYTES || !value.bytes().all(is_tag)
                     {
                         let expected =
-                            format!("expected at most {TAG_BYTES_MAX} letters, digits and _");
+                            format!("expected at most {MAX_TAG_BYTES} letters, digits and _");
                         self.invalid(word, "syslog tag", expected);
                     }
                     value.clone_into(&mut tag);

@@ -8,7 +8,7 @@ use crate::directives::constants::*;
 use crate::model::*;
 
 /// Names become parts of socket paths, which systems limit to 107 bytes.
-const NAME_BYTES_MAX: usize = 32;
+const MAX_NAME_BYTES: usize = 32;
 
 impl Lowering<'_> {
     /// The pools declared at this level (main or http).
@@ -16,9 +16,9 @@ impl Lowering<'_> {
         for node in level.own("php_pool") {
             let name = node.arg(0);
             let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-            if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_name_byte) {
+            if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_name_byte) {
                 let expected =
-                    format!("expected at most {NAME_BYTES_MAX} letters, digits, - _ or .");
+                    format!("expected at most {MAX_NAME_BYTES} letters, digits, - _ or .");
                 self.invalid(name, "name of a pool", expected);
                 continue;
             }

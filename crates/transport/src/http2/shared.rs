@@ -1,4 +1,4 @@
-//! State that the tasks of one connection share: the codec, and the wakers of each stream.
+//! SharedState that the tasks of one connection share: the codec, and the wakers of each stream.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -17,9 +17,9 @@ use crate::outbound::SendError;
 use crate::request_body::BodyError;
 
 /// The codec and the streams of a connection. `X` is the exchange of a request.
-pub struct SharedCodec<X>(Mutex<State<X>>);
+pub struct SharedCodec<X>(Mutex<SharedState<X>>);
 
-pub struct State<X> {
+pub struct SharedState<X> {
     pub codec: http2::Connection,
     pub streams: HashMap<StreamId, Stream<X>>,
     /// The waker of the task that writes.
@@ -132,7 +132,7 @@ fn wake(waker: &mut Option<Waker>) {
     }
 }
 
-impl<X> State<X> {
+impl<X> SharedState<X> {
     /// Wakes the task that writes the given frames.
     pub fn wake_writer(&mut self) {
         wake(&mut self.writer);
@@ -171,14 +171,14 @@ impl<X> State<X> {
 
 impl<X> SharedCodec<X> {
     pub fn new(codec: http2::Connection) -> SharedCodec<X> {
-        SharedCodec(Mutex::new(State {
+        SharedCodec(Mutex::new(SharedState {
             codec,
             streams: HashMap::new(),
             writer: None,
         }))
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, State<X>> {
+    pub fn lock(&self) -> MutexGuard<'_, SharedState<X>> {
         self.0.lock()
     }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 /// The most addresses that are remembered; the oldest are forgotten, and are then answered each time.
-const MOST_CLOSED: usize = 4096;
+const MAX_CLOSED: usize = 4096;
 const LONG_HEADER: u8 = 0x80;
 
 /// The clients of one socket, by address.
@@ -81,7 +81,7 @@ impl ClosedPeers {
         if state.after_end.insert(address, 0).is_none() {
             state.order.push_back(address);
         }
-        if state.order.len() > MOST_CLOSED
+        if state.order.len() > MAX_CLOSED
             && let Some(oldest) = state.order.pop_front()
         {
             state.after_end.remove(&oldest);
@@ -137,13 +137,13 @@ mod tests {
     #[test]
     fn only_so_many_are_remembered() {
         let peers = Arc::new(ClosedPeers::default());
-        for port in 0..=MOST_CLOSED {
+        for port in 0..=MAX_CLOSED {
             drop(peers.enter(address(u16::try_from(port).unwrap())));
         }
         let state = peers.state.lock();
         assert_eq!(
             (state.after_end.len(), state.order.len()),
-            (MOST_CLOSED, MOST_CLOSED)
+            (MAX_CLOSED, MAX_CLOSED)
         );
         assert!(state.live.is_empty() && !state.after_end.contains_key(&address(0)));
     }

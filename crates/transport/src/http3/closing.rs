@@ -9,7 +9,7 @@ use quinn::Endpoint;
 
 /// A closed connection stays for three times the duration of a client's answer. Clients far away do not hold up an end
 /// for longer than this.
-const LINGER_MAX: Duration = Duration::from_secs(1);
+const MAX_LINGER: Duration = Duration::from_secs(1);
 /// The pause between two looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
@@ -42,7 +42,7 @@ pub async fn last_words() {
         }
     };
     // Packets that do not arrive until then are not waited for.
-    let _ = tokio::time::timeout(LINGER_MAX, gone).await;
+    let _ = tokio::time::timeout(MAX_LINGER, gone).await;
 }
 
 struct ClosingSocket;

@@ -23,7 +23,7 @@ const MAX_UNSENT_BYTES: usize = 16 * 1024;
 /// The state of a connection, shared by its requests.
 pub struct FieldTables {
     connection: quinn::Connection,
-    state: Mutex<State>,
+    state: Mutex<TableState>,
     /// There is something to send.
     unsent: Notify,
     /// The task that sends it was started.
@@ -31,7 +31,7 @@ pub struct FieldTables {
 }
 
 #[derive(Default)]
-struct State {
+struct TableState {
     table: DynamicTable,
     blocked: Vec<BlockedStream>,
     unsent: Vec<u8>,
@@ -48,7 +48,7 @@ impl FieldTables {
     pub fn new(connection: quinn::Connection) -> FieldTables {
         FieldTables {
             connection,
-            state: Mutex::new(State::default()),
+            state: Mutex::new(TableState::default()),
             unsent: Notify::new(),
             is_sending: AtomicBool::new(false),
         }
@@ -60,7 +60,7 @@ impl FieldTables {
     /// The connection ends.
     pub fn take(self: &Arc<Self>, input: &mut BytesMut) -> Result<(), Error> {
         let mut state = self.state.lock();
-        let State {
+        let TableState {
             table,
             blocked,
             unsent,
@@ -146,7 +146,7 @@ impl FieldTables {
         read: impl FnOnce(&DynamicTable) -> Result<Result<T, RequestError>, Error>,
     ) -> Result<Result<T, RequestError>, Error> {
         let mut state = self.state.lock();
-        let State { table, unsent, .. } = &mut *state;
+        let TableState { table, unsent, .. } = &mut *state;
         let fields = read(table)?;
         match &fields {
             Ok(_) => table.acknowledge_block(block, stream, unsent),
@@ -161,7 +161,7 @@ impl FieldTables {
     pub fn cancel(self: &Arc<Self>, stream: u64) {
         let mut state = self.state.lock();
         state.blocked.retain(|blocked| blocked.stream != stream);
-        let State { table, unsent, .. } = &mut *state;
+        let TableState { table, unsent, .. } = &mut *state;
         table.cancel_stream(stream, unsent);
         if let Err(error) = self.send_soon(&state) {
             self.close(error);
@@ -175,7 +175,7 @@ impl FieldTables {
     }
 
     /// Sends pending instructions, by a task that lives as long as the connection.
-    fn send_soon(self: &Arc<Self>, state: &State) -> Result<(), Error> {
+    fn send_soon(self: &Arc<Self>, state: &TableState) -> Result<(), Error> {
         if state.unsent.is_empty() {
             return Ok(());
         }

@@ -119,7 +119,8 @@ impl AsyncUdpSocket for FirstPackets {
                 }
             }
             for datagram in datagrams {
-                let is_first = kind == Some(Kind::WithoutToken) && !self.is_answered(datagram);
+                let is_first =
+                    kind == Some(PacketKind::WithoutToken) && !self.is_answered(datagram);
                 self.unproven.receive(meta.addr, datagram, is_first, now);
             }
         }
@@ -146,14 +147,14 @@ impl AsyncUdpSocket for FirstPackets {
 /// The allowance that a first packet needs. A client that answers a Retry packet does not compete with
 /// those who have not been asked yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum PacketKind {
     WithoutToken,
     WithToken,
 }
 
 /// Returns the kind of a datagram that begins with an Initial packet (RFC 9000 §17.2.2); `None` for any
 /// other.
-fn kind(datagram: &[u8]) -> Option<Kind> {
+fn kind(datagram: &[u8]) -> Option<PacketKind> {
     const LONG_HEADER: u8 = 0x80;
     const TYPE: u8 = 0x30;
     const BEFORE_CONNECTION_IDS: usize = 5;
@@ -167,8 +168,8 @@ fn kind(datagram: &[u8]) -> Option<Kind> {
         at += 1 + usize::from(*datagram.get(at)?);
     }
     match datagram.get(at)? {
-        0 => Some(Kind::WithoutToken),
-        _ => Some(Kind::WithToken),
+        0 => Some(PacketKind::WithoutToken),
+        _ => Some(PacketKind::WithToken),
     }
 }
 
@@ -219,8 +220,8 @@ mod tests {
 
     #[test]
     fn only_initial_packets_are_counted() {
-        assert_eq!(kind(&datagram(0xc3, 0)), Some(Kind::WithoutToken));
-        assert_eq!(kind(&datagram(0xc0, 3)), Some(Kind::WithToken));
+        assert_eq!(kind(&datagram(0xc3, 0)), Some(PacketKind::WithoutToken));
+        assert_eq!(kind(&datagram(0xc0, 3)), Some(PacketKind::WithToken));
         // 0-RTT, Handshake, Retry, and a short header.
         for first in [0xd0, 0xe0, 0xf0, 0x43] {
             assert_eq!(kind(&datagram(first, 0)), None, "{first:x}");

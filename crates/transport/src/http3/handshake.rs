@@ -99,13 +99,13 @@ impl crypto::ServerConfig for HandshakeConfig {
         Box::new(Session {
             version,
             suite: self.initial.suite,
-            state: State::Hello {
+            state: HandshakeState::Hello {
                 config: self,
                 parameters: encoded,
                 received: Vec::new(),
             },
             next_secrets: None,
-            has_told: false,
+            has_reported: false,
         })
     }
 }
@@ -114,13 +114,13 @@ impl crypto::ServerConfig for HandshakeConfig {
 struct Session {
     version: Version,
     suite: Suite,
-    state: State,
+    state: HandshakeState,
     next_secrets: Option<Secrets>,
     /// quinn knows that the handshake has come to something.
-    has_told: bool,
+    has_reported: bool,
 }
 
-enum State {
+enum HandshakeState {
     /// The ClientHello is not whole.
     Hello {
         config: Arc<HandshakeConfig>,
@@ -172,10 +172,10 @@ fn read_hello(hello: &[u8]) -> Result<Hello, TransportError> {
     }
 }
 
-impl State {
+impl HandshakeState {
     /// Takes bytes of the ClientHello; once it is whole, chooses by it.
     fn choose(&mut self, bytes: &[u8], version: Version) -> Result<(), TransportError> {
-        let State::Hello {
+        let HandshakeState::Hello {
             config,
             parameters,
             received,
@@ -204,7 +204,7 @@ impl State {
         let mut connection = Box::new(Connection::Server(connection));
         let read = connection.read_hs(received);
         read.map_err(|error| failed(&connection, &error))?;
-        *self = State::Chosen { connection, asked };
+        *self = HandshakeState::Chosen { connection, asked };
         Ok(())
     }
 }
@@ -217,8 +217,8 @@ fn failed(connection: &Connection, error: &rustls::Error) -> TransportError {
 impl Session {
     fn connection(&self) -> Option<&Connection> {
         match &self.state {
-            State::Chosen { connection, .. } => Some(connection),
-            State::Hello { .. } | State::Failed => None,
+            HandshakeState::Chosen { connection, .. } => Some(connection),
+            HandshakeState::Hello { .. } | HandshakeState::Failed => None,
         }
     }
 }
@@ -248,7 +248,7 @@ impl crypto::Session for Session {
 
     /// [`TlsFacts`]
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        let State::Chosen { connection, asked } = &self.state else {
+        let HandshakeState::Chosen { connection, asked } = &self.state else {
             return None;
         };
         let state: &CommonState = connection;
@@ -265,7 +265,7 @@ impl crypto::Session for Session {
         // Not before the end of the handshake.
         let id = id.ok().and_then(|bytes| SessionId::new(&bytes));
         facts.session_id = id.unwrap_or_default();
-        self.has_told.then(|| Box::new(facts) as Box<dyn Any>)
+        self.has_reported.then(|| Box::new(facts) as Box<dyn Any>)
     }
 
     fn peer_identity(&self) -> Option<Box<dyn Any>> {
@@ -286,20 +286,20 @@ impl crypto::Session for Session {
 
     fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
         match &mut self.state {
-            State::Hello { .. } => {
+            HandshakeState::Hello { .. } => {
                 if let Err(error) = self.state.choose(bytes, self.version) {
-                    self.state = State::Failed;
+                    self.state = HandshakeState::Failed;
                     return Err(error);
                 }
             }
-            State::Chosen { connection, .. } => {
+            HandshakeState::Chosen { connection, .. } => {
                 let read = connection.read_hs(bytes);
                 read.map_err(|error| failed(connection, &error))?;
             }
-            State::Failed => return Err(alert(DECODE_ERROR, "the handshake has failed")),
+            HandshakeState::Failed => return Err(alert(DECODE_ERROR, "the handshake has failed")),
         }
-        if !self.has_told && self.connection().is_some() {
-            self.has_told = true;
+        if !self.has_reported && self.connection().is_some() {
+            self.has_reported = true;
             return Ok(true);
         }
         Ok(false)
@@ -316,7 +316,7 @@ impl crypto::Session for Session {
     }
 
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
-        let State::Chosen { connection, .. } = &mut self.state else {
+        let HandshakeState::Chosen { connection, .. } = &mut self.state else {
             return None;
         };
         match connection.write_hs(out)? {

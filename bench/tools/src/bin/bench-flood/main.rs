@@ -66,7 +66,7 @@ fn flood(words: &[String]) -> Result<SentCounts, Failure> {
     if !target.at.ip().is_loopback() {
         return Err("only an address of this machine is flooded (127.0.0.0/8 or ::1)".into());
     }
-    match http2::Kind::of(kind) {
+    match http2::FloodKind::of(kind) {
         Some(kind) => http2::flood(kind, &target),
         None => quic::flood(kind, &target).unwrap_or_else(|| Err(USAGE.into())),
     }

@@ -20,9 +20,9 @@ const EVENTS: usize = 512;
 /// Takes a whole page with one `recv` and a large file in a few.
 const RECEIVE_BYTES: usize = 256 << 10;
 /// Broken connections after which there is nothing left to measure.
-const MOST_BROKEN: u64 = 10_000;
+const MAX_BROKEN: u64 = 10_000;
 /// Requests that are due and find no free connection; beyond it the server is hopelessly behind.
-const MOST_WAITING: usize = 1 << 20;
+const MAX_WAITING: usize = 1 << 20;
 
 /// The result of the measurement.
 #[derive(Default)]
@@ -194,7 +194,7 @@ impl Run<'_> {
             if is_over && self.under_way == 0 && self.waiting.is_empty() {
                 break;
             }
-            if now > ends + self.options.wait || self.waiting.len() > MOST_WAITING {
+            if now > ends + self.options.wait || self.waiting.len() > MAX_WAITING {
                 self.give_up(now);
                 break;
             }
@@ -210,7 +210,7 @@ impl Run<'_> {
             for event in &events {
                 self.receive(event.data.u64() as usize, buffer);
             }
-            if self.report.broken > MOST_BROKEN {
+            if self.report.broken > MAX_BROKEN {
                 return Err(Errno::CONNABORTED);
             }
         }

@@ -31,13 +31,13 @@ pub(super) struct Upgrade {
 #[derive(Default)]
 struct Channel {
     purges: Mutex<VecDeque<(Vec<u8>, PurgeMode)>>,
-    told: Mutex<u64>,
+    sent: Mutex<u64>,
     applied: Mutex<u64>,
 }
 
 impl PurgeListener for Channel {
     fn purged(&self, _: &str, target: PurgeTarget<'_>, mode: PurgeMode) {
-        *self.told.lock() += 1;
+        *self.sent.lock() += 1;
         let target = target.written().expect("short");
         self.purges.lock().push_back((target, mode));
     }
@@ -80,7 +80,7 @@ impl Upgrade {
         }
         *world.upgrade.borrow_mut() = None;
         // The one that goes on takes the disk, and hears of its purges.
-        world.told.set(world.told.get() + 1);
+        world.sent.set(world.sent.get() + 1);
     }
 
     /// The old process is killed; its unwritten data is lost. The other takes the disk.
@@ -126,7 +126,7 @@ impl Upgrade {
             world.disk.sync();
         }
         *channel.applied.lock() += 1;
-        world.told.set(world.told.get() + 1);
+        world.sent.set(world.sent.get() + 1);
     }
 }
 
@@ -174,8 +174,8 @@ pub(super) async fn settled(world: &World, is_old: bool) {
         true => &upgrade.to_new,
         false => &upgrade.to_old,
     };
-    let told = *channel.told.lock();
-    while !upgrade.is_over.get() && *channel.applied.lock() < told {
+    let sent = *channel.sent.lock();
+    while !upgrade.is_over.get() && *channel.applied.lock() < sent {
         if upgrade.is_paused.get() && !is_old {
             if !world.disk.leaves_out(Rule::EndSilent) {
                 upgrade.kill_old(world);

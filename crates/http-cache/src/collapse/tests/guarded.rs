@@ -12,9 +12,9 @@ use crate::{Guard, GuardVerdict, PurgeListener, StaleReason, UseStale, may_serve
 
 /// A guard with a settable verdict, which counts how often its fetch began.
 #[derive(Debug, Clone, Default)]
-struct ToldGuard(Arc<(AtomicU8, AtomicUsize)>);
+struct SwitchedGuard(Arc<(AtomicU8, AtomicUsize)>);
 
-impl ToldGuard {
+impl SwitchedGuard {
     fn say(&self, verdict: GuardVerdict) {
         self.0.0.store(verdict as u8, Relaxed);
     }
@@ -29,7 +29,7 @@ impl ToldGuard {
     }
 }
 
-impl Guard for ToldGuard {
+impl Guard for SwitchedGuard {
     fn begin(&self) {
         self.0.1.fetch_add(1, Relaxed);
         self.say(GuardVerdict::Good);
@@ -87,13 +87,13 @@ fn lead_held(client: &Client<'_>) -> (Leader, HoldingGuard) {
     (leader, guard)
 }
 
-fn lead(client: &Client<'_>) -> (Leader, ToldGuard) {
-    let (leader, guard) = (client.lead(), ToldGuard::default());
+fn lead(client: &Client<'_>) -> (Leader, SwitchedGuard) {
+    let (leader, guard) = (client.lead(), SwitchedGuard::default());
     leader.set_guard(Box::new(guard.clone()));
     (leader, guard)
 }
 
-fn stored(client: &Client<'_>) -> (Arc<StoredResponse>, ToldGuard) {
+fn stored(client: &Client<'_>) -> (Arc<StoredResponse>, SwitchedGuard) {
     let (leader, guard) = lead(client);
     let stored = publish(leader, SECOND, &[], None).complete(T0);
     (stored.expect("stored"), guard)
@@ -206,7 +206,7 @@ fn after_a_change_one_fetch_follows_the_other_for_all_who_came_meanwhile() {
     let LaterJoin::Lead(next) = later else {
         panic!("the first to look leads");
     };
-    next.set_guard(Box::new(ToldGuard::default()));
+    next.set_guard(Box::new(SwitchedGuard::default()));
     let later = zone.collapse_later(&client.request(), T0);
     assert!(matches!(later, LaterJoin::Follow(_)));
     // One that came since joins it as well.
@@ -228,7 +228,7 @@ fn a_refresh_in_the_background_is_not_begun_twice_for_a_change() {
     let leader = zone
         .refresh(&later.request(), &found)
         .expect("it refreshes");
-    let guard = ToldGuard::default();
+    let guard = SwitchedGuard::default();
     leader.set_guard(Box::new(guard.clone()));
     guard.say(GuardVerdict::Outdated);
     assert!(zone.refresh(&later.request(), &found).is_none());

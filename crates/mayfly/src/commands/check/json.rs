@@ -6,12 +6,12 @@ use site::{ExplainedDirective, Verdict};
 use super::report::{CheckReport, missing, severity, without_meaning};
 
 pub fn report(report: &CheckReport) -> Value {
-    let listed = |told: fn(&ExplainedDirective) -> Option<String>| -> Vec<Value> {
+    let listed = |text_of: fn(&ExplainedDirective) -> Option<String>| -> Vec<Value> {
         let lines = report.directives.iter();
         lines
             .filter_map(|it| {
                 Some(json!({
-                    "file": it.file, "line": it.line, "directive": it.text, "text": told(it)?,
+                    "file": it.file, "line": it.line, "directive": it.text, "text": text_of(it)?,
                 }))
             })
             .collect()

@@ -127,12 +127,12 @@ impl CheckReport {
         &self,
         out: &mut String,
         title: &str,
-        told: fn(&ExplainedDirective) -> Option<String>,
+        text_of: fn(&ExplainedDirective) -> Option<String>,
     ) -> std::fmt::Result {
         let lines: Vec<_> = self
             .directives
             .iter()
-            .filter_map(|it| Some((it, told(it)?)))
+            .filter_map(|it| Some((it, text_of(it)?)))
             .collect();
         if lines.is_empty() {
             return Ok(());

@@ -22,10 +22,10 @@ const UPLOADS: [&str; 10] = [
     "attachments",
 ];
 /// How deep secrets are looked for, and how many entries are looked at.
-const MOST_DEPTH: usize = 3;
-const MOST_ENTRIES: usize = 50_000;
+const MAX_DEPTH: usize = 3;
+const MAX_ENTRIES: usize = 50_000;
 /// Names that one finding shows.
-const MOST_SHOWN: usize = 5;
+const MAX_SHOWN: usize = 5;
 
 /// `root` is where the paths of the configuration begin.
 pub fn check(site: &Site, root: &Path) -> Vec<Finding> {
@@ -68,13 +68,13 @@ fn uploads(server: &Server, documents: &Path, folder: &Path) -> Option<Finding> 
 
 fn secrets(server: &Server, documents: &Path, folder: &Path) -> Option<Finding> {
     let mut found = Vec::new();
-    let mut left = MOST_ENTRIES;
-    look(server, folder, "", MOST_DEPTH, &mut left, &mut found);
+    let mut left = MAX_ENTRIES;
+    look(server, folder, "", MAX_DEPTH, &mut left, &mut found);
     if found.is_empty() {
         return None;
     }
-    let shown: Vec<&str> = found.iter().take(MOST_SHOWN).map(|it| &**it).collect();
-    let more = match found.len().checked_sub(MOST_SHOWN) {
+    let shown: Vec<&str> = found.iter().take(MAX_SHOWN).map(|it| &**it).collect();
+    let more = match found.len().checked_sub(MAX_SHOWN) {
         Some(more @ 1..) => format!(" and {more} more"),
         _ => String::new(),
     };

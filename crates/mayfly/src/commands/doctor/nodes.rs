@@ -12,9 +12,9 @@ use site::Site;
 const COMPARED_FOR: Duration = Duration::from_millis(400);
 /// Two readings within this many seconds are of the same moment.
 const SAME_MOMENT_SECONDS: f64 = 1e-4;
-const MOST_READINGS: usize = 1000;
+const MAX_READINGS: usize = 1000;
 /// Clocks of two nodes may differ in speed by less than a hundredth: each by half of that.
-const MOST_DIFFERENCE: f64 = 0.005;
+const MAX_DIFFERENCE: f64 = 0.005;
 
 pub fn check(site: &Site) -> Vec<Finding> {
     let Some(terms) = &site.http.cache_nodes else {
@@ -77,7 +77,7 @@ fn clock_speed() -> Option<Finding> {
 /// Readings of both, in seconds, that nothing came between.
 fn both_clocks() -> Option<(f64, f64)> {
     let raw = || seconds(clock_gettime(ClockId::MonotonicRaw));
-    for _ in 0..MOST_READINGS {
+    for _ in 0..MAX_READINGS {
         let before = raw();
         let boot = seconds(clock_gettime(ClockId::Boottime));
         if raw() - before < SAME_MOMENT_SECONDS {
@@ -89,7 +89,7 @@ fn both_clocks() -> Option<(f64, f64)> {
 
 fn too_different(speed: f64) -> Option<Finding> {
     let difference = (speed - 1.0).abs();
-    (difference > MOST_DIFFERENCE).then(|| {
+    (difference > MAX_DIFFERENCE).then(|| {
         Finding::error("nodes-clock", "This machine's clock does not keep its speed.")
             .because(format!(
                 "It differs by {:.1} % from the clock of the hardware: a lease of 2 s may outlast the wait of a purge \

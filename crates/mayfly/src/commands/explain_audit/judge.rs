@@ -11,7 +11,7 @@ use super::response::PageResponse;
 /// The kind of a finding, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum SignKind {
     /// A visitor gets a cookie that was set for another visitor.
     Leak,
     /// A visitor gets a page that another visitor's request has shaped.
@@ -20,12 +20,12 @@ pub enum Kind {
     WrongPage,
 }
 
-impl Kind {
+impl SignKind {
     pub fn words(self) -> &'static str {
         match self {
-            Kind::Leak => "leak",
-            Kind::Poisoning => "poisoning",
-            Kind::WrongPage => "wrong page",
+            SignKind::Leak => "leak",
+            SignKind::Poisoning => "poisoning",
+            SignKind::WrongPage => "wrong page",
         }
     }
 }
@@ -44,11 +44,11 @@ pub enum Sign {
 }
 
 impl Sign {
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> SignKind {
         match self {
-            Sign::SharedCookie(_) => Kind::Leak,
-            Sign::Evidence { .. } | Sign::Difference(_) => Kind::Poisoning,
-            Sign::UsualPage(_) => Kind::WrongPage,
+            Sign::SharedCookie(_) => SignKind::Leak,
+            Sign::Evidence { .. } | Sign::Difference(_) => SignKind::Poisoning,
+            Sign::UsualPage(_) => SignKind::WrongPage,
         }
     }
 
@@ -228,7 +228,7 @@ mod tests {
         baseline
     }
 
-    fn kind(evidence: &str, cookies: &[String], response: &PageResponse) -> Option<Kind> {
+    fn kind(evidence: &str, cookies: &[String], response: &PageResponse) -> Option<SignKind> {
         let evidence = [evidence.to_owned()];
         sign(&baseline(), (&evidence, cookies), response, None).map(|it| it.kind())
     }
@@ -240,7 +240,7 @@ mod tests {
             response(&[("location", "http://mfwx.test/")], ""),
             response(&[("set-cookie", "from=mfwx")], "<p>page 198.51.100.7"),
         ] {
-            assert_eq!(kind("mfwx", &[], &response), Some(Kind::Poisoning));
+            assert_eq!(kind("mfwx", &[], &response), Some(SignKind::Poisoning));
         }
     }
 
@@ -255,17 +255,17 @@ mod tests {
         let cookies = ["session=1".to_owned()];
         let body = "<p>page 198.51.100.7";
         let theirs = response(&[("set-cookie", "session=1")], body);
-        assert_eq!(kind("mfwx", &cookies, &theirs), Some(Kind::Leak));
+        assert_eq!(kind("mfwx", &cookies, &theirs), Some(SignKind::Leak));
         // It is a new field of the page all the same.
         let own = response(&[("set-cookie", "session=2")], body);
-        assert_eq!(kind("mfwx", &cookies, &own), Some(Kind::Poisoning));
+        assert_eq!(kind("mfwx", &cookies, &own), Some(SignKind::Poisoning));
     }
 
     #[test]
     fn another_page_is_poisoning() {
         assert_eq!(
             kind("mfwx", &[], &response(&[], "<p>Seite")),
-            Some(Kind::Poisoning)
+            Some(SignKind::Poisoning)
         );
     }
 

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::judge::{Kind, Sign, shortened};
+use super::judge::{Sign, SignKind, shortened};
 use command_line::printable;
 
 /// A fault that an altered request has shown twice or more, with the last requests that
 /// show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    pub kind: Kind,
+    pub kind: SignKind,
     pub variation: String,
     pub sentence: String,
     /// The altered request as it was sent.

@@ -10,36 +10,36 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-use super::servers::ToldServers;
+use super::servers::NotifiedServers;
 use command_line::printable;
 
 /// Processes that are looked at each time.
-const MOST_PROCESSES: usize = 256;
+const MAX_PROCESSES: usize = 256;
 /// Processes that are named.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// The findings so far.
 pub struct Watch {
     library: PathBuf,
-    servers: ToldServers,
+    servers: NotifiedServers,
     /// The file of this program.
     program: Option<(u64, u64)>,
     /// By number and start, without the library when it was looked last: it may be about to load it.
     candidates: HashSet<(u32, u64)>,
     named: HashSet<(u32, u64)>,
-    has_told_doubt: bool,
+    has_sent_doubt: bool,
     has_gone: bool,
 }
 
 impl Watch {
-    pub fn new(library: PathBuf, servers: ToldServers) -> Watch {
+    pub fn new(library: PathBuf, servers: NotifiedServers) -> Watch {
         Watch {
             library,
             servers,
             program: program(std::process::id()),
             candidates: HashSet::new(),
             named: HashSet::new(),
-            has_told_doubt: false,
+            has_sent_doubt: false,
             has_gone: false,
         }
     }
@@ -77,7 +77,7 @@ impl Watch {
         let without: Vec<_> = without.collect();
         for process in &without {
             let number = (process.pid, process.started);
-            let is_new = self.candidates.contains(&number) && self.named.len() < MOST_NAMED;
+            let is_new = self.candidates.contains(&number) && self.named.len() < MAX_NAMED;
             if is_new && self.named.insert(number) {
                 let name: String = process.name.chars().map(printable).collect();
                 messages.push(format!(
@@ -88,8 +88,8 @@ impl Watch {
             }
         }
         self.candidates = without.iter().map(|it| (it.pid, it.started)).collect();
-        if !self.named.is_empty() && !self.has_told_doubt {
-            self.has_told_doubt = true;
+        if !self.named.is_empty() && !self.has_sent_doubt {
+            self.has_sent_doubt = true;
             self.servers.tell_doubt();
         }
         messages
@@ -152,7 +152,7 @@ pub fn look(watch: &mut Option<Watch>, command: Option<Pid>) -> Vec<String> {
                 }
                 continue;
             }
-            if processes.len() < MOST_PROCESSES {
+            if processes.len() < MAX_PROCESSES {
                 to_look_at.push(child);
                 processes.push(stat);
             }

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use learn_record::{Acknowledgement, Doubt, DoubtReason, Hello, MOST_SERVERS, Message, VERSION};
+use learn_record::{Acknowledgement, Doubt, DoubtReason, Hello, MAX_SERVERS, Message, VERSION};
 use php_pool::{LEARNING_SOCKET_NAME, pid_of_folder};
 use preload::Changer;
 use rustix::process::geteuid;
@@ -23,9 +23,9 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 const REFUSES: &str = "is another version of Mayfly, or hears too many processes";
 
 /// One socket of each server. It reaches all pools of the account, and for root all pools.
-pub struct ToldServers(Vec<ToldServer>);
+pub struct NotifiedServers(Vec<NotifiedServer>);
 
-struct ToldServer {
+struct NotifiedServer {
     path: PathBuf,
     /// Open until this process ends: a server that loses a process which is alive counts nothing as known.
     connection: Socket,
@@ -38,7 +38,7 @@ pub struct PoolSocket {
     path: PathBuf,
 }
 
-impl ToldServers {
+impl NotifiedServers {
     /// # Errors
     /// The reason why there is none, for people.
     pub fn find() -> Result<Vec<PoolSocket>, String> {
@@ -66,23 +66,26 @@ impl ToldServers {
                 }
             ));
         }
-        as_many_as_are_told(found.into_iter().map(|(_, socket)| socket).collect())
+        bounded(found.into_iter().map(|(_, socket)| socket).collect())
     }
 
     /// Greets each of them. A server that does not listen to this program is left out, and the reason is printed.
-    pub fn greet(found: Vec<PoolSocket>, mut complain: impl FnMut(String)) -> Option<ToldServers> {
+    pub fn greet(
+        found: Vec<PoolSocket>,
+        mut complain: impl FnMut(String),
+    ) -> Option<NotifiedServers> {
         let greeted =
             found
                 .into_iter()
                 .filter_map(|PoolSocket { server, path }| match greet(&path) {
-                    Ok(connection) => Some(ToldServer { path, connection }),
+                    Ok(connection) => Some(NotifiedServer { path, connection }),
                     Err(error) => {
                         complain(format!("the server with process {server} {error}"));
                         None
                     }
                 });
         let servers: Vec<_> = greeted.collect();
-        (!servers.is_empty()).then_some(ToldServers(servers))
+        (!servers.is_empty()).then_some(NotifiedServers(servers))
     }
 
     /// Between colons.
@@ -99,9 +102,9 @@ impl ToldServers {
     /// A process of the command is not heard: nothing counts as known until this process has ended.
     pub fn tell_doubt(&mut self) {
         for server in &mut self.0 {
-            let told = doubt(&server.connection);
+            let notified = doubt(&server.connection);
             // Another process may serve now; one that does not listen any more shows no page by its old knowledge.
-            if told.is_err()
+            if notified.is_err()
                 && let Ok(connection) = greet(&server.path)
                 && doubt(&connection).is_ok()
             {
@@ -158,15 +161,15 @@ fn send(socket: &Socket, message: &Message<'_>) -> io::Result<()> {
     socket.send(&packet).map(drop)
 }
 
-/// Returns the sockets, or an error if they are too many: a process reports to [`MOST_SERVERS`] at most. A part of them
+/// Returns the sockets, or an error if they are too many: a process reports to [`MAX_SERVERS`] at most. A part of them
 /// would show pages that the others do not.
-fn as_many_as_are_told(found: Vec<PoolSocket>) -> Result<Vec<PoolSocket>, String> {
+fn bounded(found: Vec<PoolSocket>) -> Result<Vec<PoolSocket>, String> {
     let count = found.len();
-    if count <= MOST_SERVERS {
+    if count <= MAX_SERVERS {
         return Ok(found);
     }
     Err(format!(
-        "{count} servers learn pages here, and a command tells {MOST_SERVERS} at most: none is told. Run it as the account of \
+        "{count} servers learn pages here, and a command tells {MAX_SERVERS} at most: none is told. Run it as the account of \
          the site's PHP (sudo -u ACCOUNT mayfly run -- ...), which tells only those servers whose pools have this account"
     ))
 }
@@ -207,8 +210,8 @@ mod tests {
                 })
                 .collect()
         };
-        assert_eq!(as_many_as_are_told(sockets(8)).unwrap().len(), 8);
-        let why = as_many_as_are_told(sockets(9)).unwrap_err();
+        assert_eq!(bounded(sockets(8)).unwrap().len(), 8);
+        let why = bounded(sockets(9)).unwrap_err();
         assert!(
             why.starts_with("9 servers") && why.contains("sudo -u ACCOUNT mayfly run"),
             "{why}"
@@ -257,8 +260,8 @@ mod tests {
         let mut said = Vec::new();
         std::thread::scope(|scope| {
             scope.spawn(|| drop(listener.accept().unwrap()));
-            let told = ToldServers::greet(found(), |why| said.push(why));
-            assert!(told.is_none());
+            let notified = NotifiedServers::greet(found(), |why| said.push(why));
+            assert!(notified.is_none());
         });
         assert_eq!(said, [format!("the server with process 7 {REFUSES}")]);
         std::thread::scope(|scope| {
@@ -277,12 +280,12 @@ mod tests {
                 (&connection).write_all(&answer.encode()).unwrap();
                 (is_doubt, hear())
             });
-            let mut told = ToldServers::greet(found(), |why| panic!("{why}")).unwrap();
-            assert_eq!(told.list(), path);
-            told.tell_doubt();
+            let mut notified = NotifiedServers::greet(found(), |why| panic!("{why}")).unwrap();
+            assert_eq!(notified.list(), path);
+            notified.tell_doubt();
             assert_eq!(server.join().unwrap(), (false, true));
             std::fs::remove_file(&path).unwrap();
-            assert!(told.has_gone());
+            assert!(notified.has_gone());
         });
     }
 

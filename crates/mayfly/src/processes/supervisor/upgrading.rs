@@ -50,7 +50,7 @@ pub(super) enum Role {
 
 /// An upgrade that begins once the program before has ended.
 pub(super) struct NextUpgrade {
-    told: ReceivedInstruction,
+    received: ReceivedInstruction,
     /// It waits no longer.
     until: Instant,
 }
@@ -122,20 +122,21 @@ impl Supervisor {
     /// waits for the end of the program whose place this one has just taken.
     pub(super) async fn upgrade(
         &mut self,
-        told: ReceivedInstruction,
+        received: ReceivedInstruction,
         signals: &mut Signals,
     ) -> Option<Shutdown> {
         if let Role::Incoming {
             predecessor,
             next: next @ None,
         } = &mut self.role
-            && told.is_order()
+            && received.is_order()
         {
             let pid = predecessor.pid;
-            self.journal
-                .notice(format_args!("{told}, waiting for the end of process {pid}"));
+            self.journal.notice(format_args!(
+                "{received}, waiting for the end of process {pid}"
+            ));
             *next = Some(NextUpgrade {
-                told,
+                received,
                 until: Instant::now() + WAITS_FOR_PREDECESSOR,
             });
             return None;
@@ -154,33 +155,34 @@ impl Supervisor {
             }
         };
         if let Some(why) = other {
-            self.journal.error(format_args!("{told}, refused: {why}"));
-            told.tell(Err(why));
+            self.journal
+                .error(format_args!("{received}, refused: {why}"));
+            received.tell(Err(why));
             return None;
         }
         let shown = self.program.path.display().to_string();
         self.journal.notice(format_args!(
-            "{told}, starting {shown} in the place of this program"
+            "{received}, starting {shown} in the place of this program"
         ));
         let started = tokio::select! {
             started = self.start_successor() => started,
             end = signals.asked_to_end() => {
                 self.take_back().await;
-                told.tell(Err("the server was told to stop meanwhile".to_owned()));
+                received.tell(Err("the server was told to stop meanwhile".to_owned()));
                 return Some(self.stop_at_once(end));
             }
         };
         match started {
             Ok(()) => {
-                let is_whole = told.is_order();
-                told.tell(Ok(()));
+                let is_whole = received.is_order();
+                received.tell(Ok(()));
                 is_whole.then_some(Shutdown::Graceful)
             }
             Err(why) => {
                 let message = format!("{why}; this program goes on");
                 self.journal
                     .emerg(format_args!("upgrade failed: {message}"));
-                told.tell(Err(message));
+                received.tell(Err(message));
                 None
             }
         }
@@ -288,7 +290,7 @@ impl Supervisor {
             predecessor.pid
         ));
         match next {
-            Some(next) => self.upgrade(next.told, signals).await,
+            Some(next) => self.upgrade(next.received, signals).await,
             None => None,
         }
     }
@@ -304,8 +306,8 @@ impl Supervisor {
                 WAITS_FOR_PREDECESSOR.as_secs()
             );
             self.journal
-                .error(format_args!("{}, refused: {why}", next.told));
-            next.told.tell(Err(why));
+                .error(format_args!("{}, refused: {why}", next.received));
+            next.received.tell(Err(why));
         }
     }
 
@@ -364,10 +366,10 @@ impl Supervisor {
 
     /// WINCH: no new connections; requests under way end. HUP and the end of the new program undo it. Without a
     /// successor it means nothing, since a terminal sends it when its window changes.
-    pub(super) fn drain_for_successor(&mut self, told: &ReceivedInstruction) {
+    pub(super) fn drain_for_successor(&mut self, received: &ReceivedInstruction) {
         if matches!(self.role, Role::Outgoing { .. }) && self.service == Service::Serving {
             self.journal
-                .notice(format_args!("{told}, taking no more connections"));
+                .notice(format_args!("{received}, taking no more connections"));
             self.service = Service::Draining;
             self.backend.stop_gracefully(Patience::ForNextRequests);
         }

@@ -131,8 +131,8 @@ impl Predecessor {
     }
 
     fn tell(&self, message: &ToPredecessor) -> Result<(), String> {
-        let told = self.peer.tell(message, &[]);
-        told.map_err(|error| format!("the running server does not listen: {error}"))
+        let sent = self.peer.tell(message, &[]);
+        sent.map_err(|error| format!("the running server does not listen: {error}"))
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use super::Scene;
 
 /// More requests than an issuance has.
-const MOST_STEPS: usize = 20;
+const MAX_STEPS: usize = 20;
 /// Servers at the same time.
 const AT_ONCE: usize = 8;
 
@@ -37,7 +37,7 @@ impl Issuer {
             tls_port: free_port(),
             ..PebbleOptions::default()
         });
-        let http_ports = (0..=2 * MOST_STEPS).map(|nth| (format!("a{nth}.example"), free_port()));
+        let http_ports = (0..=2 * MAX_STEPS).map(|nth| (format!("a{nth}.example"), free_port()));
         let issuer = Arc::new(Issuer {
             pebble: Arc::new(pebble.await),
             http_ports: http_ports.collect(),
@@ -164,7 +164,7 @@ async fn whenever_it_is_killed_it_gets_its_certificate_after_the_next_start() {
     for what in ["/sign-me-up", "/order-plz", "/finalize-order/", "/certZ/"] {
         assert_eq!(count(&steps, what), 1, "{what}: {steps:#?}");
     }
-    assert!(steps.len() <= MOST_STEPS, "{steps:#?}");
+    assert!(steps.len() <= MAX_STEPS, "{steps:#?}");
     let mut killed = JoinSet::new();
     for step in 0..steps.len() {
         for (side, nth) in [(Side::Request, 1), (Side::Response, 2)] {

@@ -179,7 +179,7 @@ impl Rules {
     }
 
     /// The lines of a page that are the same each time for this state.
-    pub fn lines(&self, path: &str, state: &State, edition: &str) -> Vec<String> {
+    pub fn lines(&self, path: &str, state: &ApplicationState, edition: &str) -> Vec<String> {
         let mut lines = vec![
             format!("page={path}"),
             format!("edition={edition}"),
@@ -207,7 +207,7 @@ impl Rules {
 
 /// What is in a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct ApplicationState {
     pub name: String,
     pub language: String,
     pub cart: Vec<String>,
@@ -217,7 +217,7 @@ pub struct State {
     pub has_read: bool,
 }
 
-impl State {
+impl ApplicationState {
     /// What a visitor writes; the page that comes next says so once.
     pub fn write(&mut self, what: &str, value: &str) {
         match what {
@@ -261,14 +261,14 @@ fn mark_of(head: &str) -> Option<Mark> {
 }
 
 fn is_written_by(target: &str, rules: &Rules) -> bool {
-    let mut state = State::default();
+    let mut state = ApplicationState::default();
     state.follow(target, rules);
-    state != State::default()
+    state != ApplicationState::default()
 }
 
 #[derive(Clone, Default)]
 struct Session {
-    state: State,
+    state: ApplicationState,
     secret: String,
 }
 
@@ -366,7 +366,7 @@ impl Sessions {
     }
 
     /// What is in a session.
-    pub fn state(&self, host: &str, sid: &str) -> Option<State> {
+    pub fn state(&self, host: &str, sid: &str) -> Option<ApplicationState> {
         let kept = self.kept.lock().expect("no panic");
         let session = kept.get(&(host.to_owned(), sid.to_owned()))?;
         Some(session.state.clone())
@@ -469,7 +469,7 @@ impl Sessions {
         let mut session = kept.get(&(host.clone(), sid.clone())).cloned();
         if session.is_none() && needs {
             let secret = self.draw();
-            let state = State::default();
+            let state = ApplicationState::default();
             session = Some(Session { state, secret });
             fields.push_str(&format!("Set-Cookie: sid={sid}; path=/; HttpOnly\r\n"));
         }

@@ -463,7 +463,7 @@ fn unix_seconds() -> u64 {
 /// The application answers an address that has asked often with one word in the place of each page, as e107 does.
 #[tokio::test]
 async fn an_application_that_blocks_addresses_blocks_neither_guests_nor_trials() {
-    const MOST_REQUESTS: u64 = 60;
+    const MAX_REQUESTS: u64 = 60;
     let asked: Mutex<HashMap<String, u64>> = Mutex::default();
     let drawn = AtomicU64::new(0);
     let application = Application::start(move |request| {
@@ -472,7 +472,7 @@ async fn an_application_that_blocks_addresses_blocks_neither_guests_nor_trials()
             .entry(request.field("x-real-ip").to_owned())
             .or_default();
         *count += 1;
-        let (fields, body) = match *count > MOST_REQUESTS {
+        let (fields, body) = match *count > MAX_REQUESTS {
             true => (
                 "Content-Type: text/html\r\n".to_owned(),
                 "blocked".to_owned(),

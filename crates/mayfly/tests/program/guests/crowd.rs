@@ -28,14 +28,14 @@ const LATER: (u64, u64, usize) = (OF_GUESTS + 2, 3, 4);
 /// An application that begins a session with each answer, and gives none before the gate opens.
 struct SlowShop {
     begun: AtomicU64,
-    kind: Kind,
+    kind: ShopKind,
     /// The sessions that the first page knows.
     known: Mutex<HashSet<String>>,
     gate: Arc<Semaphore>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ShopKind {
     Plain,
     /// Pages have a form with a key.
     WithKey,
@@ -53,7 +53,7 @@ impl SlowShop {
             "Content-Type: text/html\r\nSet-Cookie: sid=5e{number:014x}; path=/; HttpOnly\r\n"
         );
         let key = match self.kind {
-            Kind::WithKey => format!("<input type=hidden name=token value=5e0c{number:016x}>"),
+            ShopKind::WithKey => format!("<input type=hidden name=token value=5e0c{number:016x}>"),
             _ => String::new(),
         };
         let argument = request.target.split('?').nth(1).unwrap_or_default();
@@ -74,9 +74,9 @@ impl SlowShop {
             return known.contains(session);
         }
         match self.kind {
-            Kind::KnowsVisit if session.is_empty() => known.insert(begun.to_owned()),
-            Kind::KnowsVisit | Kind::KnowsReturn => known.insert(session.to_owned()),
-            Kind::Plain | Kind::WithKey => false,
+            ShopKind::KnowsVisit if session.is_empty() => known.insert(begun.to_owned()),
+            ShopKind::KnowsVisit | ShopKind::KnowsReturn => known.insert(session.to_owned()),
+            ShopKind::Plain | ShopKind::WithKey => false,
         };
         known.remove("");
         false
@@ -99,7 +99,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    async fn new(kind: Kind) -> Crowd {
+    async fn new(kind: ShopKind) -> Crowd {
         let shop = Arc::new(SlowShop {
             begun: AtomicU64::new(0),
             kind,
@@ -159,7 +159,7 @@ impl Crowd {
     }
 
     /// A crowd on a page of a site whose first page has begun a session before.
-    async fn after_first_page(kind: Kind, target: &str, of_trial: usize) -> (Crowd, usize) {
+    async fn after_first_page(kind: ShopKind, target: &str, of_trial: usize) -> (Crowd, usize) {
         let mut crowd = Crowd::new(kind).await;
         crowd.shop.gate.add_permits(1);
         Visitor::new(HOST, 0).get(&crowd.site, "/").await;
@@ -175,7 +175,7 @@ impl Crowd {
 /// wait for ever.
 #[tokio::test]
 async fn a_crowd_on_a_new_page_waits_for_one_trial_whose_requests_are_made_side_by_side() {
-    let mut crowd = Crowd::new(Kind::Plain).await;
+    let mut crowd = Crowd::new(ShopKind::Plain).await;
     // The page with the visitor's own fields, a second time and with the session, and the site's first page; then this one
     // a second time and with the session.
     assert_eq!(crowd.comes("/page", (OF_GUESTS, 4, 6)).await, 1);
@@ -185,7 +185,7 @@ async fn a_crowd_on_a_new_page_waits_for_one_trial_whose_requests_are_made_side_
 /// A token takes three answers: on a site whose pages are known to begin sessions, the first guest's own is one of them.
 #[tokio::test]
 async fn a_third_answer_is_asked_for_beside_the_second_where_a_form_has_a_key() {
-    let mut crowd = Crowd::new(Kind::WithKey).await;
+    let mut crowd = Crowd::new(ShopKind::WithKey).await;
     assert_eq!(crowd.comes("/page", (OF_GUESTS, 5, 8)).await, 1);
     assert_eq!(crowd.comes("/other?id=2", LATER).await, 1);
 }
@@ -196,7 +196,7 @@ async fn a_page_that_another_one_shows_to_who_comes_back_is_shared_with_nobody_i
     let target = "/other?id=2";
     let (_, at_once, _) = LATER;
     let before_return = at_once as usize;
-    let (crowd, own) = Crowd::after_first_page(Kind::KnowsReturn, target, before_return).await;
+    let (crowd, own) = Crowd::after_first_page(ShopKind::KnowsReturn, target, before_return).await;
     assert_eq!(own, 1);
     crowd.shop.gate.add_permits(MANY);
     let is_refused = async || {
@@ -216,6 +216,6 @@ async fn a_page_that_another_one_shows_to_who_comes_back_is_shared_with_nobody_i
 
 #[tokio::test]
 async fn a_page_that_another_one_shows_to_who_has_seen_it_once_is_shown_to_no_other_guest() {
-    let (_, own) = Crowd::after_first_page(Kind::KnowsVisit, "/other?id=2", MANY).await;
+    let (_, own) = Crowd::after_first_page(ShopKind::KnowsVisit, "/other?id=2", MANY).await;
     assert_eq!(own, GUESTS);
 }

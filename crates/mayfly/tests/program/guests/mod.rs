@@ -18,7 +18,9 @@ use std::time::Duration;
 use control::explain::SessionPart;
 use testkit::client::Reply;
 
-use self::application::{Bound, FormEncoding, Rules, SCRIPT_COOKIE, Sessions, State, percent};
+use self::application::{
+    ApplicationState, Bound, FormEncoding, Rules, SCRIPT_COOKIE, Sessions, percent,
+};
 use crate::visits::explained::explain;
 use crate::visits::{Application, Mark, Site, ask_port, is_from_memory, settle};
 
@@ -226,7 +228,7 @@ struct Visitor {
     jar: BTreeMap<String, String>,
     /// That of the last page.
     form: Option<Form>,
-    state: State,
+    state: ApplicationState,
     has_written: bool,
 }
 
@@ -243,7 +245,7 @@ impl Visitor {
             browser: browsers[nth % browsers.len()],
             jar: BTreeMap::new(),
             form: None,
-            state: State::default(),
+            state: ApplicationState::default(),
             has_written: false,
         }
     }

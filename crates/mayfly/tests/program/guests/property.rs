@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use testkit::client::Reply;
 use tokio::task::JoinSet;
 
-use super::application::{Limiter, Look, Rules, Sessions, State, status_line};
+use super::application::{ApplicationState, Limiter, Look, Rules, Sessions, status_line};
 use super::{FORGED, Form, GuestSite, Origin, Visitor};
 use crate::attacks::random::Random;
 use crate::visits::explained::explain_at;
@@ -33,7 +33,7 @@ const REGULARS: usize = 6;
 /// How the only cookie begins that pages from memory set.
 const SERVERS_COOKIE: &str = "XSRF-TOKEN=mayflyguest";
 /// Examples of each kind that a failure shows, and applications of which it shows everything.
-const MOST_EXAMPLES: usize = 3;
+const MAX_EXAMPLES: usize = 3;
 /// The pages that applications have.
 const PAGES: [&str; 7] = [
     "/",
@@ -313,7 +313,7 @@ impl Crowd {
                 let may_stay = !is_of_application && before.jar.contains_key("sid");
                 match reply.status {
                     303 => {
-                        visitor.state = State::default();
+                        visitor.state = ApplicationState::default();
                         visitor.has_written = false;
                     }
                     403 if may_stay => {}
@@ -345,7 +345,7 @@ impl Crowd {
         }
         let first = faults.first().copied().unwrap_or_default();
         let examples = results.examples.entry(first).or_default();
-        if !faults.is_empty() && examples.len() < MOST_EXAMPLES {
+        if !faults.is_empty() && examples.len() < MAX_EXAMPLES {
             let example = format!(
                 "{faults:?}\n{:?}\n{step:?}, {own} own runs\nbefore {before:?}\nafter {visitor:?}\nin the session {:?}\n\
                  {} {:?}\n{}",
@@ -524,7 +524,7 @@ async fn random_visitors_get_what_random_applications_give_to_their_own_sessions
         "seed {seed}: {requests} requests, {from_memory} of {gets} pages from memory, {writes} writes, \
          {runs} runs of applications, wrong {faults:?}"
     );
-    let histories = histories.iter().take(MOST_EXAMPLES);
+    let histories = histories.iter().take(MAX_EXAMPLES);
     let examples: Vec<&String> = examples.values().flatten().chain(histories).collect();
     let examples: Vec<&str> = examples.into_iter().map(String::as_str).collect();
     let examples = examples.join("\n\n");

@@ -199,7 +199,7 @@ fn peak_memory_bytes(server: &RunningServer) -> u64 {
 #[tokio::test]
 async fn a_hundred_megabytes_of_header_cost_no_memory() {
     const HEAD_BYTES: usize = 100 << 20;
-    const MOST_BYTES: u64 = 8 << 20;
+    const MAX_BYTES: u64 = 8 << 20;
     let one_field = "x".repeat(1 << 20);
     let many_fields = "X-Field: and its value\r\n".repeat((1 << 20) / 24);
     for (name, part) in [("one field", one_field), ("many fields", many_fields)] {
@@ -224,7 +224,7 @@ async fn a_hundred_megabytes_of_header_cost_no_memory() {
             assert_eq!(upstream.requests(), round, "{name}");
         }
         let grown = peak_memory_bytes(&server) - before;
-        assert!(grown < MOST_BYTES, "{name}: {grown} bytes");
+        assert!(grown < MAX_BYTES, "{name}: {grown} bytes");
         let log = server.error_log();
         assert!(
             log.contains("upstream sent too big header"),

@@ -301,7 +301,7 @@ async fn a_field_for_one_visitor_goes_to_no_other_with_a_stored_page() {
 
 /// Asks again and again until the reply is so.
 async fn asked_until(target: &Target, path: &str, is_so: impl Fn(&Reply) -> bool) {
-    for _ in 0..MOST_ASKED {
+    for _ in 0..MAX_ASKED {
         if is_so(&target.get(path).await) {
             return;
         }
@@ -311,7 +311,7 @@ async fn asked_until(target: &Target, path: &str, is_so: impl Fn(&Reply) -> bool
 }
 
 /// How often; more than a minute on a machine that does nothing else.
-const MOST_ASKED: usize = 6000;
+const MAX_ASKED: usize = 6000;
 
 /// A file that appears counts within two seconds, for pages from memory as well, and stops to count when it goes.
 #[tokio::test]

@@ -17,7 +17,7 @@ fn reloads_wanted() -> usize {
 
 /// The first reloads, whose growth is not counted.
 const WARM_UP: usize = 10;
-const MOST_GROWTH_BYTES: u64 = 8 << 20;
+const MAX_GROWTH_BYTES: u64 = 8 << 20;
 
 fn memory(server: &RunningServer) -> u64 {
     let children = descendants(server.pid());
@@ -95,7 +95,7 @@ async fn a_certificate_is_replaced_again_and_again_under_load() {
     }
     let grown = memory(&server).saturating_sub(memory_before);
     eprintln!("{} KB grown from {} KB", grown >> 10, memory_before >> 10);
-    assert!(grown < MOST_GROWTH_BYTES, "{grown} bytes");
+    assert!(grown < MAX_GROWTH_BYTES, "{grown} bytes");
     stop.store(true, Ordering::Relaxed);
     for load in loads {
         load.await.expect("no failed request");

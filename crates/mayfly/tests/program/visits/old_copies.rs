@@ -39,12 +39,12 @@ const ENDS: [(&str, &str); 6] = [
 
 /// The state of an application, and its runs in that state.
 #[derive(Default)]
-struct State {
+struct CopyState {
     now: AtomicU8,
     runs: AtomicUsize,
 }
 
-impl State {
+impl CopyState {
     fn change(&self, to: u8) {
         self.now.store(to, SeqCst);
         self.runs.store(0, SeqCst);
@@ -62,11 +62,11 @@ impl State {
 }
 
 /// Visits after which a public page is shared.
-const MOST_UNTIL_SHARED: u8 = 20;
+const MAX_UNTIL_SHARED: u8 = 20;
 
 /// Asks until the page is answered from memory.
 async fn share(visit: impl AsyncFn(u8) -> Reply) {
-    for nth in 0..MOST_UNTIL_SHARED {
+    for nth in 0..MAX_UNTIL_SHARED {
         let reply = visit(nth).await;
         assert_eq!(reply.text(), "old page");
         if is_from_memory(&reply) {
@@ -81,7 +81,7 @@ fn is_old(reply: &Reply) -> bool {
 }
 
 /// Visits while the first answer of the new kind is received and read.
-const MOST_OLD: usize = 20;
+const MAX_OLD: usize = 20;
 
 /// Visits that get the new answer, until it is believed.
 const ENOUGH_NEW: usize = 5;
@@ -89,7 +89,7 @@ const ENOUGH_NEW: usize = 5;
 /// Visits after the application has changed its answer. The first one may get the old copy while the
 /// page is refreshed. A second run shows that the answer of the first has been read: the old copy
 /// must be gone then.
-async fn see_the_change(state: &State, visit: impl AsyncFn(u8) -> Reply) {
+async fn see_the_change(state: &CopyState, visit: impl AsyncFn(u8) -> Reply) {
     settle().await;
     let (mut old, mut new) = (0, 0);
     for nth in 0..u8::MAX {
@@ -98,7 +98,7 @@ async fn see_the_change(state: &State, visit: impl AsyncFn(u8) -> Reply) {
         if is_old(&reply) {
             old += 1;
             assert!(runs < 2, "visit {nth} gets the old page after {runs} runs");
-            assert!(old < MOST_OLD, "{old} visits get the old page");
+            assert!(old < MAX_OLD, "{old} visits get the old page");
         }
         new += usize::from(runs >= 2);
         if new == ENOUGH_NEW {
@@ -120,7 +120,7 @@ async fn an_answer_that_ends_sharing_ends_the_old_copy() {
 
 /// A public page whose answer becomes this one; then the application fails.
 async fn ends_the_old_copy(line: &'static str, fields: String) {
-    let state = Arc::new(State::default());
+    let state = Arc::new(CopyState::default());
     let known = Arc::clone(&state);
     let application = Application::start(move |_| {
         Script::new().raw(match known.run() {
@@ -151,7 +151,7 @@ async fn ends_the_old_copy(line: &'static str, fields: String) {
 /// others for as long as it was kept, and longer while it was refreshed.
 #[tokio::test]
 async fn what_a_visitor_has_read_is_not_followed_by_what_was_there_before() {
-    let state = Arc::new(State::default());
+    let state = Arc::new(CopyState::default());
     let known = Arc::clone(&state);
     let application = Application::start(move |_| {
         let is_public = known.run() == PUBLIC;
@@ -180,7 +180,7 @@ async fn what_a_visitor_has_read_is_not_followed_by_what_was_there_before() {
 /// copy ends meanwhile, and the server does not show it while it is refreshed, as it shows other stale copies.
 #[tokio::test]
 async fn a_copy_that_ends_while_it_is_compared_is_not_shown_any_more() {
-    let state = Arc::new(State::default());
+    let state = Arc::new(CopyState::default());
     let gate = Arc::new(Semaphore::new(0));
     let (known, held) = (Arc::clone(&state), Arc::clone(&gate));
     let application = Application::start(move |_| {
@@ -221,7 +221,7 @@ async fn what_is_read_beside_a_trial_is_not_followed_by_what_was_there_before() 
 }
 
 async fn is_not_followed_by_what_was_there_before(visitor: &str) {
-    let state = Arc::new(State::default());
+    let state = Arc::new(CopyState::default());
     let gate = Arc::new(Semaphore::new(0));
     let partners = Arc::new(AtomicUsize::new(0));
     let (known, held, asked) = (state.clone(), gate.clone(), partners.clone());
@@ -274,7 +274,7 @@ async fn is_not_followed_by_what_was_there_before(visitor: &str) {
 #[tokio::test]
 async fn the_old_copy_does_not_stand_in_while_a_line_of_requests_waits() {
     for (line, fields) in ENDS {
-        let state = Arc::new(State::default());
+        let state = Arc::new(CopyState::default());
         let gate = Arc::new(Semaphore::new(0));
         let (known, held) = (Arc::clone(&state), Arc::clone(&gate));
         let upstream = FakeHttp::start(move |_| {
@@ -341,12 +341,12 @@ async fn the_old_page_of_php_does_not_come_back_when_php_fails() {
     share(visit).await;
     std::fs::write(flags.path().join("ended"), "").expect("a file");
     settle().await;
-    for nth in 0..MOST_OLD {
+    for nth in 0..MAX_OLD {
         let reply = visit(u8::try_from(nth).expect("small")).await;
         if !is_old(&reply) {
             break;
         }
-        assert!(nth + 1 < MOST_OLD, "{MOST_OLD} visits get the old page");
+        assert!(nth + 1 < MAX_OLD, "{MAX_OLD} visits get the old page");
         settle().await;
     }
     std::fs::write(flags.path().join("failing"), "").expect("a file");

@@ -18,7 +18,7 @@ const VISITS: u64 = 4_000;
 /// Visits of one application.
 const VISITS_EACH: u64 = 80;
 /// Examples of each kind that a failure shows.
-const MOST_EXAMPLES: usize = 3;
+const MAX_EXAMPLES: usize = 3;
 
 /// Wrong answers that are accepted, in a thousand visits. An application may treat an address in a way
 /// that shows only if a visitor from there is compared: they may miss a page that is for them alone.
@@ -202,7 +202,7 @@ impl Results {
         };
         *self.faults.entry(kind).or_default() += 1;
         let examples = self.examples.entry(kind).or_default();
-        if examples.len() < MOST_EXAMPLES {
+        if examples.len() < MAX_EXAMPLES {
             examples.push(example(page, visit, reply));
         }
     }

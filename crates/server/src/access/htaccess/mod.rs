@@ -198,23 +198,23 @@ fn local_time(seconds: i64) -> [u32; 7] {
 }
 
 /// Notes of files that have been logged, so that not every thread logs them.
-static TOLD: Mutex<Option<HashSet<RuleNote>>> = Mutex::new(None);
+static LOGGED: Mutex<Option<HashSet<RuleNote>>> = Mutex::new(None);
 /// Beyond this number, notes are logged again.
-const MAX_TOLD: usize = 4096;
+const MAX_LOGGED: usize = 4096;
 
 /// Logs lines that have another effect than in Apache, once for each state of a file.
 fn tell(request: &Request, notes: Vec<RuleNote>) {
     for note in notes {
-        let mut told = TOLD.lock();
-        let told = told.get_or_insert_default();
-        if told.len() >= MAX_TOLD {
-            told.clear();
+        let mut logged = LOGGED.lock();
+        let logged = logged.get_or_insert_default();
+        if logged.len() >= MAX_LOGGED {
+            logged.clear();
         }
         let level = match note.closes {
             true => LogLevel::Error,
             false => LogLevel::Notice,
         };
-        if told.insert(note.clone()) {
+        if logged.insert(note.clone()) {
             error_log::request(request, level, format_args!("{}", note.text));
         }
     }

@@ -24,7 +24,7 @@ use std::path::Path;
 use bytes::Bytes;
 use control::{PurgeReport, Refusal, TargetKind};
 use http_cache::{CacheKey, OwnedPurgeTarget};
-use numbers::Kind;
+use numbers::NumberKind;
 use numbers::table::TABLE;
 use serde::Serialize;
 use site::Dashboard;
@@ -231,8 +231,8 @@ fn titles() -> Vec<Title> {
         title: definition.title,
         help: definition.help,
         bounds: match definition.kind {
-            Kind::Histogram(bounds) => bounds,
-            Kind::Counter | Kind::Gauge => &[],
+            NumberKind::Histogram(bounds) => bounds,
+            NumberKind::Counter | NumberKind::Gauge => &[],
         },
     });
     titles.collect()

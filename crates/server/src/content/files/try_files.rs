@@ -8,7 +8,7 @@ use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::exchange::request_route::RequestRoute;
 use crate::exchange::variable;
-use site_files::open::{Kind, OpenPurpose};
+use site_files::open::{FileKind, OpenPurpose};
 
 /// Looks for the candidates of `try_files` in turn, and returns the path of the first that exists. Else the last
 /// argument counts.
@@ -22,7 +22,7 @@ pub fn tried(request: &Request) -> Result<TriedPath, StageEnd> {
         let path = [root.as_slice(), &name].concat();
         match look(request, &path, OpenPurpose::Facts) {
             // A FIFO is as good as a file here; who serves it will refuse it.
-            Ok(found) if (found.kind == Kind::Directory) == candidate.is_directory => {
+            Ok(found) if (found.kind == FileKind::Directory) == candidate.is_directory => {
                 return Ok(path_of(request, &name, candidate.is_directory));
             }
             Err(failure) if !failure.is_missing() => {

@@ -57,7 +57,7 @@ pub struct RequestFetchLog {
 impl FetchLog for RequestFetchLog {
     fn write(&self, level: LogLevel, upstream: Option<&str>, message: fmt::Arguments<'_>) {
         let logs = &self.settings.error_logs;
-        if !error_log::are_told(logs, level) {
+        if !error_log::are_logged(logs, level) {
             return;
         }
         let mut context = self.origin.text();

@@ -28,7 +28,7 @@ use crate::exchange::request::Request;
 const MAX_BODY_BYTES: u64 = 8 << 20;
 
 /// More tokens of one text are not exchanged.
-const MOST_TOKENS: usize = 64;
+const MAX_TOKENS: usize = 64;
 
 /// How long a write waits whose token has the time in it at which it was made.
 const AFTER_TIMED_TOKEN: Duration = Duration::from_millis(3200);
@@ -218,7 +218,7 @@ impl FoundTokens {
         let find = |text: &[u8]| {
             let mut found = tokens.find(text);
             // Each is looked for in the page with all others.
-            found.truncate(MOST_TOKENS);
+            found.truncate(MAX_TOKENS);
             found
         };
         let is_sent = |name: &[u8]| {

@@ -28,14 +28,14 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::log::purge_log::{PurgeInterface, Source};
 
 /// Folders that are looked into: one for each pool, and those that an administrator has made.
-const FOLDERS_MAX: usize = 64;
+const MAX_FOLDERS: usize = 64;
 /// Files that are read of a folder.
-const FILES_MAX: usize = 1024;
+const MAX_FILES: usize = 1024;
 /// Files that are removed of a folder; those beyond purge everything at the next start as well.
-const REMOVED_MAX: usize = 64 << 10;
+const MAX_REMOVED: usize = 64 << 10;
 /// Bytes read of one file, and of all files of a folder.
-const FILE_BYTES_MAX: u64 = 1 << 20;
-const FOLDER_BYTES_MAX: u64 = 4 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
+const MAX_FOLDER_BYTES: u64 = 4 << 20;
 /// The end of the file name of a purge. Files with other names are still being written, or are no purges.
 const SUFFIX: &str = ".json";
 /// How often it is tried to have the purges confirmed, before the next start does it.
@@ -102,7 +102,7 @@ impl LeftPurges {
     fn read(path: &Path) -> LeftPurges {
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
         let is_folder = |entry: &DirEntry| entry.file_type().is_ok_and(|it| it.is_dir());
-        let folders = entries.filter(is_folder).take(FOLDERS_MAX);
+        let folders = entries.filter(is_folder).take(MAX_FOLDERS);
         let left = folders.map(|entry| LeftFolder::read(&entry));
         LeftPurges(left.filter(|folder| !folder.is_empty()).collect())
     }
@@ -118,14 +118,14 @@ impl LeftFolder {
         };
         let entries = std::fs::read_dir(folder.path());
         let mut bytes = 0;
-        for entry in entries.into_iter().flatten().flatten().take(REMOVED_MAX) {
+        for entry in entries.into_iter().flatten().flatten().take(MAX_REMOVED) {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if name.starts_with('.') || !name.ends_with(SUFFIX) {
                 continue;
             }
             left.files.push(entry.path());
-            if left.files.len() > FILES_MAX || bytes > FOLDER_BYTES_MAX {
+            if left.files.len() > MAX_FILES || bytes > MAX_FOLDER_BYTES {
                 left.is_unclear = true;
                 continue;
             }
@@ -198,8 +198,8 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("not a regular file"));
     }
     let mut text = Vec::new();
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > FILE_BYTES_MAX {
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
         return Err(io::Error::other("too long"));
     }
     Ok(text)
@@ -309,7 +309,7 @@ mod tests {
         std::fs::remove_file(fifo).unwrap();
         std::fs::create_dir(scene.path("shop/folder.json")).unwrap();
         assert_eq!(scene.facts(), (1, 0, true));
-        let long = format!("{{\"tags\":[\"{}\"]}}", "a".repeat(FILE_BYTES_MAX as usize));
+        let long = format!("{{\"tags\":[\"{}\"]}}", "a".repeat(MAX_FILE_BYTES as usize));
         let scene = Scene::new();
         scene.write("long.json", long);
         assert_eq!(scene.facts(), (1, 0, true));
@@ -318,12 +318,12 @@ mod tests {
     #[test]
     fn more_files_than_are_read_purge_everything_and_are_removed_too() {
         let scene = Scene::new();
-        for number in 0..FILES_MAX {
+        for number in 0..MAX_FILES {
             scene.write(&format!("{number}.json"), TAG);
         }
-        assert_eq!(scene.facts(), (FILES_MAX, FILES_MAX, false));
+        assert_eq!(scene.facts(), (MAX_FILES, MAX_FILES, false));
         scene.write("more.json", TAG);
-        assert_eq!(scene.facts(), (FILES_MAX + 1, FILES_MAX, true));
+        assert_eq!(scene.facts(), (MAX_FILES + 1, MAX_FILES, true));
     }
 
     #[test]

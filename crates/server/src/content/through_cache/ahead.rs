@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache_decision::Plan;
-use guest_pages::{MOST_WITNESSES, target};
+use guest_pages::{MAX_WITNESSES, target};
 use live_state::evidence::{BegunAhead, SeenPages, SharedAnswer, SharedOffer};
 use page_evidence::PageName;
 use shared_request::{TraitSet, left_out};
@@ -20,7 +20,7 @@ use super::tried::TrialSource;
 use crate::exchange::request::Request;
 
 /// So many requests are begun beside the first guest's own and the shared one.
-const MOST_BEGUN: usize = 2;
+const MAX_BEGUN: usize = 2;
 
 /// Offers the shared request that begins now to the trial that may follow, and begins others for it. `is_idle`: PHP has
 /// nothing to do that waits.
@@ -61,7 +61,7 @@ pub fn offer(
         let front = front_if_unknown(request, seen).map(<[u8]>::to_vec);
         let less = less_one_argument(request, seen).into_iter();
         let targets = front.into_iter().chain(less.map(|(_, target)| target));
-        for target in targets.take(MOST_BEGUN - 1) {
+        for target in targets.take(MAX_BEGUN - 1) {
             let given = begin(TrialRequest::Other(target.clone(), None));
             begun.others.push((target, given));
         }
@@ -90,7 +90,7 @@ pub fn other_pages(request: &Request, seen: &SeenPages) -> Vec<Vec<u8>> {
     // One where pages whose addresses look alike were shared before.
     let most = match is_familiar {
         true => 1,
-        false => MOST_WITNESSES,
+        false => MAX_WITNESSES,
     };
     let witnesses = seen.guests.witnesses(&host);
     let known = witnesses.iter().map(|page| page.known().target.clone());

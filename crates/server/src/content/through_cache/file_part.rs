@@ -12,13 +12,13 @@ use rustix::io::{ReadWriteFlags, preadv2};
 
 /// More is read by a thread in any case: to copy it would keep the worker for longer than a tenth of a millisecond
 /// or two.
-const MOST_ON_THE_SPOT: u64 = 1 << 20;
+const MAX_ON_THE_SPOT: u64 = 1 << 20;
 /// A read by a thread is waited for no longer: the head of the page was read already.
 const WITHIN: Duration = Duration::from_millis(200);
 
 /// The bytes, if no disk has to be waited for.
 pub fn read_now(part: &FilePart) -> Option<Bytes> {
-    if part.len > MOST_ON_THE_SPOT {
+    if part.len > MAX_ON_THE_SPOT {
         return None;
     }
     let mut bytes = vec![0; usize::try_from(part.len).ok()?];

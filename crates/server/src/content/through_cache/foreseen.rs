@@ -398,11 +398,11 @@ async fn what_explain_says_is_what_happens() {
         } = foreseen.decision;
 
         let (request, happened) = world.serve(random.make(&world.site));
-        let told = || format!("request {number}: {}\n{}", random.line, random.fields);
+        let described = || format!("request {number}: {}\n{}", random.line, random.fields);
         assert!(
             agrees(&foreseen, &happened, random.is_busy),
             "{}: {:?}, but {happened:?}",
-            told(),
+            described(),
             foreseen.decision
         );
         // A stale response shown in the place of a fetch is an answer.
@@ -412,11 +412,11 @@ async fn what_explain_says_is_what_happens() {
         } else {
             (forward, reason)
         };
-        assert_eq!(noted(&request), expected, "{}", told());
+        assert_eq!(noted(&request), expected, "{}", described());
         if let Some(ForeseenReason::ByMoment(why)) = foreseen.reason
             && !is_answer
         {
-            assert_eq!(request.cache.reason(), Some(why), "{}", told());
+            assert_eq!(request.cache.reason(), Some(why), "{}", described());
         }
         *seen.entry(word(&foreseen.decision)).or_default() += 1;
     }

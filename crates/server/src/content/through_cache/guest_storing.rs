@@ -23,7 +23,7 @@ use super::storability;
 use super::store_plan::{ResponsePrivacy, StorePlan};
 
 /// So many answers are compared at most.
-const MOST_ANSWERS: usize = 4;
+const MAX_ANSWERS: usize = 4;
 
 /// Why a page cannot be shown to guests.
 pub enum Unshown {
@@ -174,7 +174,7 @@ async fn remade(
     let other = known.with_other_tokens(first);
     let host = &known.known().host;
     let mut bodies = vec![first.to_vec()];
-    while bodies.len() < MOST_ANSWERS {
+    while bodies.len() < MAX_ANSWERS {
         let mut fetched = upstream_fetch::fetch(spec).await.ok()?;
         match read(&mut fetched).await {
             Ok(Some(body)) if fetched.status == status => bodies.push(body),

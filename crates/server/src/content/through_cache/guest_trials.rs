@@ -29,13 +29,13 @@ use crate::exchange::request::Request;
 use crate::log::error_log;
 
 /// So many answers of guests who differ in nothing are compared at most.
-const MOST_ANSWERS: usize = 6;
+const MAX_ANSWERS: usize = 6;
 /// So many where a number was the same in all of them, and is another one in an answer to another guest.
-const MOST_NEUTRAL: usize = 9;
+const MAX_NEUTRAL: usize = 9;
 /// Before a page is made once more where some answers were the same; twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(40);
 /// So many answers to a guest who comes back are compared where a number stays: it may be how long the page took.
-const MOST_RETURNS: usize = 4;
+const MAX_RETURNS: usize = 4;
 
 /// After a trial the page is looked at once more, when the second is another.
 const CONFIRM_AFTER: Duration = Duration::from_millis(1100);
@@ -379,11 +379,11 @@ impl<'t> GuestTrial<'t> {
             let now = clock::wall_now() / 1000;
             match neutral.form.numbers_of_session(&own, others, now) {
                 SessionNumbers::None => return Ok(()),
-                SessionNumbers::Perhaps if returns.len() < MOST_RETURNS => {}
+                SessionNumbers::Perhaps if returns.len() < MAX_RETURNS => {}
                 SessionNumbers::Perhaps | SessionNumbers::Some => return Err(NOT_SHARED),
             }
             // Whole seconds have passed by the last one.
-            if returns.len() + 1 == MOST_RETURNS {
+            if returns.len() + 1 == MAX_RETURNS {
                 tokio::time::sleep(CONFIRM_AFTER).await;
             }
             let again = self.fetch(TraitSet::of(Trait::Session)).await?;
@@ -480,7 +480,7 @@ impl<'t> GuestTrial<'t> {
         let mut answers = vec![first];
         // How long the time lasts that the page names.
         let mut moment = None;
-        while answers.len() < MOST_ANSWERS + usize::from(moment.is_some()) {
+        while answers.len() < MAX_ANSWERS + usize::from(moment.is_some()) {
             match moment {
                 Some(moment) => tokio::time::sleep(moment).await,
                 None => pause(answers.len()).await,
@@ -553,7 +553,7 @@ impl<'t> GuestTrial<'t> {
                     neutral.form = form;
                     return Ok(true);
                 }
-                Comparison::More if neutral.answers.len() < MOST_NEUTRAL => {}
+                Comparison::More if neutral.answers.len() < MAX_NEUTRAL => {}
                 Comparison::More | Comparison::Unlike(_) => return Ok(false),
             }
             // A text that is made of the time is another one a little later.

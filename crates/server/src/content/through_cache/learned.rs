@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use cache_decision::{Audience, MOST_OF_OWN_COPY, Plan};
+use cache_decision::{Audience, MAX_OF_OWN_COPY, Plan};
 use http_cache::{
     CacheKey, Guard, GuardVerdict, Leader, Millis, Promotion, PurgeMode, PurgeTarget, Reason,
     Refusal, Stamp, StoredResponse, TierPage, VarySpec, Zone,
@@ -114,7 +114,7 @@ impl LearnedFetch {
             fetch,
             digest: PageDigest::default(),
             most: match is_own {
-                true => rules.most.min(MOST_OF_OWN_COPY),
+                true => rules.most.min(MAX_OF_OWN_COPY),
                 false => rules.most,
             },
             said: None,
@@ -175,15 +175,15 @@ impl LearnedFetch {
     /// The page is in memory.
     pub fn stored(mut self, store: &StorePlan, stored: &Arc<StoredResponse>) {
         let digest = self.digest.finish();
-        self.told(store, stored, Some(digest));
+        self.report(store, stored, Some(digest));
     }
 
     /// The upstream confirms the stored response.
     pub fn freshened(self, store: &StorePlan, stored: &Arc<StoredResponse>) {
-        self.told(store, stored, None);
+        self.report(store, stored, None);
     }
 
-    fn told(self, store: &StorePlan, stored: &Arc<StoredResponse>, digest: Option<u64>) {
+    fn report(self, store: &StorePlan, stored: &Arc<StoredResponse>, digest: Option<u64>) {
         let vary = stored.head.vary.as_ref();
         let vary = vary.map(|vary| (&**vary.spec(), vary.values()));
         let is_repeated = digest.is_some() && self.earlier.is_some_and(|it| it.is_repeated(stored));

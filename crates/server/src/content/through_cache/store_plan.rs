@@ -14,7 +14,7 @@ use cache_decision::{Audience, FetchRole, PastCache, Plan};
 use cache_decision::{storing_policy, use_stale};
 use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, may_serve_stale};
 use live_state::evidence::{SeenPages, SharedOffer};
-use live_state::shared_pages::{LEAST_LIFETIME, PageSharing, WantedPage};
+use live_state::shared_pages::{MIN_LIFETIME, PageSharing, WantedPage};
 use recoding::Conversions;
 use shared_request::{Class, SentCookies, SharedHead, Trait, TraitSet, left_out};
 use site::{CacheRules, LearnRules, Pass, Protocol, Revalidation};
@@ -420,7 +420,7 @@ fn sharing(request: &Request, plan: &Plan<'_>, leader: &Leader) -> Option<PageSh
         return None;
     }
     let nodes = request.configuration.live.nodes.as_ref()?;
-    let lives_long = |rule: &site::ValidRule| rule.lifetime >= LEAST_LIFETIME;
+    let lives_long = |rule: &site::ValidRule| rule.lifetime >= MIN_LIFETIME;
     let took = leader
         .stale()
         .map(|stale| Duration::from_micros(stale.head.made_in.micros()));

@@ -14,7 +14,7 @@ use super::guests;
 use super::tried::{BrokenOff, TrialSource, TriedAnswer, fetch};
 
 /// A trial makes no more requests.
-const MOST_REQUESTS: u32 = 96;
+const MAX_REQUESTS: u32 = 96;
 
 /// A request of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl TrialRequests<'_> {
 
     /// Counts one more request; false if there were enough.
     fn count_one(&mut self) -> bool {
-        let may = *self.count < MOST_REQUESTS;
+        let may = *self.count < MAX_REQUESTS;
         *self.count += u32::from(may);
         may
     }

@@ -37,7 +37,7 @@ type Field = (Bytes, Bytes);
 /// How long the policy of a page's responses is remembered. The next response renews it.
 const NOTE_TIME: Duration = Duration::from_secs(24 * 3600);
 /// A visitor with more of them has no private copies: each is a label of each.
-const MOST_IDS: usize = 16;
+const MAX_IDS: usize = 16;
 
 /// Makes the key of a request with cookies; an error is the reason why it goes past the cache.
 pub fn put_key(
@@ -119,7 +119,7 @@ fn is_kept_for_group(request: &Request, key: &[u8], zone: &Zone) -> bool {
 
 /// Is there something by which a private copy could be purged?
 fn is_known(ids: &[VisitorId]) -> bool {
-    (1..=MOST_IDS).contains(&ids.len())
+    (1..=MAX_IDS).contains(&ids.len())
 }
 
 /// Notes the sharing policy of a response that was fetched for one client alone.

@@ -92,7 +92,7 @@ impl GatheredLines {
         let waiting = self.buffers.iter().filter(|it| !it.lines.is_empty());
         let times = waiting.filter_map(|it| Some(it.since.saturating_add(it.flush_ms?)));
         let next = times.min()?;
-        Some(Duration::from_millis(next.saturating_sub(now)).max(LEAST_WAIT))
+        Some(Duration::from_millis(next.saturating_sub(now)).max(MIN_WAIT))
     }
 
     pub fn flush_all(&mut self) {
@@ -107,7 +107,7 @@ impl Drop for Pending {
 }
 
 /// The pause between two looks at a buffer: the clock is read in milliseconds.
-const LEAST_WAIT: Duration = Duration::from_millis(1);
+const MIN_WAIT: Duration = Duration::from_millis(1);
 
 thread_local! {
     static WAITING_LINES: Arc<Notify> = Arc::new(Notify::new());

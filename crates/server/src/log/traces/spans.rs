@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use site::{CacheZoneChoice, Content, Settings};
-use traces::{Attribute, Kind, Link, Span, TraceContext, TraceState, Value, bounded};
+use traces::{Attribute, Link, Span, SpanKind, TraceContext, TraceState, Value, bounded};
 
 use crate::exchange::cache_facts::CacheNotes;
 use crate::exchange::received_request::ReceivedRequest;
@@ -32,7 +32,7 @@ fn nanos(steady_ms: u64) -> u64 {
     clock::wall(steady_ms).saturating_mul(NANOS_PER_MILLI)
 }
 
-fn span(context: TraceContext, name: String, kind: Kind, times: (u64, u64)) -> Span {
+fn span(context: TraceContext, name: String, kind: SpanKind, times: (u64, u64)) -> Span {
     Span {
         context: TraceContext {
             is_sampled: true,
@@ -55,7 +55,7 @@ fn span(context: TraceContext, name: String, kind: Kind, times: (u64, u64)) -> S
 pub fn of_request(request: &Request, tracing: &Tracing) -> Span {
     let times = (request.received.started_at(), clock::now());
     let name = name(request);
-    let mut made = span(tracing.context, name, Kind::Server, times);
+    let mut made = span(tracing.context, name, SpanKind::Server, times);
     if let Some(parent) = &tracing.parent {
         made.parent = Some(parent.context.span_id);
         made.is_parent_remote = true;
@@ -259,7 +259,7 @@ fn of_wait(tracing: &Tracing, wait: &WaitSpan) -> Span {
         ..tracing.context
     };
     let times = (wait.began_at, wait.ended_at);
-    let mut made = span(context, "cache wait".to_owned(), Kind::Internal, times);
+    let mut made = span(context, "cache wait".to_owned(), SpanKind::Internal, times);
     made.parent = Some(tracing.context.span_id);
     made.links = wait.of.map(link).into_iter().collect();
     made
@@ -290,7 +290,7 @@ pub fn put_fetch(within: &ParentSpan, fetch: &FetchSpan, tries: &[Try], out: &mu
     let mut made = span(
         within.context,
         "upstream".to_owned(),
-        Kind::Client,
+        SpanKind::Client,
         (began, ended),
     );
     made.parent = within.parent.map(|parent| parent.span_id);
@@ -317,14 +317,14 @@ pub fn put_fetch(within: &ParentSpan, fetch: &FetchSpan, tries: &[Try], out: &mu
         let (began, ended) = times_of(attempt, within.earliest);
         let granted = attempt.started_at.max(began);
         if granted > began {
-            let mut queue = child("queue", Kind::Internal, (began, granted));
+            let mut queue = child("queue", SpanKind::Internal, (began, granted));
             if attempt.refused_after_ms.is_some() {
                 queue.error = Some("no server had room in time".to_owned());
             }
             out.push(queue);
         }
         if tries.len() > 1 && attempt.refused_after_ms.is_none() {
-            let mut made = child("try", Kind::Client, (granted, ended));
+            let mut made = child("try", SpanKind::Client, (granted, ended));
             put_try(attempt, &mut made);
             out.push(made);
         }

@@ -31,10 +31,10 @@ pub fn choose(request: &Request, reply: &mut Reply) -> bool {
     if !settings.is_on() {
         return false;
     }
-    let is_told = reply.head.has("surrogate-control");
-    let asks = is_told && asks_for_esi(reply);
+    let has_surrogate_control = reply.head.has("surrogate-control");
+    let asks = has_surrogate_control && asks_for_esi(reply);
     let is_run = asks || (settings.mode == EsiMode::Always && is_of_types(request, reply));
-    if !is_told && !is_run {
+    if !has_surrogate_control && !is_run {
         return false;
     }
     reply.head.unpack();

@@ -1,7 +1,7 @@
 //! Running the tags of a page.
 //!
 //! ```text
-//! tokens ─► State::take: shown text, fragments to ask for ─► pieces ─► pull: bytes, in order
+//! tokens ─► EsiState::take: shown text, fragments to ask for ─► pieces ─► pull: bytes, in order
 //! ```
 //!
 //! Fragments are asked for when their tags are read and sent in the order of the page. The content
@@ -47,7 +47,7 @@ pub struct Page {
     tokens: VecDeque<Token>,
     /// A fragment whose body is being sent.
     current: Option<Fragment>,
-    state: State,
+    state: EsiState,
     has_ended: bool,
 }
 
@@ -89,7 +89,7 @@ struct Try {
 }
 
 /// The state of a page whose tags are being run.
-struct State {
+struct EsiState {
     open: Vec<Open>,
     /// An `<esi:try>` whose content is being gathered.
     held: Option<TryContent>,
@@ -144,7 +144,7 @@ impl Page {
             source: Source::of(body),
             tokens: VecDeque::new(),
             current: None,
-            state: State::new(0),
+            state: EsiState::new(0),
             has_ended: false,
         }
     }
@@ -314,7 +314,7 @@ fn run_held<'a>(
     tries: usize,
 ) -> Pin<Box<dyn Future<Output = VecDeque<Piece>> + Send + 'a>> {
     Box::pin(async move {
-        let mut state = State::new(tries);
+        let mut state = EsiState::new(tries);
         let budget = page.page_budget();
         for token in tokens {
             if let Some(budget) = budget {
@@ -327,9 +327,9 @@ fn run_held<'a>(
     })
 }
 
-impl State {
-    fn new(tries: usize) -> State {
-        State {
+impl EsiState {
+    fn new(tries: usize) -> EsiState {
+        EsiState {
             open: Vec::new(),
             held: None,
             pieces: VecDeque::new(),

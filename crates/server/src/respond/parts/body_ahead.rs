@@ -73,14 +73,14 @@ struct BodyAhead {
 }
 
 struct BodyBuffer {
-    state: Mutex<State>,
+    state: Mutex<ReadAheadState>,
     /// There are bytes, or the end.
     has_more: Notify,
     /// Bytes were taken.
     has_room: Notify,
 }
 
-struct State {
+struct ReadAheadState {
     spool: Spool,
     end: Option<End>,
     trailers: Fields,
@@ -121,7 +121,7 @@ impl BodyAhead {
             limits => SpoolLimits::memory(limits.memory_bytes.max(UNBUFFERED_BYTES)),
         };
         let shared = Arc::new(BodyBuffer {
-            state: Mutex::new(State {
+            state: Mutex::new(ReadAheadState {
                 spool: Spool::new(limits),
                 end: None,
                 trailers: Fields::new(),

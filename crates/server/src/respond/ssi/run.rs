@@ -46,11 +46,11 @@ pub struct Page {
     tokens: VecDeque<Token>,
     /// A part whose body is being sent.
     current: Option<Part>,
-    state: State,
+    state: SsiState,
 }
 
 /// The state of a page whose commands are being run.
-struct State {
+struct SsiState {
     values: SharedSsiValues,
     conditions: Vec<Condition>,
     /// The block that is being gathered.
@@ -121,7 +121,7 @@ impl Page {
             source: Source::of(body),
             tokens: VecDeque::new(),
             current: None,
-            state: State::new(request, page),
+            state: SsiState::new(request, page),
         }
     }
 
@@ -230,11 +230,11 @@ impl IncludedPart {
     }
 }
 
-impl State {
-    fn new(request: &Request, page: &FragmentFacts) -> State {
+impl SsiState {
+    fn new(request: &Request, page: &FragmentFacts) -> SsiState {
         request.values.name_request();
         let errors_are_silent = request.settings().ssi.silent_errors;
-        State {
+        SsiState {
             values: page.ssi.get_or_init(Arc::default).clone(),
             conditions: Vec::new(),
             block: None,

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use learn_record::{
-    FileLook, FileState as ToldFileState, FileUse, Incomplete, InputKind, Outcome, Record,
-    Session as ToldSession, SessionFile, SqliteFile, Statement, StatementKind, Value as ToldValue,
-    Write,
+    FileLook, FileState as ReportedFileState, FileUse, Incomplete, InputKind, Outcome, Record,
+    Session as ReportedSession, SessionFile, SqliteFile, Statement, StatementKind,
+    Value as ReportedValue, Write,
 };
 use learned::{Session, Value};
 
@@ -30,7 +30,7 @@ pub const WITHIN_TRANSACTION: u16 = 1;
 const UNKNOWN_COLLATION: u8 = 0;
 
 /// The bytes of a text for people.
-const MOST_SHOWN_BYTES: usize = 200;
+const MAX_SHOWN_BYTES: usize = 200;
 
 /// One run of PHP, as its record has it. `modes` knows what servers give to each session.
 pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
@@ -83,7 +83,7 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         }
         match SeenPath::of(look.path, look.by == FileUse::Looked) {
             SeenPath::Nothing => {}
-            SeenPath::Untold => note(Some(Reason::FileOutside), look.path),
+            SeenPath::Unreliable => note(Some(Reason::FileOutside), look.path),
             SeenPath::File(path) => files.push(SeenFile {
                 path,
                 state: look.state.map(|state| match own.are_in(look) {
@@ -95,8 +95,8 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
     }
     let sessions: Vec<_> = record.sessions.iter().map(ReplaySession::of).collect();
     let statements = record.statements.iter().filter_map(|statement| {
-        let told = record.sessions.get(usize::from(statement.session))?;
-        let is_first = is_first_of_its_connection(record, statement, told);
+        let reported = record.sessions.get(usize::from(statement.session))?;
+        let is_first = is_first_of_its_connection(record, statement, reported);
         if is_first && statement.status_before & WITHIN_TRANSACTION != 0 {
             note(Some(Reason::Transaction), statement.text);
         }
@@ -109,9 +109,9 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
             note(Some(Reason::Statement), statement.text);
         }
         Some(SentStatement {
-            server: server_of(told),
-            connection: told.connection,
-            session: session_of(told, &modes(&server_of(told))),
+            server: server_of(reported),
+            connection: reported.connection,
+            session: session_of(reported, &modes(&server_of(reported))),
             text: statement.text.to_vec(),
             parameters: statement.parameters.iter().map(value_of).collect(),
             result: result_of(&statement.outcomes),
@@ -142,34 +142,37 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         sessions: record.session_files.iter().filter_map(session).collect(),
         doubtful_sessions,
         cache,
-        told: None,
+        report: None,
         obstacle,
     }
 }
 
 /// Whether the session in this file had nothing in it each time that it was locked.
 fn began_empty(record: &Record<'_>, path: &[u8]) -> bool {
-    let is_empty = |told: &SessionFile<'_>| match told.before {
+    let is_empty = |reported: &SessionFile<'_>| match reported.before {
         Some(before) => before.is_empty(),
-        None => told.hash_before == told.hash_after && told.after.is_some_and(<[u8]>::is_empty),
+        None => {
+            reported.hash_before == reported.hash_after
+                && reported.after.is_some_and(<[u8]>::is_empty)
+        }
     };
     let mut of_it = record.session_files.iter().filter(|it| it.path == path);
     of_it.all(is_empty)
 }
 
-fn session(told: &SessionFile<'_>) -> Option<SeenSession> {
-    let path = Path::new(OsStr::from_bytes(told.path));
+fn session(reported: &SessionFile<'_>) -> Option<SeenSession> {
+    let path = Path::new(OsStr::from_bytes(reported.path));
     Some(SeenSession {
-        id: session_id(told.path)?.to_vec(),
+        id: session_id(reported.path)?.to_vec(),
         path: path.to_owned(),
-        hash_before: told.hash_before,
-        hash_after: told.hash_after,
-        before: told.before.map(<[u8]>::to_vec),
-        after: told.after.map(<[u8]>::to_vec),
+        hash_before: reported.hash_before,
+        hash_after: reported.hash_after,
+        before: reported.before.map(<[u8]>::to_vec),
+        after: reported.after.map(<[u8]>::to_vec),
         state: FileState {
-            modified: told.state.modified_nanoseconds,
-            bytes: told.state.size,
-            inode: told.state.inode,
+            modified: reported.state.modified_nanoseconds,
+            bytes: reported.state.size,
+            inode: reported.state.inode,
         },
     })
 }
@@ -202,7 +205,7 @@ fn cache_of(record: &Record<'_>) -> Result<Option<(ServerName, Vec<CacheKey>)>, 
 /// The part of an object cache that an announced command writes.
 pub fn cache_write(write: &Write<'_>) -> CacheWrite {
     let keys = write.parameters.iter().map(|key| match key {
-        ToldValue::Bytes(key) => Some((*key).into()),
+        ReportedValue::Bytes(key) => Some((*key).into()),
         _ => None,
     });
     match keys.collect::<Option<Arc<[_]>>>() {
@@ -232,10 +235,10 @@ fn address_database<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
 
 /// Whether all of it is known, so that the server would read the same if it were sent once more.
 fn can_be_sent(statement: &Statement<'_>) -> bool {
-    let is_known = |value: &ToldValue<'_>| {
+    let is_known = |value: &ReportedValue<'_>| {
         matches!(
             value,
-            ToldValue::Null | ToldValue::Integer(_) | ToldValue::Bytes(_)
+            ReportedValue::Null | ReportedValue::Integer(_) | ReportedValue::Bytes(_)
         )
     };
     match statement.kind {
@@ -263,7 +266,7 @@ fn add_database(all: &mut Vec<OpenDatabase>, open: &SqliteFile<'_>, path: PathBu
     }
 }
 
-fn file_state(record: &Record<'_>, look: &FileLook<'_>, state: ToldFileState) -> FileState {
+fn file_state(record: &Record<'_>, look: &FileLook<'_>, state: ReportedFileState) -> FileState {
     if holds_database(record, look) {
         return FileState::MERE_PRESENCE;
     }
@@ -289,11 +292,11 @@ fn holds_database(record: &Record<'_>, look: &FileLook<'_>) -> bool {
 fn is_first_of_its_connection(
     record: &Record<'_>,
     statement: &Statement<'_>,
-    told: &ToldSession<'_>,
+    reported: &ReportedSession<'_>,
 ) -> bool {
     let is_of_it = |other: &&Statement<'_>| {
         let session = record.sessions.get(usize::from(other.session));
-        session.is_some_and(|session| session.connection == told.connection)
+        session.is_some_and(|session| session.connection == reported.connection)
     };
     let first = record.statements.iter().find(is_of_it);
     first.is_some_and(|first| std::ptr::eq(first, statement))
@@ -315,38 +318,40 @@ fn reason_of(kind: InputKind) -> Option<Reason> {
     }
 }
 
-pub fn server_of(told: &ToldSession<'_>) -> ServerName {
+pub fn server_of(reported: &ReportedSession<'_>) -> ServerName {
     // A name that is cut is no server's that is asked for its tables.
-    Arc::from(shown(told.server))
+    Arc::from(shown(reported.server))
 }
 
 /// The session as its statements have left it. `modes` are those that the server gives to each.
-pub fn session_of(told: &ToldSession<'_>, modes: &str) -> Session {
-    if let (Some(_), Some(settings)) = (postgres::parts(&server_of(told)), &told.settings) {
+pub fn session_of(reported: &ReportedSession<'_>, modes: &str) -> Session {
+    if let (Some(_), Some(settings)) = (postgres::parts(&server_of(reported)), &reported.settings) {
         let mut session = Session::of_postgres();
         settings.iter().for_each(|it| session.follow(it));
         return session;
     }
-    let database = told
+    let database = reported
         .database
         .map(|name| str::from_utf8(name).map(str::to_owned));
-    let (Some(settings), Ok(database)) = (&told.settings, database.transpose()) else {
+    let (Some(settings), Ok(database)) = (&reported.settings, database.transpose()) else {
         return Session::new(None, UNKNOWN_COLLATION);
     };
-    let mut session = Session::new(None, told.collation);
+    let mut session = Session::new(None, reported.collation);
     session.set_modes(modes);
     settings.iter().for_each(|it| session.follow(it));
     session.database = database;
     session
 }
 
-pub fn value_of(value: &ToldValue<'_>) -> Value {
+pub fn value_of(value: &ReportedValue<'_>) -> Value {
     match value {
-        ToldValue::Null => Value::Null,
-        ToldValue::Integer(number) => Value::Integer(*number),
-        ToldValue::Unsigned(number) => i64::try_from(*number).map_or(Value::Other, Value::Integer),
-        ToldValue::Bytes(bytes) => Value::Text(bytes.to_vec()),
-        ToldValue::Double(_) | ToldValue::Opaque => Value::Other,
+        ReportedValue::Null => Value::Null,
+        ReportedValue::Integer(number) => Value::Integer(*number),
+        ReportedValue::Unsigned(number) => {
+            i64::try_from(*number).map_or(Value::Other, Value::Integer)
+        }
+        ReportedValue::Bytes(bytes) => Value::Text(bytes.to_vec()),
+        ReportedValue::Double(_) | ReportedValue::Opaque => Value::Other,
     }
 }
 
@@ -375,7 +380,7 @@ pub fn result_of(outcomes: &[Outcome]) -> u64 {
 
 /// Bytes of a statement or a path for people: in one line, and cut.
 pub fn shown(bytes: &[u8]) -> String {
-    let cut = bytes.get(..MOST_SHOWN_BYTES);
+    let cut = bytes.get(..MAX_SHOWN_BYTES);
     let text = String::from_utf8_lossy(cut.unwrap_or(bytes));
     let mut short = String::with_capacity(text.len() + 4);
     for letter in text.trim().chars() {
@@ -500,8 +505,8 @@ mod tests {
     use super::*;
     use learn_record::Input;
 
-    fn told_session() -> ToldSession<'static> {
-        ToldSession {
+    fn reported_session() -> ReportedSession<'static> {
+        ReportedSession {
             connection: 1,
             server: b"unix:/run/mysqld/mysqld.sock",
             server_version: b"",
@@ -531,7 +536,7 @@ mod tests {
             status_after: 2,
             write: 0,
         };
-        let session = told_session();
+        let session = reported_session();
         let with = |statements: &[&Statement<'static>]| Record {
             sessions: vec![session.clone()],
             statements: statements.iter().map(|it| (*it).clone()).collect(),
@@ -633,7 +638,7 @@ mod tests {
 
     #[test]
     fn database_of_addresses_that_was_opened_comes_before_other_obstacles() {
-        let state = ToldFileState {
+        let state = ReportedFileState {
             is_folder: false,
             modified_nanoseconds: 1,
             size: 10,
@@ -689,7 +694,7 @@ mod tests {
         let folder = |path, by| FileLook {
             path,
             by,
-            state: Some(ToldFileState {
+            state: Some(ReportedFileState {
                 is_folder: true,
                 modified_nanoseconds: 1,
                 size: 4096,
@@ -754,7 +759,7 @@ mod tests {
 
     #[test]
     fn session_that_is_removed_is_an_obstacle_if_something_was_in_it() {
-        let state = ToldFileState {
+        let state = ReportedFileState {
             is_folder: false,
             modified_nanoseconds: 1,
             size: 0,
@@ -795,20 +800,20 @@ mod tests {
 
     #[test]
     fn a_session_whose_settings_are_not_known_is_not_read() {
-        let mut told = ToldSession {
+        let mut reported = ReportedSession {
             settings: Some(vec![b"SET NAMES utf8mb4"]),
-            ..told_session()
+            ..reported_session()
         };
-        let session = session_of(&told, "");
+        let session = session_of(&reported, "");
         assert_eq!(session.database.as_deref(), Some("blog"));
         let unknown = Session::new(None, UNKNOWN_COLLATION);
         assert_ne!(session, unknown);
-        told.settings = None;
-        assert_eq!(session_of(&told, ""), unknown);
-        told.settings = Some(Vec::new());
-        assert_ne!(session_of(&told, ""), unknown);
-        told.database = Some(b"\xff");
-        assert_eq!(session_of(&told, ""), unknown);
+        reported.settings = None;
+        assert_eq!(session_of(&reported, ""), unknown);
+        reported.settings = Some(Vec::new());
+        assert_ne!(session_of(&reported, ""), unknown);
+        reported.database = Some(b"\xff");
+        assert_eq!(session_of(&reported, ""), unknown);
     }
 
     #[test]
