@@ -68,7 +68,8 @@ class Daemon:
     def __init__(self, name, folder):
         self.name = name
         self.port = free_port()
-        self.folder = os.path.join(folder, f"{name}{self.port}")
+        # A port that an earlier program has given back may be drawn again; that one's folder is still there.
+        self.folder = os.path.join(folder, f"{name}{self.port}-{len(os.listdir(folder))}")
         os.makedirs(os.path.join(self.folder, "cache"))
         self._output = os.path.join(self.folder, "output")
         self._processes = []
