@@ -11,6 +11,9 @@
 //! if one of its statements has a stamp that is younger than the page, which is looked at when the page
 //! is asked for. A statement that was run again and returned the same is as good as one that was read then.
 
+mod by_value;
+mod described;
+
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -19,17 +22,19 @@ use hashbrown::HashTable;
 
 use parking_lot::Mutex;
 
+use self::by_value::{add_compared, find};
+use self::described::describe;
 use crate::arguments::Arguments;
-use crate::condition::{Condition, Operand, have_one_kind};
+use crate::condition::{Operand, have_one_kind};
 use crate::not_learned::NotLearned;
 use crate::page::{PageRecord, PageStatement};
 use crate::postings::{Fingerprint, Postings};
 use crate::read::{ReadShape, TableUse, may_alter_shape};
-use crate::row::{Effect, Row, RowChange, TableChange};
+use crate::row::{Effect, Row, TableChange};
 use crate::run_again::RunAgain;
-use crate::schema::{ColumnKind, ColumnUse, Schema};
+use crate::schema::{ColumnUse, Schema};
 use crate::statement::Shapes;
-use crate::value::{Comparable, Comparison, ValueRef, comparable};
+use crate::value::{Comparable, comparable};
 
 pub const MAX_PAGES: usize = 1_000_000;
 /// Writes that a page under way is compared with. After more, it is not learned.
@@ -806,138 +811,4 @@ impl IndexedShape {
         self.stamps.push_back((write, Arc::clone(effect)));
         self.writes = self.writes.saturating_add(1);
     }
-}
-
-/// Collects the columns that must equal a value, or one of several, in every row that matters.
-fn add_compared(condition: &Condition, compared: &mut Vec<(ColumnUse, Vec<Operand>)>) {
-    let (column, operands) = match condition {
-        Condition::And(parts) => {
-            return parts.iter().for_each(|part| add_compared(part, compared));
-        }
-        Condition::Compare {
-            column,
-            comparison: Comparison::Equal,
-            operand,
-        } => (column, vec![operand.clone()]),
-        Condition::In { column, operands } => (column, operands.clone()),
-        _ => return,
-    };
-    if column.kind != ColumnKind::Other {
-        compared.push((*column, operands));
-    }
-}
-
-/// Finds the statements of a shape that a change may concern by the values of its rows. `false`: they
-/// cannot be found by a value.
-fn find(
-    postings: &Postings,
-    table_use: &TableUse,
-    places: &[Place],
-    change: &RowChange,
-    see: &mut impl FnMut(u32, &Row),
-) -> bool {
-    let rows = match change {
-        RowChange::Inserted(row) | RowChange::Deleted(row) => [Some(row), None],
-        RowChange::Updated { old, new, columns } if table_use.sees(columns) => {
-            [Some(old), Some(new).filter(|new| *new != old)]
-        }
-        RowChange::Updated { .. } => return true,
-    };
-    rows.into_iter().flatten().all(|row| {
-        // Whatever the values of a statement are: no row with NULL there.
-        if !table_use.may_have(row, &Arguments::default()) {
-            return true;
-        }
-        let fingerprints = places
-            .iter()
-            .filter_map(|place| fingerprints_of(postings, place, row));
-        let best = fingerprints.min_by_key(|(count, _)| *count);
-        let Some((_, fingerprints)) = best else {
-            return false;
-        };
-        for fingerprint in fingerprints {
-            for statement in postings.find(fingerprint).into_iter().flatten() {
-                see(statement, row);
-            }
-        }
-        true
-    })
-}
-
-/// Returns the fingerprints of the statements that a row can concern, with their number. `None`: the row's
-/// value is not known, or they are too many.
-fn fingerprints_of(
-    postings: &Postings,
-    place: &Place,
-    row: &Row,
-) -> Option<(usize, Vec<Fingerprint>)> {
-    let contents = row.contents(place.column.position)?;
-    let contents = contents.iter().map(|known| Some(known.as_comparable()));
-    let mut count = 0;
-    let mut fingerprints = Vec::new();
-    // And those whose own value is unclear.
-    for content in contents.chain([None]) {
-        let fingerprint = postings.fingerprint(place.number, content);
-        count += postings.find(fingerprint)?.count();
-        fingerprints.push(fingerprint);
-    }
-    Some((count, fingerprints))
-}
-
-const MAX_DESCRIBED: usize = 300;
-const MAX_TEXT_DESCRIBED: usize = 60;
-
-/// The text of a shape with its values, cut.
-fn describe(text: &str, arguments: &Arguments) -> String {
-    let mut described = String::new();
-    let mut pieces = text.trim_start().split('?');
-    described.push_str(pieces.next().unwrap_or_default());
-    for piece in pieces {
-        if described.len() > MAX_DESCRIBED {
-            break;
-        }
-        let digits = piece
-            .find(|it: char| !it.is_ascii_digit())
-            .unwrap_or(piece.len());
-        let argument = piece[..digits]
-            .parse()
-            .ok()
-            .and_then(|number| arguments.get(number));
-        let values: Vec<_> = argument
-            .into_iter()
-            .flat_map(|it| it.values.take(8))
-            .map(described_value)
-            .collect();
-        described.push_str(&values.join(", "));
-        described.push_str(&piece[digits..]);
-    }
-    shortened(&described, MAX_DESCRIBED)
-}
-
-fn described_value(value: ValueRef<'_>) -> String {
-    match value {
-        ValueRef::Null => "NULL".to_owned(),
-        ValueRef::Integer(number) => number.to_string(),
-        ValueRef::Text(text) => {
-            let start = &text[..text.len().min(4 * MAX_TEXT_DESCRIBED)];
-            format!(
-                "'{}'",
-                shortened(&String::from_utf8_lossy(start), MAX_TEXT_DESCRIBED)
-            )
-        }
-        ValueRef::Other => "?".to_owned(),
-    }
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    let is_longer = text.chars().nth(most).is_some();
-    let mut shortened: String = text
-        .chars()
-        .take(most)
-        .map(|it| if it.is_control() { ' ' } else { it })
-        .collect();
-    if is_longer {
-        shortened.push_str("...");
-    }
-    shortened
 }

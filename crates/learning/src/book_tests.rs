@@ -9,8 +9,10 @@ use learned::{SchemaBuilder, SchemaQuery, Session};
 use super::*;
 use crate::doubts::AskedServer;
 use crate::mark::{FetchBeginning, PageMark};
+use crate::pages::PageReport;
 use crate::poll::PollAnswer;
-use crate::record::{FileState, SentWrite};
+use crate::record::{FileState, Reason, RunRecord, SentStatement, SentWrite, WhyNot};
+use crate::statements::ReadRun;
 
 pub const SERVER: &str = "unix:/run/mysqld/mysqld.sock";
 
