@@ -6,8 +6,8 @@
 //! how often a thread slept, which it does for nothing but a lock, then the latency that one operation
 //! in a thousand exceeds. Flat CPU time from one line to the next is what a machine with many cores
 //! needs; the zone with one shard shows what a lock that hurts looks like. The first lines are for the
-//! model in docs/scale.md: an `Arc` cloned and dropped, each thread its own, and all the same one,
-//! whose count then travels between their cores.
+//! model in docs/design/2026-11-22-cost-of-a-hit.md: an `Arc` cloned and dropped, each thread its own,
+//! and all the same one, whose count then travels between their cores.
 
 mod pages;
 
