@@ -71,7 +71,7 @@ pub struct ServeArgs {
     /// s more, so that visitors need not wait. While PHP fails, or more than 10 visitors wait for it, the last copy is
     /// shown for up to an hour. Crawlers get copies of up to a minute. A MediaWiki that names this server in
     /// $wgCdnServers reports when a page changes, and its pages are kept for the lifetime that MediaWiki sets. Wrong
-    /// addresses of known applications are answered from memory for 5 minutes, or until a request writes. Without this
+    /// addresses of known applications are kept like pages, for 5 minutes at most, until a request writes. Without this
     /// option, pages that the plug-in for WordPress vouches for are kept for 8 hours (--wordpress-plugin).
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub ttl: Option<Duration>,
