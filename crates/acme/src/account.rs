@@ -10,6 +10,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use instant_acme::{Account, ExternalAccountKey, Key, NewAccount};
+use outgoing::OutgoingError;
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -34,7 +35,7 @@ pub struct Authority {
 impl Authority {
     /// # Errors
     /// The certificates that the issuer's own is verified with cannot be used.
-    pub fn new(issuer: Issuer, store: Arc<Store>) -> Result<Authority, String> {
+    pub fn new(issuer: Issuer, store: Arc<Store>) -> Result<Authority, OutgoingError> {
         let client = Client::new(issuer.trusted.as_deref())?;
         Ok(Authority {
             issuer,
@@ -139,7 +140,7 @@ impl Authority {
             Some(der) => der,
             None => {
                 let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256);
-                let key = key.map_err(|error| Failure::new(error.to_string()))?;
+                let key = key.map_err(Failure::new)?;
                 self.write(KEY_FILE, key.serialize_pem().as_bytes())?;
                 PrivatePkcs8KeyDer::from(key.serialize_der())
             }

@@ -10,17 +10,39 @@ use rcgen::{
     CertificateParams, DistinguishedName, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384,
     PKCS_ECDSA_P521_SHA512, PKCS_RSA_SHA256, RsaKeySize,
 };
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, InvalidDnsNameError, PrivateKeyDer, ServerName};
 use rustls::sign::CertifiedKey;
 use x509_cert::Certificate;
-use x509_cert::der::{Decode, Encode};
+use x509_cert::der::{self, Decode, Encode};
 use x509_cert::ext::pkix::AuthorityKeyIdentifier;
 
 use crate::settings::{CertificateRequest, KeyType};
 
 /// A name below a wildcard, to ask whether a certificate covers it.
 const NAME_BELOW_WILDCARD: &str = "mayfly";
+
+/// The reason why a certificate with its key is of no use, or cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    #[error("there is no certificate")]
+    Missing,
+    #[error("the certificate is not for {0}")]
+    OtherName(String),
+    #[error(transparent)]
+    Pem(#[from] pem::Error),
+    #[error(transparent)]
+    Der(#[from] der::Error),
+    #[error(transparent)]
+    Invalid(#[from] webpki::Error),
+    /// The key does not belong to it, among others.
+    #[error(transparent)]
+    Key(#[from] rustls::Error),
+    #[error(transparent)]
+    InvalidName(#[from] InvalidDnsNameError),
+    #[error(transparent)]
+    NotMade(#[from] rcgen::Error),
+}
 
 /// The facts of a certificate that may be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,15 +58,15 @@ impl Facts {
     ///
     /// # Errors
     /// The reason why it is of no use.
-    pub fn of(pem: &[u8], request: &CertificateRequest) -> Result<Facts, String> {
+    pub fn of(pem: &[u8], request: &CertificateRequest) -> Result<Facts, CertificateError> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-        let chain = chain.map_err(|error| error.to_string())?;
-        let leaf = chain.first().ok_or("there is no certificate")?.clone();
-        let key = PrivateKeyDer::from_pem_slice(pem).map_err(|error| error.to_string())?;
+        let chain = chain?;
+        let leaf = chain.first().ok_or(CertificateError::Missing)?.clone();
+        let key = PrivateKeyDer::from_pem_slice(pem)?;
         let provider = rustls::crypto::aws_lc_rs::default_provider();
-        CertifiedKey::from_der(chain, key, &provider).map_err(|error| error.to_string())?;
+        CertifiedKey::from_der(chain, key, &provider)?;
         covers(&leaf, &request.names)?;
-        let parsed = Certificate::from_der(&leaf).map_err(|error| error.to_string())?;
+        let parsed = Certificate::from_der(&leaf)?;
         let validity = parsed.tbs_certificate().validity();
         let moment = |time: Duration| SystemTime::UNIX_EPOCH + time;
         Ok(Facts {
@@ -60,16 +82,16 @@ pub fn usable(pem: &[u8], request: &CertificateRequest) -> bool {
     Facts::of(pem, request).is_ok()
 }
 
-fn covers(leaf: &CertificateDer<'_>, names: &[String]) -> Result<(), String> {
-    let certificate = webpki::EndEntityCert::try_from(leaf).map_err(|error| error.to_string())?;
+fn covers(leaf: &CertificateDer<'_>, names: &[String]) -> Result<(), CertificateError> {
+    let certificate = webpki::EndEntityCert::try_from(leaf)?;
     for name in names {
         let concrete = match name.strip_prefix("*.") {
             Some(parent) => format!("{NAME_BELOW_WILDCARD}.{parent}"),
             None => name.clone(),
         };
-        let concrete = ServerName::try_from(concrete).map_err(|error| error.to_string())?;
+        let concrete = ServerName::try_from(concrete)?;
         let verified = certificate.verify_is_valid_for_subject_name(&concrete);
-        verified.map_err(|_| format!("the certificate is not for {name}"))?;
+        verified.map_err(|_| CertificateError::OtherName(name.clone()))?;
     }
     Ok(())
 }
@@ -92,8 +114,8 @@ fn identifier(certificate: &Certificate) -> Option<CertificateIdentifier<'static
 /// A new key, as PEM.
 ///
 /// # Errors
-/// The error of the cryptographic library, as text.
-pub fn new_key(kind: KeyType) -> Result<String, String> {
+/// The error of the cryptographic library.
+pub fn new_key(kind: KeyType) -> Result<String, CertificateError> {
     let key = match kind {
         KeyType::EcdsaP256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
         KeyType::EcdsaP384 => KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384),
@@ -102,37 +124,30 @@ pub fn new_key(kind: KeyType) -> Result<String, String> {
         KeyType::Rsa3072 => KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_3072),
         KeyType::Rsa4096 => KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_4096),
     };
-    key.map(|key| key.serialize_pem())
-        .map_err(|error| error.to_string())
+    Ok(key?.serialize_pem())
 }
 
 /// The request that goes to the issuer (a CSR, RFC 8555 §7.4), for a key as PEM.
 ///
 /// # Errors
-/// The error of the cryptographic library, as text.
-pub fn signing_request(names: &[String], key_pem: &str) -> Result<Vec<u8>, String> {
-    let build = || {
-        let key = KeyPair::from_pem(key_pem)?;
-        let mut params = CertificateParams::new(names)?;
-        params.distinguished_name = DistinguishedName::new();
-        Ok(params.serialize_request(&key)?.der().to_vec())
-    };
-    build().map_err(|error: rcgen::Error| error.to_string())
+/// The error of the cryptographic library.
+pub fn signing_request(names: &[String], key_pem: &str) -> Result<Vec<u8>, CertificateError> {
+    let key = KeyPair::from_pem(key_pem)?;
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = DistinguishedName::new();
+    Ok(params.serialize_request(&key)?.der().to_vec())
 }
 
 /// A self-signed certificate, served until the issuer's arrives. Clients do not trust it.
 ///
 /// # Errors
-/// The error of the cryptographic library, as text.
-pub fn self_signed(names: &[String]) -> Result<Vec<u8>, String> {
-    let build = || {
-        let key = KeyPair::generate()?;
-        let mut params = CertificateParams::new(names)?;
-        params.distinguished_name = DistinguishedName::new();
-        let certificate = params.self_signed(&key)?;
-        Ok(joined(&key.serialize_pem(), &certificate.pem()))
-    };
-    build().map_err(|error: rcgen::Error| error.to_string())
+/// The error of the cryptographic library.
+pub fn self_signed(names: &[String]) -> Result<Vec<u8>, CertificateError> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = DistinguishedName::new();
+    let certificate = params.self_signed(&key)?;
+    Ok(joined(&key.serialize_pem(), &certificate.pem()))
 }
 
 /// Key and chain as one text.

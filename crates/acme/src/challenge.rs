@@ -10,7 +10,7 @@ use child_process::Child;
 use instant_acme::{ChallengeType, KeyAuthorization};
 use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
 
-use crate::certificate::joined;
+use crate::certificate::{CertificateError, joined};
 use crate::failure::Failure;
 use crate::host::{ChallengeAnswer, Host, Level};
 use crate::settings::Challenge;
@@ -63,7 +63,7 @@ impl PresentedChallenge {
             }),
             Challenge::TlsAlpn01 => Presentation::Answer(ChallengeAnswer::Tls {
                 name: name.to_owned(),
-                pem: validation_certificate(name, authorization)?,
+                pem: validation_certificate(name, authorization).map_err(Failure::new)?,
             }),
             Challenge::Dns01 { command } => Presentation::Record(Record {
                 command: command.clone(),
@@ -78,7 +78,7 @@ impl PresentedChallenge {
         };
         match &presented.what {
             Presentation::Answer(answer) => host.present(answer.clone()).await,
-            Presentation::Record(record) => record.run("add").await.map_err(Failure::new)?,
+            Presentation::Record(record) => record.run("add").await?,
         }
         Ok(presented)
     }
@@ -103,8 +103,8 @@ impl Drop for PresentedChallenge {
                     return;
                 };
                 runtime.spawn(async move {
-                    if let Err(message) = record.run("remove").await {
-                        host.log(Level::Warn, message);
+                    if let Err(failure) = record.run("remove").await {
+                        host.log(Level::Warn, failure.message);
                     }
                 });
             }
@@ -114,7 +114,7 @@ impl Drop for PresentedChallenge {
 
 impl Record {
     /// Runs the command: `COMMAND add|remove NAME VALUE`.
-    async fn run(&self, verb: &str) -> Result<(), String> {
+    async fn run(&self, verb: &str) -> Result<(), Failure> {
         let shown = self.command.display();
         let mut command = Command::new(Path::new(&self.command));
         command
@@ -123,13 +123,15 @@ impl Record {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let started = Child::spawn(&mut command).map(RunningCommand);
-        let mut child = started.map_err(|error| format!("{shown} cannot be run: {error}"))?;
-        match tokio::time::timeout(COMMAND_TIMEOUT, child.0.wait()).await {
-            Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(Ok(status)) => Err(format!("{shown} {verb} {} failed: {status}", self.name)),
-            Ok(Err(error)) => Err(format!("{shown} cannot be run: {error}")),
-            Err(_) => Err(format!("{shown} {verb} {} took too long", self.name)),
-        }
+        let not_run = |error| Failure::new(format!("{shown} cannot be run: {error}"));
+        let mut child = started.map_err(not_run)?;
+        let failed = match tokio::time::timeout(COMMAND_TIMEOUT, child.0.wait()).await {
+            Ok(Ok(status)) if status.success() => return Ok(()),
+            Ok(Ok(status)) => format!("{shown} {verb} {} failed: {status}", self.name),
+            Ok(Err(error)) => return Err(not_run(error)),
+            Err(_) => format!("{shown} {verb} {} took too long", self.name),
+        };
+        Err(Failure::new(failed))
     }
 }
 
@@ -144,16 +146,16 @@ impl Drop for RunningCommand {
 }
 
 /// The certificate that TLS-ALPN-01 wants to see (RFC 8737 §3).
-fn validation_certificate(name: &str, authorization: &KeyAuthorization) -> Result<String, Failure> {
-    let build = || {
-        let key = KeyPair::generate()?;
-        let mut params = CertificateParams::new([name.to_owned()])?;
-        params.distinguished_name = DistinguishedName::new();
-        let digest = authorization.digest();
-        let extension = CustomExtension::new_acme_identifier(digest.as_ref());
-        params.custom_extensions = vec![extension];
-        Ok((key.serialize_pem(), params.self_signed(&key)?.pem()))
-    };
-    let (key, chain) = build().map_err(|error: rcgen::Error| Failure::new(error.to_string()))?;
+fn validation_certificate(
+    name: &str,
+    authorization: &KeyAuthorization,
+) -> Result<String, CertificateError> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::new([name.to_owned()])?;
+    params.distinguished_name = DistinguishedName::new();
+    let digest = authorization.digest();
+    let extension = CustomExtension::new_acme_identifier(digest.as_ref());
+    params.custom_extensions = vec![extension];
+    let (key, chain) = (key.serialize_pem(), params.self_signed(&key)?.pem());
     Ok(String::from_utf8_lossy(&joined(&key, &chain)).into_owned())
 }

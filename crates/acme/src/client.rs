@@ -2,19 +2,21 @@
 //! for everything that comes back. A few dozen requests every two months need no more.
 
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{HOST, RETRY_AFTER};
+use http::header::{HOST, InvalidHeaderValue, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::TokioIo;
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
+use outgoing::OutgoingError;
 use parking_lot::Mutex;
 use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
@@ -24,6 +26,29 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A response: a chain of certificates is the largest.
 const MAX_BODY_BYTES: usize = 1 << 20;
+
+/// The reason why a request to an issuer has no response.
+#[derive(Debug, thiserror::Error)]
+enum ExchangeError {
+    #[error("a URL without a host")]
+    NoHost,
+    #[error("a URL that is none")]
+    InvalidUrl,
+    #[error(transparent)]
+    InvalidHost(#[from] InvalidHeaderValue),
+    #[error(transparent)]
+    Connect(#[from] OutgoingError),
+    #[error(transparent)]
+    InvalidName(#[from] InvalidDnsNameError),
+    #[error(transparent)]
+    Tls(#[from] io::Error),
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+    #[error(transparent)]
+    Body(#[from] Box<dyn std::error::Error + Send + Sync>),
+    #[error("no response in time")]
+    Timeout,
+}
 
 /// Asks issuers. Clones are one client.
 #[derive(Clone)]
@@ -38,7 +63,7 @@ impl Client {
     ///
     /// # Errors
     /// The PEM text or the system holds no usable certificate authority.
-    pub fn new(trusted: Option<&[u8]>) -> Result<Client, String> {
+    pub fn new(trusted: Option<&[u8]>) -> Result<Client, OutgoingError> {
         Ok(Client {
             tls: Arc::new(outgoing::tls(trusted)?),
             retry_after: Arc::default(),
@@ -52,12 +77,10 @@ impl Client {
 
     async fn send(self, request: Request<BodyWrapper<Bytes>>) -> Result<BytesResponse, Error> {
         let uri = request.uri().clone();
-        let failed = |reason: String| Error::Other(format!("{uri}: {reason}").into());
         let exchanged = tokio::time::timeout(REQUEST_TIMEOUT, self.exchange(request)).await;
-        let response = match exchanged {
-            Ok(response) => response.map_err(failed)?,
-            Err(_) => return Err(failed("no response in time".to_owned())),
-        };
+        let response = exchanged
+            .unwrap_or(Err(ExchangeError::Timeout))
+            .map_err(|reason| Error::Other(format!("{uri}: {reason}").into()))?;
         if matches!(
             response.status(),
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
@@ -71,9 +94,9 @@ impl Client {
     async fn exchange(
         &self,
         request: Request<BodyWrapper<Bytes>>,
-    ) -> Result<Response<Full<Bytes>>, String> {
+    ) -> Result<Response<Full<Bytes>>, ExchangeError> {
         let uri = request.uri().clone();
-        let host = uri.host().ok_or("a URL without a host")?.to_owned();
+        let host = uri.host().ok_or(ExchangeError::NoHost)?.to_owned();
         let is_encrypted = uri.scheme_str() == Some("https");
         let port = uri
             .port_u16()
@@ -87,10 +110,9 @@ impl Client {
         if !is_encrypted {
             return over(stream, request).await;
         }
-        let name = ServerName::try_from(bare).map_err(|error| error.to_string())?;
+        let name = ServerName::try_from(bare)?;
         let connector = TlsConnector::from(self.tls.clone());
-        let stream = connector.connect(name, stream).await;
-        over(stream.map_err(|error| error.to_string())?, request).await
+        over(connector.connect(name, stream).await?, request).await
     }
 }
 
@@ -107,28 +129,25 @@ impl HttpClient for Client {
 fn in_origin_form(
     mut request: Request<BodyWrapper<Bytes>>,
     uri: &Uri,
-) -> Result<Request<BodyWrapper<Bytes>>, String> {
+) -> Result<Request<BodyWrapper<Bytes>>, ExchangeError> {
     let authority = uri.authority().map_or("", |authority| authority.as_str());
-    let host = HeaderValue::from_str(authority).map_err(|error| error.to_string())?;
+    let host = HeaderValue::from_str(authority)?;
     request.headers_mut().insert(HOST, host);
     let target = uri.path_and_query().map_or("/", |target| target.as_str());
-    *request.uri_mut() = target
-        .parse()
-        .map_err(|_| "a URL that is none".to_owned())?;
+    *request.uri_mut() = target.parse().map_err(|_| ExchangeError::InvalidUrl)?;
     Ok(request)
 }
 
 async fn over(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request<BodyWrapper<Bytes>>,
-) -> Result<Response<Full<Bytes>>, String> {
+) -> Result<Response<Full<Bytes>>, ExchangeError> {
     let made = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = made.map_err(|error| error.to_string())?;
+    let (mut sender, connection) = made?;
     let exchange = async {
-        let response = sender.send_request(request).await;
-        let (parts, body) = response.map_err(|error| error.to_string())?.into_parts();
+        let (parts, body) = sender.send_request(request).await?.into_parts();
         let body = Limited::new(body, MAX_BODY_BYTES).collect().await;
-        let body = body.map_err(|error| error.to_string())?.to_bytes();
+        let body = body?.to_bytes();
         Ok(Response::from_parts(parts, Full::new(body)))
     };
     let mut exchange = std::pin::pin!(exchange);

@@ -1,5 +1,6 @@
 //! The errors of an issuance.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use instant_acme::Error;
@@ -14,9 +15,9 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub fn new(message: impl Into<String>) -> Failure {
+    pub fn new(message: impl Display) -> Failure {
         Failure {
-            message: message.into(),
+            message: message.to_string(),
             retry_after: None,
         }
     }

@@ -27,7 +27,7 @@ mod settings;
 mod store;
 
 pub use account::Authority;
-pub use certificate::{self_signed, usable};
+pub use certificate::{CertificateError, self_signed, usable};
 pub use clock::{Clock, SystemClock};
 pub use host::{ChallengeAnswer, Host, Level};
 pub use machines::{Machines, MachinesAnswer};
@@ -35,4 +35,4 @@ pub use renewal::Renewal;
 pub use settings::{
     AccountKey, CertificateRequest, Challenge, ExternalAccount, Issuer, KeyType, Profile,
 };
-pub use store::Store;
+pub use store::{FileNotWritten, Store};

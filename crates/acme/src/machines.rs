@@ -1,5 +1,6 @@
 //! Other machines that serve the same names: one of them asks the issuer, and all get the certificate.
 
+use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
@@ -7,7 +8,8 @@ use std::time::{Duration, SystemTime};
 use crate::settings::CertificateRequest;
 
 /// The answer of the other machines, or why they cannot be asked.
-pub type MachinesAnswer<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+pub type MachinesAnswer<'a, T> =
+    Pin<Box<dyn Future<Output = Result<T, Box<dyn Error + Send + Sync>>> + Send + 'a>>;
 
 /// The machines that share certificates.
 pub trait Machines: Send + Sync + 'static {

@@ -15,6 +15,14 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 /// Bytes of a file that are read at most: a certificate with its chain and key has a few thousand.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
+/// A file of the folder that has kept its old content.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be written ({error})", .path.display())]
+pub struct FileNotWritten {
+    path: PathBuf,
+    error: io::Error,
+}
+
 /// A folder, or memory in its place.
 #[derive(Debug)]
 pub struct Store(Storage);
@@ -77,7 +85,7 @@ impl Store {
     ///
     /// # Errors
     /// The error of the system, with the name of the file; the old content is still there then.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), FileNotWritten> {
         match &self.0 {
             Storage::Memory(files) => {
                 files.lock().insert(name.to_owned(), bytes.to_vec());
@@ -85,9 +93,8 @@ impl Store {
             }
             Storage::Folder { path, folder } => {
                 let written = write_and_rename(folder, name, bytes);
-                written.map_err(|error| {
-                    format!("{} cannot be written ({error})", path.join(name).display())
-                })
+                let path = path.join(name);
+                written.map_err(|error| FileNotWritten { path, error })
             }
         }
     }

@@ -236,7 +236,7 @@ struct TestMachine(usize, Arc<TestEngine>);
 impl TestMachine {
     fn answer<T: Send + 'static>(&self, answer: T) -> MachinesAnswer<'static, T> {
         let answer = match *self.1.is_away.lock() {
-            true => Err("the engine is away".to_owned()),
+            true => Err("the engine is away".into()),
             false => Ok(answer),
         };
         Box::pin(std::future::ready(answer))

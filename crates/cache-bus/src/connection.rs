@@ -99,7 +99,7 @@ pub async fn connect_sentinel(
 async fn stream(settings: &BusSettings, address: &HostPort) -> Result<BoxedStream, BusError> {
     let failed = |error: String| BusError(format!("{address}: {error}"));
     let tcp = outgoing::connect(&address.host, address.port, CONNECT_TIMEOUT).await;
-    let tcp = tcp.map_err(failed)?;
+    let tcp = tcp.map_err(|error| failed(error.to_string()))?;
     // A delay here would be one of each purge.
     let _ = tcp.set_nodelay(true);
     let Some(tls) = &settings.tls else {

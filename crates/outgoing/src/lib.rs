@@ -1,6 +1,7 @@
 //! Connections that the server makes for itself, to services that its administrator has named: issuers of
 //! certificates (`acme`) and collectors of traces (`traces`). Visitors' requests go through `upstream`.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,19 +19,35 @@ const SYSTEM_AUTHORITIES: [&str; 5] = [
     "/etc/ssl/cert.pem",
 ];
 
+/// The reason why there is no connection to a service, or no TLS for it.
+#[derive(Debug, thiserror::Error)]
+pub enum OutgoingError {
+    #[error("no certificates of authorities are installed (on Debian: ca-certificates)")]
+    NoSystemAuthorities,
+    #[error("the trusted certificates contain none that can be used")]
+    NoUsableAuthority,
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+    #[error("the name has no address")]
+    NoAddress,
+    #[error("no connection in time")]
+    Timeout,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
 /// TLS that trusts the authorities of a PEM text, or those of the system.
 ///
 /// # Errors
-/// The PEM text or the system holds no usable certificate authority; the text is for a log.
-pub fn tls(trusted: Option<&[u8]>) -> Result<ClientConfig, String> {
+/// The PEM text or the system holds no usable certificate authority.
+pub fn tls(trusted: Option<&[u8]>) -> Result<ClientConfig, OutgoingError> {
     let system;
     let pem = match trusted {
         Some(pem) => pem,
         None => {
             let mut files = SYSTEM_AUTHORITIES.iter();
-            system = files.find_map(|file| std::fs::read(file).ok()).ok_or(
-                "no certificates of authorities are installed (on Debian: ca-certificates)",
-            )?;
+            let found = files.find_map(|file| std::fs::read(file).ok());
+            system = found.ok_or(OutgoingError::NoSystemAuthorities)?;
             &system
         }
     };
@@ -38,12 +55,11 @@ pub fn tls(trusted: Option<&[u8]>) -> Result<ClientConfig, String> {
     let certificates = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok);
     let (added, _) = roots.add_parsable_certificates(certificates);
     if added == 0 {
-        return Err("the trusted certificates contain none that can be used".to_owned());
+        return Err(OutgoingError::NoUsableAuthority);
     }
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
+        .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(config)
@@ -53,14 +69,13 @@ pub fn tls(trusted: Option<&[u8]>) -> Result<ClientConfig, String> {
 ///
 /// # Errors
 /// The name has no address, or none of them takes a connection: the error of the last one.
-pub async fn connect(host: &str, port: u16, time: Duration) -> Result<TcpStream, String> {
-    let addresses = tokio::net::lookup_host((host, port)).await;
-    let mut last = "the name has no address".to_owned();
-    for address in addresses.map_err(|error| error.to_string())? {
+pub async fn connect(host: &str, port: u16, time: Duration) -> Result<TcpStream, OutgoingError> {
+    let mut last = OutgoingError::NoAddress;
+    for address in tokio::net::lookup_host((host, port)).await? {
         match tokio::time::timeout(time, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => return Ok(stream),
-            Ok(Err(error)) => last = error.to_string(),
-            Err(_) => last = "no connection in time".to_owned(),
+            Ok(Err(error)) => last = error.into(),
+            Err(_) => last = OutgoingError::Timeout,
         }
     }
     Err(last)
@@ -79,7 +94,7 @@ mod tests {
         ] {
             let refused = tls(Some(text.as_bytes())).expect_err("nothing is trusted");
             assert_eq!(
-                refused,
+                refused.to_string(),
                 "the trusted certificates contain none that can be used"
             );
         }
@@ -98,7 +113,8 @@ mod tests {
         drop(listener);
         let refused = connect("127.0.0.1", port, time)
             .await
-            .expect_err("nobody listens");
+            .expect_err("nobody listens")
+            .to_string();
         assert!(refused.contains("refused"), "{refused}");
     }
 }

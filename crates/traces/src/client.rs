@@ -1,6 +1,8 @@
 //! One connection to a collector: HTTP/1.1 for OTLP/HTTP, HTTP/2 for gRPC, with TLS if the
 //! endpoint asks for it. It is kept from batch to batch.
 
+use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -11,8 +13,9 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use outgoing::OutgoingError;
 use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
@@ -29,6 +32,27 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 /// Bytes of an answer's reason that are passed on at most.
 const MAX_REASON_BYTES: usize = 200;
+
+/// The reason why a batch has no answer.
+#[derive(Debug, thiserror::Error)]
+enum ClientError {
+    #[error(transparent)]
+    Connect(#[from] OutgoingError),
+    #[error(transparent)]
+    InvalidName(#[from] InvalidDnsNameError),
+    #[error("no TLS handshake in time")]
+    HandshakeTimeout,
+    #[error(transparent)]
+    Tls(#[from] io::Error),
+    #[error(transparent)]
+    InvalidRequest(#[from] http::Error),
+    #[error("{}", with_cause(.0))]
+    Http(#[from] hyper::Error),
+    #[error(transparent)]
+    Body(#[from] Box<dyn Error + Send + Sync>),
+    #[error("no answer in time")]
+    Timeout,
+}
 
 pub struct Client {
     settings: Arc<Settings>,
@@ -53,19 +77,17 @@ impl Client {
     /// Sends a batch. A kept connection that turns out to be closed is replaced once.
     pub async fn send(&mut self, batch: &Bytes) -> Outcome {
         let sent = tokio::time::timeout(REQUEST_TIMEOUT, self.send_now(batch)).await;
-        let reason = match sent {
-            Ok(Ok(outcome)) => return outcome,
-            Ok(Err(reason)) => reason,
-            Err(_) => "no answer in time".to_owned(),
-        };
-        self.connection = None;
-        Outcome::Later {
-            reason,
-            after: None,
-        }
+        sent.unwrap_or(Err(ClientError::Timeout))
+            .unwrap_or_else(|error| {
+                self.connection = None;
+                Outcome::Later {
+                    reason: error.to_string(),
+                    after: None,
+                }
+            })
     }
 
-    async fn send_now(&mut self, batch: &Bytes) -> Result<Outcome, String> {
+    async fn send_now(&mut self, batch: &Bytes) -> Result<Outcome, ClientError> {
         if let Some(mut kept) = self.connection.take()
             && kept.is_ready().await
             && let Ok(response) = kept.exchange(self.request(batch)?).await
@@ -82,10 +104,10 @@ impl Client {
         &mut self,
         connection: Connection,
         response: Response<Incoming>,
-    ) -> Result<Outcome, String> {
+    ) -> Result<Outcome, ClientError> {
         let (parts, body) = response.into_parts();
         let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
-        let body = body.map_err(|error| error.to_string())?;
+        let body = body?;
         let trailers = body.trailers().cloned();
         let body = body.to_bytes();
         self.connection = Some(connection);
@@ -101,7 +123,7 @@ impl Client {
         })
     }
 
-    fn request(&self, batch: &Bytes) -> Result<Request<Full<Bytes>>, String> {
+    fn request(&self, batch: &Bytes) -> Result<Request<Full<Bytes>>, ClientError> {
         let settings = &self.settings;
         let endpoint = &settings.endpoint;
         let agent = format!("mayfly/{}", settings.version);
@@ -111,12 +133,12 @@ impl Client {
         for (name, value) in &settings.fields {
             request = request.header(&**name, &**value);
         }
-        let request = match endpoint.protocol() {
+        Ok(match endpoint.protocol() {
             Protocol::Http => request
                 .uri(endpoint.path())
                 .header(HOST, endpoint.authority())
                 .header(CONTENT_TYPE, "application/x-protobuf")
-                .body(Full::new(batch.clone())),
+                .body(Full::new(batch.clone()))?,
             Protocol::Grpc => {
                 let scheme = if endpoint.is_tls { "https" } else { "http" };
                 request
@@ -127,29 +149,23 @@ impl Client {
                     ))
                     .header(CONTENT_TYPE, "application/grpc")
                     .header(TE, "trailers")
-                    .body(Full::new(framed(batch)))
+                    .body(Full::new(framed(batch)))?
             }
-        };
-        request.map_err(|error| error.to_string())
+        })
     }
 
-    async fn connect(&self) -> Result<Connection, String> {
+    async fn connect(&self) -> Result<Connection, ClientError> {
         let endpoint = &self.settings.endpoint;
         let stream = outgoing::connect(&endpoint.host, endpoint.port, CONNECT_TIMEOUT).await?;
         let _ = stream.set_nodelay(true);
         let Some(tls) = &self.tls else {
             return begin(stream, endpoint.protocol()).await;
         };
-        let name = ServerName::try_from(endpoint.host.clone());
-        let name = name.map_err(|error| error.to_string())?;
+        let name = ServerName::try_from(endpoint.host.clone())?;
         let stream = TlsConnector::from(tls.clone()).connect(name, stream);
         let stream = tokio::time::timeout(CONNECT_TIMEOUT, stream).await;
-        let stream = stream.map_err(|_| "no TLS handshake in time".to_owned())?;
-        begin(
-            stream.map_err(|error| error.to_string())?,
-            endpoint.protocol(),
-        )
-        .await
+        let stream = stream.map_err(|_| ClientError::HandshakeTimeout)?;
+        begin(stream?, endpoint.protocol()).await
     }
 }
 
@@ -164,17 +180,15 @@ impl Connection {
     async fn exchange(
         &mut self,
         request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, String> {
-        let response = match self {
-            Connection::Http(sender) => sender.send_request(request).await,
-            Connection::Grpc(sender) => sender.send_request(request).await,
-        };
-        response.map_err(|error| error_text(&error))
+    ) -> Result<Response<Incoming>, ClientError> {
+        Ok(match self {
+            Connection::Http(sender) => sender.send_request(request).await?,
+            Connection::Grpc(sender) => sender.send_request(request).await?,
+        })
     }
 }
 
-/// An error with its causes.
-fn error_text(error: &dyn std::error::Error) -> String {
+fn with_cause(error: &hyper::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
@@ -185,18 +199,16 @@ fn error_text(error: &dyn std::error::Error) -> String {
 async fn begin(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     protocol: Protocol,
-) -> Result<Connection, String> {
+) -> Result<Connection, ClientError> {
     let stream = TokioIo::new(stream);
     match protocol {
         Protocol::Http => {
-            let made = http1::handshake(stream).await;
-            let (sender, connection) = made.map_err(|error| error_text(&error))?;
+            let (sender, connection) = http1::handshake(stream).await?;
             tokio::spawn(connection);
             Ok(Connection::Http(sender))
         }
         Protocol::Grpc => {
-            let made = http2::handshake(TokioExecutor::new(), stream).await;
-            let (sender, connection) = made.map_err(|error| error_text(&error))?;
+            let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await?;
             tokio::spawn(connection);
             Ok(Connection::Grpc(sender))
         }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
+use outgoing::OutgoingError;
 use rustls::ClientConfig;
 use tokio::time::Instant;
 
@@ -43,8 +44,8 @@ impl BatchSender {
         let tls = match settings.endpoint.is_tls {
             true => match tls(settings) {
                 Ok(tls) => Some(tls),
-                Err(reason) => {
-                    teller.tell(&reason);
+                Err(error) => {
+                    teller.tell(&error.to_string());
                     return throw_all_away(self).await;
                 }
             },
@@ -195,7 +196,7 @@ impl Teller<'_> {
     }
 }
 
-fn tls(settings: &Settings) -> Result<Arc<ClientConfig>, String> {
+fn tls(settings: &Settings) -> Result<Arc<ClientConfig>, OutgoingError> {
     let mut config = outgoing::tls(settings.trusted.as_ref().map(|trusted| &*trusted.0))?;
     config.alpn_protocols = match settings.endpoint.protocol() {
         Protocol::Http => vec![b"http/1.1".to_vec()],

@@ -43,14 +43,15 @@ pub fn make(folder: &Path) -> Result<LocalCertificate, String> {
     let shown = folder.display();
     let store = Store::open(folder).map_err(|error| format!("{shown}: {error}"))?;
     let failed = |error: rcgen::Error| format!("no certificate can be made in {shown}: {error}");
+    let write = |name: &str, bytes: &[u8]| store.write(name, bytes).map_err(|it| it.to_string());
     let kept = store.read(KEY).zip(store.read(AUTHORITY));
     let key = match kept {
         Some((key, _)) => KeyPair::from_pem(&String::from_utf8_lossy(&key)).map_err(failed)?,
         None => {
             let key = KeyPair::generate().map_err(failed)?;
             let authority = authority().self_signed(&key).map_err(failed)?;
-            store.write(AUTHORITY, authority.pem().as_bytes())?;
-            store.write(KEY, key.serialize_pem().as_bytes())?;
+            write(AUTHORITY, authority.pem().as_bytes())?;
+            write(KEY, key.serialize_pem().as_bytes())?;
             key
         }
     };
@@ -60,7 +61,7 @@ pub fn make(folder: &Path) -> Result<LocalCertificate, String> {
         .and_then(|params| params.signed_by(&own, &issuer))
         .map_err(failed)?;
     let pem = format!("{}{}", own.serialize_pem(), certificate.pem());
-    store.write(CERTIFICATE, pem.as_bytes())?;
+    write(CERTIFICATE, pem.as_bytes())?;
     Ok(LocalCertificate {
         certificate: folder.join(CERTIFICATE),
         authority: folder.join(AUTHORITY),

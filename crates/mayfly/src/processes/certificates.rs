@@ -283,8 +283,8 @@ fn authority_of(issuer: &AcmeIssuer) -> Result<Arc<Authority>, String> {
         None => Store::in_memory(),
         Some(path) => Store::open(path).map_err(|error| format!("{}: {error}", path.display()))?,
     };
-    let authority = Authority::new(issuer_of(issuer)?, Arc::new(store))?;
-    Ok(Arc::new(authority))
+    let authority = Authority::new(issuer_of(issuer)?, Arc::new(store));
+    authority.map(Arc::new).map_err(|error| error.to_string())
 }
 
 fn request_of(certificate: &AcmeCertificate) -> acme::CertificateRequest {

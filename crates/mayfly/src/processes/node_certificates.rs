@@ -53,7 +53,7 @@ impl Machines for NodeCertificates {
         &'a self,
         request: &'a CertificateRequest,
     ) -> MachinesAnswer<'a, Option<Vec<u8>>> {
-        Box::pin(self.nodes.read(self.secret(request)))
+        Box::pin(async move { Ok(self.nodes.read(self.secret(request)).await?) })
     }
 
     fn turn<'a>(
@@ -61,7 +61,7 @@ impl Machines for NodeCertificates {
         request: &'a CertificateRequest,
         lasts: Duration,
     ) -> MachinesAnswer<'a, bool> {
-        Box::pin(self.nodes.take_turn(self.secret(request), lasts))
+        Box::pin(async move { Ok(self.nodes.take_turn(self.secret(request), lasts).await?) })
     }
 
     fn give<'a>(
@@ -73,6 +73,11 @@ impl Machines for NodeCertificates {
         let lifetime = not_after
             .duration_since(SystemTime::now())
             .unwrap_or_default();
-        Box::pin(self.nodes.write(self.secret(request), pem, lifetime))
+        Box::pin(async move {
+            Ok(self
+                .nodes
+                .write(self.secret(request), pem, lifetime)
+                .await?)
+        })
     }
 }
