@@ -8,7 +8,7 @@ use cache_bus::SharedSecrets;
 use site::CacheNodes;
 
 use crate::acme_answers::AcmeAnswerTexts;
-use crate::nodes;
+use crate::nodes::{self, NodesError};
 use crate::tls_files::TlsFiles;
 
 /// The engine. Questions are rare: each has a connection of its own.
@@ -34,21 +34,18 @@ impl AcmeNodes {
         }
     }
 
-    async fn connect(&self) -> Result<SharedSecrets, String> {
+    async fn connect(&self) -> Result<SharedSecrets, NodesError> {
         // Read each time: files may be replaced.
-        let settings = nodes::settings(&self.terms, &TlsFiles::default());
-        let settings = settings.map_err(|error| error.to_string())?;
-        let connected = SharedSecrets::connect(&settings).await;
-        connected.map_err(|error| error.to_string())
+        let settings = nodes::settings(&self.terms, &TlsFiles::default())?;
+        Ok(SharedSecrets::connect(&settings).await?)
     }
 
     /// Returns the text under a name; `None` if there is none.
     ///
     /// # Errors
     /// The engine does not answer, for this reason.
-    pub async fn read(&self, name: NodeSecret) -> Result<Option<Vec<u8>>, String> {
-        let read = self.connect().await?.read(&name.parts()).await;
-        read.map_err(|error| error.to_string())
+    pub async fn read(&self, name: NodeSecret) -> Result<Option<Vec<u8>>, NodesError> {
+        Ok(self.connect().await?.read(&name.parts()).await?)
     }
 
     /// Writes it for all nodes, for this time.
@@ -60,27 +57,25 @@ impl AcmeNodes {
         name: NodeSecret,
         bytes: &[u8],
         lifetime: Duration,
-    ) -> Result<(), String> {
+    ) -> Result<(), NodesError> {
         let secrets = self.connect().await?;
-        let written = secrets.write(&name.parts(), bytes, lifetime).await;
-        written.map_err(|error| error.to_string())
+        Ok(secrets.write(&name.parts(), bytes, lifetime).await?)
     }
 
     /// Whether it is this process's turn, from now on for `lasts`.
     ///
     /// # Errors
     /// The engine does not answer, for this reason.
-    pub async fn take_turn(&self, name: NodeSecret, lasts: Duration) -> Result<bool, String> {
+    pub async fn take_turn(&self, name: NodeSecret, lasts: Duration) -> Result<bool, NodesError> {
         let token = match self.token.get() {
             Some(token) => *token,
             None => {
-                let token = cache_bus::turn_token().map_err(|error| error.to_string())?;
+                let token = cache_bus::turn_token()?;
                 *self.token.get_or_init(|| token)
             }
         };
         let secrets = self.connect().await?;
-        let taken = secrets.take_turn(&name.parts(), token, lasts).await;
-        taken.map_err(|error| error.to_string())
+        Ok(secrets.take_turn(&name.parts(), token, lasts).await?)
     }
 
     /// Lets all nodes show issuers these answers as well, for a while. Returns whether all do after this time at
@@ -92,9 +87,8 @@ impl AcmeNodes {
         &self,
         answers: &AcmeAnswerTexts,
         within: Duration,
-    ) -> Result<bool, String> {
-        let secret = serde_json::to_vec(answers).map_err(|error| error.to_string())?;
-        let told = self.connect().await?.tell_all(&secret, within).await;
-        told.map_err(|error| error.to_string())
+    ) -> Result<bool, NodesError> {
+        let secret = serde_json::to_vec(answers)?;
+        Ok(self.connect().await?.tell_all(&secret, within).await?)
     }
 }

@@ -11,8 +11,10 @@ use tls_client::{Connector, Identity, Protocols, Settings, Verify};
 
 use crate::build_error::BuildError;
 use crate::kept_certificates::KeptCertificates;
-use crate::named_files;
+use crate::named_files::{self, NO_CERTIFICATE, NO_KEY};
 use crate::tls_files::TlsFiles;
+
+pub use crate::named_files::NamedCertificateError;
 
 /// How one set of `proxy_ssl_*` encrypts connections.
 pub struct UpstreamTls {
@@ -91,7 +93,7 @@ impl UpstreamTls {
     ///
     /// # Errors
     /// The reason why they cannot be used, for the log.
-    pub fn connector_of(&self, chain: &str, key: &str) -> Result<Connector, String> {
+    pub fn connector_of(&self, chain: &str, key: &str) -> Result<Connector, NamedCertificateError> {
         match &self.of_request {
             Some(of_request) if !chain.is_empty() => of_request.connector(chain, key),
             _ => Ok(self.connector.clone()),
@@ -100,21 +102,15 @@ impl UpstreamTls {
 }
 
 impl OfRequest {
-    fn connector(&self, chain: &str, key: &str) -> Result<Connector, String> {
+    fn connector(&self, chain: &str, key: &str) -> Result<Connector, NamedCertificateError> {
         let names = (self.folder.join(chain), self.folder.join(key));
         let now = Instant::now();
         if let Some(connector) = self.kept.find(&names, now) {
             return Ok(connector);
         }
-        let read = |path: &Path, failure| {
-            let found = named_files::read_pem(path, failure)?;
-            found
-                .map(|file| file.pem)
-                .ok_or_else(|| format!("{failure} \"{}\": there is no such file", path.display()))
-        };
         let identity = Identity {
-            chain_pem: read(&names.0, "cannot load certificate")?,
-            key_pem: read(&names.1, "cannot load certificate key")?,
+            chain_pem: named_files::read_pem(&names.0, NO_CERTIFICATE)?.pem,
+            key_pem: named_files::read_pem(&names.1, NO_KEY)?.pem,
             passwords: self.passwords.clone(),
         };
         let is_kept = !certificate_chain::is_encrypted_key(&identity.key_pem);
@@ -122,7 +118,7 @@ impl OfRequest {
             identity: Some(identity),
             ..self.settings.clone()
         };
-        let connector = Connector::new(&settings).map_err(|error| error.to_string())?;
+        let connector = Connector::new(&settings)?;
         if is_kept {
             self.kept.keep(names, &connector, now);
         }

@@ -10,7 +10,7 @@ use site::ServerTls;
 use tls_server::{Identity, PemFile, Resumption, Settings, TlsServer};
 
 use crate::kept_certificates::KeptCertificates;
-use crate::named_files;
+use crate::named_files::{self, NO_CERTIFICATE, NO_KEY, NamedCertificateError};
 
 /// The values of a certificate's name and of its key's.
 pub type Values = (String, String);
@@ -38,7 +38,10 @@ impl OfHandshake {
     ///
     /// # Errors
     /// The reason why they cannot be used, for the log.
-    pub fn server(&self, values: Vec<Values>) -> Result<Option<Arc<TlsServer>>, String> {
+    pub fn server(
+        &self,
+        values: Vec<Values>,
+    ) -> Result<Option<Arc<TlsServer>>, NamedCertificateError> {
         let values: Vec<Values> = values
             .into_iter()
             .filter(|(chain, key)| !chain.is_empty() && !key.is_empty())
@@ -53,31 +56,28 @@ impl OfHandshake {
         let mut identities = Vec::with_capacity(values.len());
         for (chain, key) in &values {
             identities.push(Identity {
-                chain: self.read(chain, "cannot load certificate")?,
-                key: self.read(key, "cannot load certificate key")?,
+                chain: self.read(chain, NO_CERTIFICATE)?,
+                key: self.read(key, NO_KEY)?,
             });
         }
         let settings = Settings {
             identities,
             ..self.settings.clone()
         };
-        let server = TlsServer::new(&settings, self.resumption.clone());
-        let server = Arc::new(server.map_err(|error| error.to_string())?);
+        let server = Arc::new(TlsServer::new(&settings, self.resumption.clone())?);
         self.kept.keep(values, &server, now);
         Ok(Some(server))
     }
 
     /// Reads a file, or the text behind `data:`. `failure` begins the message if there is none.
-    fn read(&self, value: &str, failure: &str) -> Result<PemFile, String> {
+    fn read(&self, value: &str, failure: &'static str) -> Result<PemFile, NamedCertificateError> {
         if let Some(pem) = value.strip_prefix("data:") {
             return Ok(PemFile {
                 name: "data:".to_owned(),
                 pem: pem.as_bytes().to_vec(),
             });
         }
-        let path = self.folder.join(value);
-        let file = named_files::read_pem(&path, failure)?;
-        file.ok_or_else(|| format!("{failure} \"{}\": there is no such file", path.display()))
+        named_files::read_pem(&self.folder.join(value), failure)
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::string::FromUtf8Error;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use site::NamedCertificateFiles;
@@ -15,6 +16,25 @@ use tls_server::{Identity, PemFile};
 const MAX_NAME_BYTES: usize = 253;
 /// Bytes of a file that are read at most: a chain with its key has a few thousand.
 const MAX_FILE_BYTES: u64 = 1 << 20;
+/// nginx's messages about files that cannot be read begin so.
+pub const NO_CERTIFICATE: &str = "cannot load certificate";
+pub const NO_KEY: &str = "cannot load certificate key";
+
+/// The reason why certificates that are read during a handshake or a request cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum NamedCertificateError {
+    /// The beginning of nginx's message, and the file.
+    #[error("{0} \"{1}\": {2}")]
+    File(&'static str, String, io::Error),
+    #[error(transparent)]
+    NotUtf8(#[from] FromUtf8Error),
+    #[error("unsafe name of a certificate file: {0:?}")]
+    UnsafeName(String),
+    #[error(transparent)]
+    Server(#[from] tls_server::SettingsError),
+    #[error(transparent)]
+    Upstream(#[from] tls_client::SettingsError),
+}
 
 /// Whether this may be a part of a file's name. There is no slash in it, and it is neither `.` nor
 /// `..`.
@@ -30,11 +50,14 @@ pub fn is_file_name(name: &str) -> bool {
 ///
 /// # Errors
 /// nginx's message about the first file that is there and cannot be read.
-pub fn read(files: &[NamedCertificateFiles], name: &str) -> Result<Vec<Identity>, String> {
+pub fn read(
+    files: &[NamedCertificateFiles],
+    name: &str,
+) -> Result<Vec<Identity>, NamedCertificateError> {
     let mut identities = Vec::new();
     for files in files {
-        let chain = read_pem(&files.chain.path(name), "cannot load certificate")?;
-        let key = read_pem(&files.key.path(name), "cannot load certificate key")?;
+        let chain = read_if_there(&files.chain.path(name), NO_CERTIFICATE)?;
+        let key = read_if_there(&files.key.path(name), NO_KEY)?;
         if let (Some(chain), Some(key)) = (chain, key) {
             identities.push(Identity { chain, key });
         }
@@ -42,8 +65,19 @@ pub fn read(files: &[NamedCertificateFiles], name: &str) -> Result<Vec<Identity>
     Ok(identities)
 }
 
-/// A file; `None` if it does not exist. `failure` begins the message if it cannot be read.
-pub fn read_pem(path: &Path, failure: &str) -> Result<Option<PemFile>, String> {
+/// A file, which has to exist. `failure` begins the message if it cannot be read.
+pub fn read_pem(path: &Path, failure: &'static str) -> Result<PemFile, NamedCertificateError> {
+    read_if_there(path, failure)?.ok_or_else(|| {
+        let error = io::Error::other("there is no such file");
+        NamedCertificateError::File(failure, path.display().to_string(), error)
+    })
+}
+
+/// A file; `None` if it does not exist.
+fn read_if_there(
+    path: &Path,
+    failure: &'static str,
+) -> Result<Option<PemFile>, NamedCertificateError> {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
     let name = path.display().to_string();
     match read_file(path) {
@@ -51,7 +85,7 @@ pub fn read_pem(path: &Path, failure: &str) -> Result<Option<PemFile>, String> {
         Err(error) if matches!(error.kind(), NotFound | NotADirectory | InvalidFilename) => {
             Ok(None)
         }
-        Err(error) => Err(format!("{failure} \"{name}\": {error}")),
+        Err(error) => Err(NamedCertificateError::File(failure, name, error)),
     }
 }
 
@@ -119,10 +153,10 @@ mod tests {
             key: file("key"),
         }];
         let found = |name: &str| read(&files, name).map(|found| found.len());
-        assert_eq!(found("a"), Ok(1));
-        assert_eq!(found("b"), Ok(0));
-        assert_eq!(found("half"), Ok(0));
-        let error = found("folder").unwrap_err();
+        assert_eq!(found("a").unwrap(), 1);
+        assert_eq!(found("b").unwrap(), 0);
+        assert_eq!(found("half").unwrap(), 0);
+        let error = found("folder").unwrap_err().to_string();
         assert!(error.ends_with("it is not a regular file"), "{error}");
     }
 }

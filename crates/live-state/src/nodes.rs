@@ -205,6 +205,19 @@ impl PurgeListener for Nodes {
     }
 }
 
+/// The reason why the engine of `cache_nodes` could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum NodesError {
+    #[error(transparent)]
+    Settings(#[from] BuildError),
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    #[error(transparent)]
+    Answers(#[from] serde_json::Error),
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
 /// Does an administrator's work at the configured engine.
 ///
 /// # Errors
@@ -212,17 +225,15 @@ impl PurgeListener for Nodes {
 pub fn administer<T>(
     terms: &CacheNodes,
     work: impl AsyncFnOnce(&Administration) -> Result<T, BusError>,
-) -> Result<T, String> {
-    let settings = settings(terms, &TlsFiles::default()).map_err(|error| error.to_string())?;
+) -> Result<T, NodesError> {
+    let settings = settings(terms, &TlsFiles::default())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .map_err(|error| error.to_string())?;
-    let done = runtime.block_on(async {
+        .build()?;
+    runtime.block_on(async {
         let engine = Administration::connect(&settings).await?;
-        work(&engine).await
-    });
-    done.map_err(|error: BusError| error.to_string())
+        Ok(work(&engine).await?)
+    })
 }
 
 /// From now on the purges of these zones are published, or they are no longer.

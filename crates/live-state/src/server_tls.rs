@@ -21,7 +21,7 @@ use tls_server::{
 
 use crate::build_error::BuildError;
 use crate::handshake_certificates::OfHandshake;
-use crate::named_files;
+use crate::named_files::{self, NamedCertificateError};
 use crate::quic_keys::QuicKeys;
 use crate::tls_files::TlsFiles;
 
@@ -52,7 +52,7 @@ impl ServerTlsInForce {
     /// # Errors
     /// The reason why they cannot be used, for the log. Certificates that were read before are
     /// used further.
-    pub fn read_named(&self, name: Option<&str>) -> Result<bool, String> {
+    pub fn read_named(&self, name: Option<&str>) -> Result<bool, NamedCertificateError> {
         if self.named.is_empty() {
             return Ok(true);
         }
@@ -70,8 +70,8 @@ impl ServerTlsInForce {
             self.server.forget(&name);
             return Ok(has_others);
         }
-        let put = self.server.put(&name, &identities, now);
-        put.map(|()| true).map_err(|error| error.to_string())
+        self.server.put(&name, &identities, now)?;
+        Ok(true)
     }
 
     /// The certificates whose names have variables that are known in a handshake.

@@ -81,6 +81,7 @@ fn watch(terms: &CacheNodes) -> Result<Vec<NodeReport>, String> {
         tokio::time::sleep(WATCHED_FOR).await;
         Ok(reports(&before, &engine.nodes().await?))
     })
+    .map_err(|error| error.to_string())
 }
 
 fn reports(before: &KnownNodes, now: &KnownNodes) -> Vec<NodeReport> {
@@ -133,7 +134,8 @@ fn expel(terms: &CacheNodes, wanted: &str) -> Result<String, String> {
             )),
             false => Err(format!("{} has left meanwhile", node.name)),
         })
-    })?
+    })
+    .map_err(|error| error.to_string())?
 }
 
 /// The node that is meant.

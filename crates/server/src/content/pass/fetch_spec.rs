@@ -23,6 +23,7 @@ use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::route::pattern;
+use live_state::connectors::NamedCertificateError;
 use live_state::upstream_groups::GroupHandle;
 use upstream_fetch::naming;
 use upstream_fetch::naming::{Lookup, NameError};
@@ -203,11 +204,10 @@ fn upstream_tls(
         let tls = &request.configuration.upstream_tls[id.0];
         return Ok((tls.connector().clone(), name));
     };
-    let files = [chain, key].map(|name| file_name(request, name));
-    let found = match files {
-        [Ok(chain), Ok(key)] => request.configuration.upstream_tls[id.0].connector_of(&chain, &key),
-        [Err(error), _] | [_, Err(error)] => Err(error),
-    };
+    let found = file_name(request, chain).and_then(|chain| {
+        let key = file_name(request, key)?;
+        request.configuration.upstream_tls[id.0].connector_of(&chain, &key)
+    });
     match found {
         Ok(connector) => Ok((connector, name)),
         Err(error) => {
@@ -218,16 +218,16 @@ fn upstream_tls(
 }
 
 /// A name of a file with variables, whose values may lead to no other folder.
-fn file_name(request: &Request, template: &Template) -> Result<String, String> {
+fn file_name(request: &Request, template: &Template) -> Result<String, NamedCertificateError> {
     let value = variable::evaluate(request, template);
     let steps = |text: &[u8]| memchr::memmem::find_iter(text, b"..").count();
     let own = template.parts.iter().map(|part| match part {
         Part::Literal(text) => steps(text),
         Part::Variable(_) => 0,
     });
-    let value = String::from_utf8(value).map_err(|error| error.to_string())?;
+    let value = String::from_utf8(value)?;
     match steps(value.as_bytes()) > own.sum() || value.contains('\0') {
-        true => Err(format!("unsafe name of a certificate file: {value:?}")),
+        true => Err(NamedCertificateError::UnsafeName(value)),
         false => Ok(value),
     }
 }
