@@ -41,17 +41,33 @@ pub struct HandshakeRequest<'a> {
     pub for_validation: bool,
 }
 
+/// The reason why a handshake failed, in nginx's words.
+#[derive(Debug, thiserror::Error)]
+pub enum HandshakeError {
+    #[error("peer closed connection in SSL handshake")]
+    Closed,
+    #[error("client timed out (110: Connection timed out)")]
+    Timeout,
+    /// The name that the client asks for is not served.
+    #[error("handshake rejected")]
+    Rejected,
+    #[error("SSL_do_handshake() failed ({0})")]
+    Tls(#[from] rustls::Error),
+    #[error("SSL_do_handshake() failed ({0})")]
+    Socket(#[from] io::Error),
+}
+
 /// Makes the handshake; from then on the stream is encrypted. Data that the client sent along is
 /// put into `ahead`, and the handshake may then not be over ([`ClientStream::is_early`]). `choose`
 /// returns the rules for the client's request, or `None` if it is not served.
 ///
 /// # Errors
-/// The reason of the failure, for the log.
+/// The handshake fails, or is rejected.
 pub async fn accept(
     stream: &ClientStream,
     ahead: &mut BytesMut,
     choose: impl FnOnce(HandshakeRequest<'_>) -> Option<Arc<ServerConfig>>,
-) -> Result<TlsFacts, String> {
+) -> Result<TlsFacts, HandshakeError> {
     let accepted = client_hello(stream).await?;
     let hello = accepted.client_hello();
     let name = hello.server_name().map(str::to_owned);
@@ -64,13 +80,13 @@ pub async fn accept(
     };
     let Some(config) = choose(asked) else {
         let _ = stream.try_write(&UNRECOGNIZED_NAME);
-        return Err("handshake rejected".to_owned());
+        return Err(HandshakeError::Rejected);
     };
     let mut connection = match accepted.into_connection(config) {
         Ok(connection) => connection,
         Err((error, mut alert)) => {
             let _ = stream.write_socket(|socket| alert.write(socket));
-            return Err(failed(&error));
+            return Err(error.into());
         }
     };
     let mut sent = ServerHello::default();
@@ -93,25 +109,13 @@ pub async fn accept(
     Ok(facts)
 }
 
-fn failed(error: &impl std::fmt::Display) -> String {
-    format!("SSL_do_handshake() failed ({error})")
-}
-
-/// The client went away.
-pub fn closed() -> String {
-    "peer closed connection in SSL handshake".to_owned()
-}
-
 /// Reads the first message of the client.
-async fn client_hello(stream: &ClientStream) -> Result<Accepted, String> {
+async fn client_hello(stream: &ClientStream) -> Result<Accepted, HandshakeError> {
     let mut acceptor = Acceptor::default();
     poll_fn(|cx| {
         loop {
-            let read = ready!(stream.poll_socket(cx, |socket| acceptor.read_tls(socket)));
-            match read {
-                Ok(0) => return Poll::Ready(Err(closed())),
-                Ok(_) => {}
-                Err(error) => return Poll::Ready(Err(failed(&error))),
+            if ready!(stream.poll_socket(cx, |socket| acceptor.read_tls(socket)))? == 0 {
+                return Poll::Ready(Err(HandshakeError::Closed));
             }
             match acceptor.accept() {
                 Ok(None) => {}
@@ -122,7 +126,7 @@ async fn client_hello(stream: &ClientStream) -> Result<Accepted, String> {
                     if matches!(sent, Ok(0)) {
                         let _ = stream.try_write(&DECODE_ERROR);
                     }
-                    return Poll::Ready(Err(failed(&error)));
+                    return Poll::Ready(Err(error.into()));
                 }
             }
         }
@@ -137,12 +141,12 @@ fn poll_handshake(
     sent: &mut ServerHello,
     ahead: &mut BytesMut,
     cx: &mut Context<'_>,
-) -> Poll<Result<(), String>> {
+) -> Poll<Result<(), HandshakeError>> {
     loop {
         // The error may also be in the bytes of the first message.
         if let Err(error) = connection.process_new_packets() {
             let _ = stream.write_socket(|socket| connection.write_tls(socket));
-            return Poll::Ready(Err(failed(&error)));
+            return Poll::Ready(Err(error.into()));
         }
         while connection.wants_write() {
             let written = stream.write_socket(|socket| {
@@ -154,20 +158,16 @@ fn poll_handshake(
             match written {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if let Err(error) = ready!(stream.poll_write_ready(cx)) {
-                        return Poll::Ready(Err(failed(&error)));
-                    }
+                    ready!(stream.poll_write_ready(cx))?;
                 }
-                Err(error) => return Poll::Ready(Err(failed(&error))),
+                Err(error) => return Poll::Ready(Err(error.into())),
             }
         }
         if take_early_data(connection, ahead) > 0 || !connection.is_handshaking() {
             return Poll::Ready(Ok(()));
         }
-        match ready!(stream.poll_socket(cx, |socket| connection.read_tls(socket))) {
-            Ok(0) => return Poll::Ready(Err(closed())),
-            Ok(_) => {}
-            Err(error) => return Poll::Ready(Err(failed(&error))),
+        if ready!(stream.poll_socket(cx, |socket| connection.read_tls(socket)))? == 0 {
+            return Poll::Ready(Err(HandshakeError::Closed));
         }
     }
 }

@@ -14,6 +14,7 @@ use bytes::BytesMut;
 use transport_settings::ListenAddress;
 
 use crate::facts::ConnectionFacts;
+use crate::handshake::HandshakeError;
 use crate::service::{Service, Terms};
 use crate::stream::{ClientStream, Phase};
 use crate::{handshake, http1, http2, proxy_protocol};
@@ -105,13 +106,8 @@ async fn open<S: Service>(
     if opening.tls {
         let handshaken =
             tokio::time::timeout(timeout, encrypt(service, &terms, stream, facts, buffer));
-        let failed = match handshaken.await {
-            Ok(Ok(())) => None,
-            Ok(Err(reason)) => Some(reason),
-            Err(_) => Some("client timed out (110: Connection timed out)".to_owned()),
-        };
-        if let Some(reason) = failed {
-            service.report_failed_handshake(&terms, facts, &reason);
+        if let Err(error) = handshaken.await.unwrap_or(Err(HandshakeError::Timeout)) {
+            service.report_failed_handshake(&terms, facts, &error.to_string());
             return None;
         }
     }
@@ -140,7 +136,7 @@ async fn encrypt<S: Service>(
     stream: &ClientStream,
     facts: &mut ConnectionFacts,
     ahead: &mut BytesMut,
-) -> Result<(), String> {
+) -> Result<(), HandshakeError> {
     let mut first = [0; 1];
     match stream.peek_first(&mut first).await {
         Ok(1) if first[0] == TLS_HANDSHAKE || first[0] & SSL2_HEAD != 0 => {}
@@ -148,7 +144,7 @@ async fn encrypt<S: Service>(
             facts.lacks_tls = true;
             return Ok(());
         }
-        _ => return Err(handshake::closed()),
+        _ => return Err(HandshakeError::Closed),
     }
     let mut tls = handshake::accept(stream, ahead, |asked| service.tls(terms, asked)).await?;
     service.judge_client(terms, &mut tls);

@@ -20,6 +20,25 @@ const MIN_LINE_BYTES: usize = 15;
 /// Version 2 headers beyond this carry more TLVs than any proxy sends.
 const MAX_BINARY_BYTES: usize = 4096;
 
+/// The reason why no header was read.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyHeaderError {
+    #[error("broken header: \"{0}\"")]
+    Broken(String),
+    #[error("unknown PROXY protocol version {0}")]
+    UnknownVersion(u8),
+    #[error("too short PROXY protocol header")]
+    TooShort,
+    #[error("too long PROXY protocol header")]
+    TooLong,
+    #[error("client closed connection")]
+    Closed,
+    #[error("client timed out")]
+    Timeout,
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+}
+
 /// The state of a header in the first bytes.
 #[derive(Debug, PartialEq, Eq)]
 enum HeaderProgress {
@@ -34,13 +53,13 @@ enum HeaderProgress {
 /// ahead of a TLS handshake. `None`: the proxy speaks for itself (LOCAL, UNKNOWN).
 ///
 /// # Errors
-/// A sentence for the log.
+/// There is none, or it is not whole in time.
 pub async fn read(
     stream: &ClientStream,
     buffer: &mut BytesMut,
     timeout: Duration,
     nothing_more: bool,
-) -> Result<Option<ProxyAddresses>, String> {
+) -> Result<Option<ProxyAddresses>, ProxyHeaderError> {
     let reading = async {
         loop {
             match parse(buffer)? {
@@ -59,10 +78,8 @@ pub async fn read(
                             poll_fn(|cx| stream.poll_read(cx, buffer)).await
                         }
                     };
-                    match read {
-                        Ok(0) => return Err("client closed connection".to_owned()),
-                        Ok(_) => {}
-                        Err(error) => return Err(error.to_string()),
+                    if read? == 0 {
+                        return Err(ProxyHeaderError::Closed);
                     }
                 }
             }
@@ -70,7 +87,7 @@ pub async fn read(
     };
     tokio::time::timeout(timeout, reading)
         .await
-        .unwrap_or_else(|_| Err("client timed out".to_owned()))
+        .unwrap_or(Err(ProxyHeaderError::Timeout))
 }
 
 /// Reads no more than the header certainly has.
@@ -98,7 +115,7 @@ fn missing(bytes: &[u8]) -> usize {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<HeaderProgress, String> {
+fn parse(bytes: &[u8]) -> Result<HeaderProgress, ProxyHeaderError> {
     let common = bytes.len().min(SIGNATURE.len());
     if !bytes.is_empty() && bytes[..common] == SIGNATURE[..common] {
         return parse_binary(bytes);
@@ -106,12 +123,10 @@ fn parse(bytes: &[u8]) -> Result<HeaderProgress, String> {
     parse_line(bytes)
 }
 
-fn parse_line(bytes: &[u8]) -> Result<HeaderProgress, String> {
+fn parse_line(bytes: &[u8]) -> Result<HeaderProgress, ProxyHeaderError> {
     let broken = || {
-        format!(
-            "broken header: \"{}\"",
-            String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_LINE_BYTES)]).escape_default()
-        )
+        let line = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_LINE_BYTES)]);
+        ProxyHeaderError::Broken(line.escape_default().to_string())
     };
     let start = b"PROXY ";
     let common = bytes.len().min(start.len());
@@ -164,16 +179,16 @@ fn parse_line(bytes: &[u8]) -> Result<HeaderProgress, String> {
     })
 }
 
-fn parse_binary(bytes: &[u8]) -> Result<HeaderProgress, String> {
+fn parse_binary(bytes: &[u8]) -> Result<HeaderProgress, ProxyHeaderError> {
     let Some(head) = bytes.get(..16) else {
         return Ok(HeaderProgress::Partial);
     };
     let length = usize::from(u16::from_be_bytes([head[14], head[15]]));
     if head[12] >> 4 != 2 {
-        return Err(format!("unknown PROXY protocol version {}", head[12] >> 4));
+        return Err(ProxyHeaderError::UnknownVersion(head[12] >> 4));
     }
     if length > MAX_BINARY_BYTES {
-        return Err("too long PROXY protocol header".to_owned());
+        return Err(ProxyHeaderError::TooLong);
     }
     let consumed = 16 + length;
     let Some(rest) = bytes.get(16..consumed) else {
@@ -183,7 +198,6 @@ fn parse_binary(bytes: &[u8]) -> Result<HeaderProgress, String> {
         rest.get(at..at + 2)
             .map(|p| u16::from_be_bytes([p[0], p[1]]))
     };
-    let short = || "too short PROXY protocol header".to_owned();
     let extras = |from: usize| Bytes::copy_from_slice(rest.get(from..).unwrap_or_default());
     // LOCAL, or a transport other than TCP over IP.
     if head[12] & 15 == 0 {
@@ -204,8 +218,12 @@ fn parse_binary(bytes: &[u8]) -> Result<HeaderProgress, String> {
         family @ (1 | 2) => {
             let size = if family == 1 { 4 } else { 16 };
             let ports = 2 * size;
-            let client = ip(0, size).zip(port(ports)).ok_or_else(short)?;
-            let server = ip(size, size).zip(port(ports + 2)).ok_or_else(short)?;
+            let client = ip(0, size)
+                .zip(port(ports))
+                .ok_or(ProxyHeaderError::TooShort)?;
+            let server = ip(size, size)
+                .zip(port(ports + 2))
+                .ok_or(ProxyHeaderError::TooShort)?;
             Some(ProxyAddresses {
                 client: client.into(),
                 server: server.into(),

@@ -97,7 +97,7 @@ pub async fn listen<S: Service, G: Send + 'static>(
     admit: impl Fn(&Arc<dyn TrackedConnection>) -> G,
 ) -> io::Result<()> {
     let local = socket.local_addr()?;
-    let initial = InitialCrypto::new().map_err(io::Error::other)?;
+    let initial = InitialCrypto::new()?;
     let nobody: ConfigChooser = Arc::new(|_| None);
     let config = HandshakeConfig {
         initial: initial.clone(),

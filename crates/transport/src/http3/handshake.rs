@@ -4,7 +4,7 @@
 //! rustls.
 
 use std::any::Any;
-use std::io::Cursor;
+use std::io::{self, Cursor};
 use std::sync::Arc;
 
 use quinn::ConnectionId;
@@ -45,19 +45,19 @@ pub struct InitialCrypto {
 impl InitialCrypto {
     /// # Errors
     /// The provider of algorithms lacks one that QUIC needs.
-    pub fn new() -> Result<InitialCrypto, String> {
+    pub fn new() -> io::Result<InitialCrypto> {
         let provider = rustls::crypto::aws_lc_rs::default_provider();
         let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256
             .tls13()
             .and_then(|suite| suite.quic_suite())
-            .ok_or("no cipher suite for the first packets of QUIC")?;
+            .ok_or_else(|| io::Error::other("no cipher suite for the first packets of QUIC"))?;
         let config = ServerConfig::builder_with_provider(Arc::new(provider))
             .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(|error| error.to_string())?
+            .map_err(io::Error::other)?
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(ResolvesServerCertUsingSni::new()));
-        let known = QuicServerConfig::with_initial(Arc::new(config), suite)
-            .map_err(|error| error.to_string())?;
+        let known =
+            QuicServerConfig::with_initial(Arc::new(config), suite).map_err(io::Error::other)?;
         Ok(InitialCrypto {
             suite,
             known: Arc::new(known),
