@@ -12,6 +12,7 @@
 mod verdict;
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use transport::request_body::RequestBody;
 use upstream::{Endpoint, Group, Health, LocalEnd, Stream, Watch};
 use upstream_exchange::Event;
 
+use crate::exchange;
 use crate::{HttpRequest, OutgoingBody, UpstreamRequest};
 use live_state::LiveState;
 use live_state::error_log::ErrorLogs;
@@ -52,9 +54,34 @@ pub struct Check {
     require: Require,
 }
 
-/// Evaluates the `require` of a `match` for an answer; the error names the failed
-/// condition.
-pub type Require = Arc<dyn Fn(&MatchRules, &HealthAnswer) -> Result<(), String> + Send + Sync>;
+/// Evaluates the `require` of a `match` for an answer.
+pub type Require = Arc<dyn Fn(&MatchRules, &HealthAnswer) -> Result<(), FailedCheck> + Send + Sync>;
+
+/// The reason why a server did not pass a check.
+#[derive(Debug, thiserror::Error)]
+pub enum FailedCheck {
+    #[error("connecting failed: {0}")]
+    Connect(io::Error),
+    #[error("it did not answer in time")]
+    Timeout,
+    #[error("it closed the connection")]
+    Closed,
+    #[error(transparent)]
+    Exchange(#[from] exchange::Error),
+    /// There is no `match`, and the status is not from 200 to 399.
+    #[error("status {0}")]
+    Status(u16),
+    #[error("status {0} does not match")]
+    OtherStatus(u16),
+    #[error("header \"{0}\" does not match")]
+    OtherHeader(String),
+    #[error("body does not match")]
+    OtherBody,
+    #[error("\"require\" could not be evaluated")]
+    NotEvaluated,
+    #[error("a required variable is empty or \"0\"")]
+    EmptyVariable,
+}
 
 /// Gives every group the checks that watch it. `previous`: the groups of the
 /// configuration before, whose health outlives the reload.
@@ -144,7 +171,7 @@ impl Check {
             if let Some(health) = streak.count(outcome.is_ok()) {
                 self.group
                     .set_health(server, &endpoint, self.number, health, clock::now());
-                self.log(&endpoint, health, outcome.err().as_deref());
+                self.log(&endpoint, health, outcome.err());
             }
             sleep(self.settings.interval).await;
         }
@@ -156,12 +183,12 @@ impl Check {
         self.settings.jitter * u32::from(u16::from_le_bytes([one, two])) / u32::from(u16::MAX)
     }
 
-    /// Sends one check. The error describes the failure.
+    /// Sends one check.
     async fn probe(
         &self,
         endpoint: &Endpoint,
         kept: &mut Option<KeptConnection>,
-    ) -> Result<(), String> {
+    ) -> Result<(), FailedCheck> {
         if let Some(connection) = kept.take().filter(|kept| self.may_use(kept)) {
             match self.ask(connection, kept).await {
                 // The kept connection may have been closed in the meantime.
@@ -173,7 +200,7 @@ impl Check {
         let stream = at_port(endpoint, self.settings.port)
             .connect(self.local_end(), connect_timeout)
             .await
-            .map_err(|error| format!("connecting failed: {error}"))?;
+            .map_err(FailedCheck::Connect)?;
         let fresh = KeptConnection {
             stream,
             born: Instant::now(),
@@ -203,7 +230,7 @@ impl Check {
         &self,
         connection: KeptConnection,
         kept: &mut Option<KeptConnection>,
-    ) -> Result<HealthAnswer, String> {
+    ) -> Result<HealthAnswer, FailedCheck> {
         let exchange = &self.pass.exchange;
         let head_limit = usize::try_from(exchange.head_bytes).unwrap_or(usize::MAX);
         let body = OutgoingBody::replay(&RequestBody::None);
@@ -215,8 +242,7 @@ impl Check {
         loop {
             let event = timeout(exchange.read_timeout, under_way.next())
                 .await
-                .map_err(|_| "it did not answer in time".to_owned())?
-                .map_err(|error| error.to_string())?;
+                .map_err(|_| FailedCheck::Timeout)??;
             match event {
                 Some(Event::Head(head)) => {
                     answer.status = head.status;
@@ -241,12 +267,12 @@ impl Check {
                     return Ok(answer);
                 }
                 Some(_) => {}
-                None => return Err("it closed the connection".to_owned()),
+                None => return Err(FailedCheck::Closed),
             }
         }
     }
 
-    fn judge(&self, answer: &HealthAnswer) -> Result<(), String> {
+    fn judge(&self, answer: &HealthAnswer) -> Result<(), FailedCheck> {
         match &self.rules {
             None => verdict::usual(answer),
             Some(rules) => {
@@ -259,7 +285,7 @@ impl Check {
         }
     }
 
-    fn log(&self, endpoint: &Endpoint, health: Health, reason: Option<&str>) {
+    fn log(&self, endpoint: &Endpoint, health: Health, reason: Option<FailedCheck>) {
         let (level, state) = match health {
             Health::Unhealthy => (LogLevel::Warn, "unhealthy"),
             _ => (LogLevel::Notice, "healthy"),

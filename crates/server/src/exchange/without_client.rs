@@ -12,7 +12,7 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use upstream_fetch::Try;
-use upstream_fetch::health::HealthAnswer;
+use upstream_fetch::health::{FailedCheck, HealthAnswer};
 
 /// `require`: variables as a request would see them that had this answer from
 /// its upstream. There is no client, so most are empty.
@@ -20,14 +20,14 @@ pub fn require(
     configuration: &Arc<ActiveConfiguration>,
     rules: &MatchRules,
     answer: &HealthAnswer,
-) -> Result<(), String> {
+) -> Result<(), FailedCheck> {
     let Some(request) = stand_in(configuration, answer) else {
-        return Err("\"require\" could not be evaluated".to_owned());
+        return Err(FailedCheck::NotEvaluated);
     };
     for template in &rules.require {
         let value = variable::evaluate(&request, template);
         if value.is_empty() || value == b"0" {
-            return Err("a required variable is empty or \"0\"".to_owned());
+            return Err(FailedCheck::EmptyVariable);
         }
     }
     Ok(())

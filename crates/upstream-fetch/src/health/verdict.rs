@@ -4,6 +4,8 @@
 use bytes::Bytes;
 use site::{BodyRule, HeaderRule, HeaderTest, MatchRules, Pattern, StatusRule};
 
+use super::FailedCheck;
+
 /// A server's answer.
 #[derive(Clone, Debug, Default)]
 pub struct HealthAnswer {
@@ -14,32 +16,32 @@ pub struct HealthAnswer {
 }
 
 /// Without `match`: a status from 200 to 399.
-pub fn usual(answer: &HealthAnswer) -> Result<(), String> {
+pub fn usual(answer: &HealthAnswer) -> Result<(), FailedCheck> {
     match answer.status {
         200..400 => Ok(()),
-        status => Err(format!("status {status}")),
+        status => Err(FailedCheck::Status(status)),
     }
 }
 
 /// Status, header and body. The error names the first test that fails.
-pub fn judge(rules: &MatchRules, answer: &HealthAnswer) -> Result<(), String> {
+pub fn judge(rules: &MatchRules, answer: &HealthAnswer) -> Result<(), FailedCheck> {
     if !rules
         .status
         .iter()
         .all(|rule| status_fits(rule, answer.status))
     {
-        return Err(format!("status {} does not match", answer.status));
+        return Err(FailedCheck::OtherStatus(answer.status));
     }
     if let Some(rule) = rules.headers.iter().find(|rule| !header_fits(rule, answer)) {
         let name = String::from_utf8_lossy(&rule.name);
-        return Err(format!("header \"{name}\" does not match"));
+        return Err(FailedCheck::OtherHeader(name.into_owned()));
     }
     if !rules
         .bodies
         .iter()
         .all(|rule| body_fits(rule, &answer.body))
     {
-        return Err("body does not match".to_owned());
+        return Err(FailedCheck::OtherBody);
     }
     Ok(())
 }
