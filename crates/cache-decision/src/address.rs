@@ -45,32 +45,18 @@ pub fn of_target(host: &[u8], target: &[u8], removed: &NameSet) -> Option<Vec<u8
 pub struct AddressRules(Vec<NameSet>);
 
 /// Why a text names no address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAnAddress {
     /// It begins with `/`, and the host is not named.
+    #[error("expected an absolute URL such as https://example.org/news/5, or a host in \"hosts\"")]
     NoHost,
-    /// Its host is not valid.
+    #[error("the host of this URL is not valid")]
     InvalidHost,
-    /// It does not decode, or leads above the root.
+    #[error("the path of this URL is not valid: wrong percent-encoding, or above the root")]
     InvalidPath,
     /// It is no URL at all.
+    #[error("expected an absolute URL such as https://example.org/news/5")]
     NotAUrl,
-}
-
-impl NotAnAddress {
-    /// Returns the expected form, for people.
-    pub fn message(self) -> &'static str {
-        match self {
-            NotAnAddress::NoHost => {
-                "expected an absolute URL such as https://example.org/news/5, or a host in \"hosts\""
-            }
-            NotAnAddress::InvalidHost => "the host of this URL is not valid",
-            NotAnAddress::InvalidPath => {
-                "the path of this URL is not valid: wrong percent-encoding, or above the root"
-            }
-            NotAnAddress::NotAUrl => "expected an absolute URL such as https://example.org/news/5",
-        }
-    }
 }
 
 impl AddressRules {

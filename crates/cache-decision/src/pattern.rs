@@ -17,15 +17,31 @@ const MAX_STATES_BYTES: usize = 2 << 20;
 /// How deep groups may be nested.
 const MAX_NESTING: u32 = 64;
 
+/// Why a text is no pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    #[error("expected a pattern of at most {} bytes", MAX_PATTERN_BYTES)]
+    TooLong,
+    #[error("the regular expression is too large")]
+    TooLarge,
+    #[error("the regular expression is not valid: {0}")]
+    Invalid(String),
+    #[error("addresses have no scheme: expected a pattern such as ~^example\\.org/news/")]
+    HasScheme,
+    #[error(
+        "expected an absolute URL with * and ?, such as https://example.org/news/*, \
+         or a regular expression with ~ in front"
+    )]
+    NotAUrl,
+}
+
 /// A regular expression over bytes, within the bounds.
 ///
 /// # Errors
-/// The expression is not valid; the text is for people.
-pub fn regex(text: &str) -> Result<Regex, String> {
+/// The expression is not valid, or not within the bounds.
+pub fn regex(text: &str) -> Result<Regex, PatternError> {
     if text.len() > MAX_PATTERN_BYTES {
-        return Err(format!(
-            "expected a pattern of at most {MAX_PATTERN_BYTES} bytes"
-        ));
+        return Err(PatternError::TooLong);
     }
     let built = RegexBuilder::new(text)
         .unicode(false)
@@ -35,13 +51,12 @@ pub fn regex(text: &str) -> Result<Regex, String> {
         .nest_limit(MAX_NESTING)
         .build();
     built.map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => "the regular expression is too large".to_owned(),
+        regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
         error => {
             // The last line names the error; those before it draw its place.
             let text = error.to_string();
             let last = text.lines().last().unwrap_or_default();
-            let what = last.trim_start_matches("error: ");
-            format!("the regular expression is not valid: {what}")
+            PatternError::Invalid(last.trim_start_matches("error: ").to_owned())
         }
     })
 }
@@ -105,14 +120,11 @@ fn write_part(part: Option<&Regex>, written: &mut Vec<u8>) {
 ///
 /// # Errors
 /// The text is not valid; the error names the expected form.
-pub fn of_addresses(text: &str, hosts: &[Vec<u8>]) -> Result<Pattern, String> {
+pub fn of_addresses(text: &str, hosts: &[Vec<u8>]) -> Result<Pattern, PatternError> {
     match text.strip_prefix('~') {
         Some(expression) => {
             if names_a_scheme(expression) {
-                return Err(
-                    "addresses have no scheme: expected a pattern such as ~^example\\.org/news/"
-                        .to_owned(),
-                );
+                return Err(PatternError::HasScheme);
             }
             regex(expression).map(matching)
         }
@@ -126,9 +138,7 @@ fn names_a_scheme(expression: &str) -> bool {
     start.starts_with("http") && start.contains("://")
 }
 
-fn glob(text: &str, hosts: &[Vec<u8>]) -> Result<Pattern, String> {
-    let expected = "expected an absolute URL with * and ?, such as https://example.org/news/*, \
-                    or a regular expression with ~ in front";
+fn glob(text: &str, hosts: &[Vec<u8>]) -> Result<Pattern, PatternError> {
     let expression = match without_scheme(text.as_bytes()) {
         // It was ASCII that was taken away.
         Some(rest) => {
@@ -136,7 +146,7 @@ fn glob(text: &str, hosts: &[Vec<u8>]) -> Result<Pattern, String> {
             let end = rest.find('/').unwrap_or(rest.len());
             let (host, path) = rest.split_at(end);
             if host.is_empty() {
-                return Err(expected.to_owned());
+                return Err(PatternError::NotAUrl);
             }
             // A port is no part of an address.
             let host = match host.rsplit_once(':') {
@@ -151,7 +161,7 @@ fn glob(text: &str, hosts: &[Vec<u8>]) -> Result<Pattern, String> {
             let hosts: Vec<String> = hosts.map(|host| regex::escape(&host)).collect();
             format!("(?:{}){}", hosts.join("|"), translated(text))
         }
-        None => return Err(expected.to_owned()),
+        None => return Err(PatternError::NotAUrl),
     };
     regex(&format!("^(?:{expression})$")).map(matching)
 }
@@ -240,7 +250,7 @@ mod tests {
     fn expression_of_the_longest_text_is_taken_and_a_longer_one_is_not() {
         let text = |bytes: usize| "a".repeat(bytes);
         assert!(regex(&text(MAX_PATTERN_BYTES)).is_ok());
-        let refused = regex(&text(MAX_PATTERN_BYTES + 1)).unwrap_err();
+        let refused = regex(&text(MAX_PATTERN_BYTES + 1)).unwrap_err().to_string();
         assert!(refused.contains("at most 16384 bytes"), "{refused}");
     }
 
@@ -291,7 +301,7 @@ mod tests {
             (r"~(a)\1", "backreferences"),
             ("~(?:a{1000}){1000}", "too large"),
         ] {
-            let message = of_addresses(pattern, &[]).err().unwrap();
+            let message = of_addresses(pattern, &[]).err().unwrap().to_string();
             assert!(message.contains(expected), "{pattern}: {message}");
         }
         let nested = format!("~{}{}", "(".repeat(10_000), ")".repeat(10_000));

@@ -125,20 +125,21 @@ impl Order {
         for (at, text) in request.urls.iter().enumerate() {
             let found = rules.of_url(text.as_bytes(), &hosts);
             let found =
-                found.map_err(|why| Refusal::field(format!("urls[{at}]"), why.message()))?;
+                found.map_err(|why| Refusal::field(format!("urls[{at}]"), why.to_string()))?;
             targets.push(Target::url(text.as_bytes(), found));
         }
         targets.extend(request.tags.iter().map(|tag| Target::tag(tag.as_bytes())));
         for (at, text) in request.prefixes.iter().enumerate() {
             let found = address::prefixes(text.as_bytes(), &hosts);
             let found =
-                found.map_err(|why| Refusal::field(format!("prefixes[{at}]"), why.message()))?;
+                found.map_err(|why| Refusal::field(format!("prefixes[{at}]"), why.to_string()))?;
             let walks = found.into_iter().map(|it| Pattern::Prefix(it.into()));
             targets.push(Target::walk(TargetKind::Prefix, text.as_bytes(), walks));
         }
         for (at, text) in request.patterns.iter().enumerate() {
             let found = pattern::of_addresses(text, &hosts);
-            let found = found.map_err(|why| Refusal::field(format!("patterns[{at}]"), why))?;
+            let found =
+                found.map_err(|why| Refusal::field(format!("patterns[{at}]"), why.to_string()))?;
             targets.push(Target::walk(TargetKind::Pattern, text.as_bytes(), [found]));
         }
         // Hosts under which a URL without a host is looked for.

@@ -255,9 +255,7 @@ fn path_pattern(asked: &RequestAndPath<'_>, _: &[u8]) -> Result<Vec<Target>, Ref
     let path = std::str::from_utf8(asked.path).map_err(|_| not_utf8())?;
     let host = regex::escape(&String::from_utf8_lossy(asked.request.received.host()));
     let text = format!("~^{host}{path}");
-    let found =
-        pattern::regex(&format!("^{host}(?:{path})")).map_err(|why| Refusal::new(400, why))?;
-    let found = pattern::matching(found);
+    let found = pattern::matching(expression(format!("^{host}(?:{path})").as_bytes())?);
     Ok(vec![Target::walk(
         TargetKind::Pattern,
         text.as_bytes(),
@@ -277,7 +275,7 @@ fn path_with_any_end(asked: &RequestAndPath<'_>, _: &[u8]) -> Result<Vec<Target>
 
 fn expression(value: &[u8]) -> Result<regex::bytes::Regex, Refusal> {
     let text = std::str::from_utf8(value).map_err(|_| not_utf8())?;
-    pattern::regex(text).map_err(|why| Refusal::new(400, why))
+    pattern::regex(text).map_err(|error| Refusal::new(400, error.to_string()))
 }
 
 fn not_utf8() -> Refusal {
