@@ -34,8 +34,7 @@ pub async fn ask(
             "only GET and HEAD are sent: other methods change something",
         ));
     }
-    let request = question.request(configuration, Purpose::Ask);
-    let mut request = request.map_err(|why| Refusal::field("url", why))?;
+    let mut request = question.request(configuration, Purpose::Ask)?;
     let reply = subrequest::serve(&mut request).await;
     let visit = request.extras.own_visit.as_ref();
     if visit.is_some_and(|visit| visit.not_asked.get().is_some()) {

@@ -36,8 +36,7 @@ pub async fn explain(
     asked: &ExplainRequest,
 ) -> Result<Explanation, Refusal> {
     let configuration = ConfigurationHandle::new(configuration);
-    let question = Question::of(asked).map_err(|why| Refusal::field("fields", why))?;
-    let is_no_request = |why: String| Refusal::field("url", why);
+    let question = Question::of(asked)?;
     let answer = match asked.ask {
         true => Some(asking::ask(&configuration, &question).await?),
         false => None,
@@ -46,8 +45,7 @@ pub async fn explain(
         true => trying::try_out(&configuration, &question).await?,
         false => Vec::new(),
     };
-    let way = walk(&configuration, &question).await;
-    let way = way.map_err(is_no_request)?;
+    let way = walk(&configuration, &question).await?;
     let parts = parts::of(&configuration, &question, &way).await;
     Ok(Explanation {
         trial,

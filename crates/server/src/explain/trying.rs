@@ -227,8 +227,7 @@ async fn answer(
     configuration: &ConfigurationHandle,
     question: &Question,
 ) -> Result<Option<TriedAnswer>, Refusal> {
-    let request = question.request(configuration, Purpose::Try);
-    let request = request.map_err(|why| Refusal::field("url", why))?;
+    let request = question.request(configuration, Purpose::Try)?;
     let answer = whole_answer(request, MAX_BODY_BYTES).await;
     Ok(answer.map(|answer| TriedAnswer {
         status: answer.status,

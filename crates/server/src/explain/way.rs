@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use control::ExplainRequest;
 use control::explain::{MAX_FIELDS, Plan, PlanKind};
+use control::{ExplainRequest, Refusal};
 use site::{Builtin, Content, Part, PassTarget, Protocol, Template, Variable};
 
 use super::turn;
@@ -15,7 +15,7 @@ use crate::exchange::own_visit::{NotAsked, Purpose};
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::pipeline;
-use crate::service::own_visit::{self, AskedUrl};
+use crate::service::own_visit::{self, AskedUrl, Unaskable};
 use crate::warming;
 
 /// A request after the dry run of its stages.
@@ -40,9 +40,10 @@ impl Question {
     ///
     /// # Errors
     /// There are too many.
-    pub fn of(asked: &ExplainRequest) -> Result<Question, String> {
+    pub fn of(asked: &ExplainRequest) -> Result<Question, Refusal> {
         if asked.fields.len() > MAX_FIELDS {
-            return Err(format!("expected at most {MAX_FIELDS} fields"));
+            let message = format!("expected at most {MAX_FIELDS} fields");
+            return Err(Refusal::field("fields", message));
         }
         let is_given = |name: &str| {
             let mut given = asked.fields.iter();
@@ -70,7 +71,7 @@ impl Question {
         &self,
         configuration: &ConfigurationHandle,
         purpose: Purpose,
-    ) -> Result<Box<Request>, String> {
+    ) -> Result<Box<Request>, Unaskable> {
         let asked = AskedUrl {
             url: &self.url,
             method: &self.method,
@@ -85,7 +86,10 @@ impl Question {
 ///
 /// # Errors
 /// Why there is no such request.
-pub async fn walk(configuration: &ConfigurationHandle, question: &Question) -> Result<Way, String> {
+pub async fn walk(
+    configuration: &ConfigurationHandle,
+    question: &Question,
+) -> Result<Way, Unaskable> {
     let mut request = question.request(configuration, Purpose::Explain)?;
     let reply = pipeline::serve_internal(&mut request).await;
     let visit = request.extras.own_visit.as_ref();

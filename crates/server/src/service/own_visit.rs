@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use control::Refusal;
 use http1::{HeadLimits, parse_head};
 use site::{ListenAddress, Listener, ListenerId};
 use transport::facts::{ConnectionFacts, LocalAddress, TlsFacts};
@@ -53,12 +54,27 @@ pub struct AskedUrl<'a> {
 }
 
 /// Why there is no request for a page.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unaskable {
-    /// It is no request.
+    #[error("expected an absolute URL such as https://example.org/news/5")]
+    NotAbsolute,
+    #[error("the host of this URL is not valid")]
+    InvalidHost,
+    #[error("the Host field is not valid")]
+    InvalidHostField,
+    #[error("this server has no site {0}")]
+    UnknownSite(String),
+    #[error("this URL is not valid")]
     Invalid,
     /// A visitor like this would be refused, with this status.
+    #[error("a visitor without a history is answered {0}")]
     Refused(u16),
+}
+
+impl From<Unaskable> for Refusal {
+    fn from(why: Unaskable) -> Refusal {
+        Refusal::field("url", why.to_string())
+    }
 }
 
 /// The listeners by which visitors come to this host, the most likely one first. If none knows the name,
@@ -158,15 +174,14 @@ pub fn of_url(
     configuration: &ConfigurationHandle,
     asked: &AskedUrl<'_>,
     purpose: Purpose,
-) -> Result<Box<Request>, String> {
+) -> Result<Box<Request>, Unaskable> {
     let Url {
         scheme,
         authority,
         target,
-    } = Url::parse(asked.url)
-        .ok_or("expected an absolute URL such as https://example.org/news/5")?;
+    } = Url::parse(asked.url).ok_or(Unaskable::NotAbsolute)?;
     let host = http_semantics::parse_host(authority.as_bytes());
-    let host = host.ok_or("the host of this URL is not valid")?;
+    let host = host.ok_or(Unaskable::InvalidHost)?;
     let (hosts, fields): (Vec<_>, Vec<_>) = asked
         .fields
         .iter()
@@ -176,14 +191,14 @@ pub fn of_url(
         None => (authority.to_owned(), host.name),
         Some((_, value)) => {
             let named = String::from_utf8_lossy(value).into_owned();
-            let host = http_semantics::parse_host(value).ok_or("the Host field is not valid")?;
+            let host = http_semantics::parse_host(value).ok_or(Unaskable::InvalidHostField)?;
             (named, host.name.into_owned().into())
         }
     };
     let listeners = listeners(configuration, &name, scheme, host.port);
     let Some(&listener) = listeners.first() else {
         let name = String::from_utf8_lossy(&name);
-        return Err(format!("this server has no site {name}"));
+        return Err(Unaskable::UnknownSite(name.into_owned()));
     };
     let asked = OwnPageRequest {
         listener,
@@ -194,10 +209,7 @@ pub fn of_url(
         client: asked.client,
         fields,
     };
-    request(configuration, &asked, purpose).map_err(|why| match why {
-        Unaskable::Invalid => "this URL is not valid".to_owned(),
-        Unaskable::Refused(status) => format!("a visitor without a history is answered {status}"),
-    })
+    request(configuration, &asked, purpose)
 }
 
 fn head(asked: &OwnPageRequest) -> Result<Vec<u8>, Unaskable> {

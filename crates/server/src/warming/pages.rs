@@ -35,7 +35,7 @@ pub async fn warm(configuration: Arc<ActiveConfiguration>, url: &str) -> WarmRep
     let is_page = own_visit::of_url(&configuration, &page(url, fields), Purpose::Warm).map(drop);
     if let Err(why) = is_page {
         report.result = WarmResult::Refused;
-        report.reason = Some(why);
+        report.reason = Some(why.to_string());
     } else {
         let visited = patient_visit(&configuration, url, began + PATIENCE).await;
         let (result, status, reason) = match visited {
@@ -93,8 +93,7 @@ pub async fn read(
         .filter(|(name, _)| name != "accept-encoding")
         .collect();
     loop {
-        let made = own_visit::of_url(&configuration, &page(url, fields.clone()), Purpose::Read);
-        let request = made.map_err(|why| Refusal::field("url", why))?;
+        let request = own_visit::of_url(&configuration, &page(url, fields.clone()), Purpose::Read)?;
         match visit::read(request, max_bytes).await {
             Ok((200, Some(bytes))) => return Ok(bytes),
             Ok((200, None)) => {

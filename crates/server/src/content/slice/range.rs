@@ -90,6 +90,15 @@ fn start_of(range: &[u8]) -> u64 {
     number(text).unwrap_or(0)
 }
 
+/// The reason why a response is not the slice that was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum SliceRangeError {
+    #[error("invalid range in slice response")]
+    Invalid,
+    #[error("unexpected range in slice response: {start}-{end}")]
+    Unexpected { start: u64, end: u64 },
+}
+
 /// A parsed `Content-Range` field (RFC 9110 §14.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContentRange {
@@ -101,16 +110,19 @@ pub struct ContentRange {
 
 impl ContentRange {
     /// That of a response, if it is the slice that begins at `start`.
-    pub fn of(value: Option<&[u8]>, start: u64, size: u64) -> Result<ContentRange, String> {
-        let Some(found) = value.and_then(ContentRange::parse) else {
-            return Err("invalid range in slice response".to_owned());
-        };
+    pub fn of(
+        value: Option<&[u8]>,
+        start: u64,
+        size: u64,
+    ) -> Result<ContentRange, SliceRangeError> {
+        let found = value.and_then(ContentRange::parse);
+        let found = found.ok_or(SliceRangeError::Invalid)?;
         let end = start.saturating_add(size).min(found.complete);
         if found.start != start || found.end != end {
-            return Err(format!(
-                "unexpected range in slice response: {}-{}",
-                found.start, found.end
-            ));
+            return Err(SliceRangeError::Unexpected {
+                start: found.start,
+                end: found.end,
+            });
         }
         Ok(found)
     }

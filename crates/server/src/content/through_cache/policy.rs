@@ -127,7 +127,7 @@ fn cache_of<'a>(
             .cache
             .write(|notes| notes.marks_writer = rules.read_your_writes);
     }
-    let zone = zone(request, configuration, rules)?.ok_or(None)?;
+    let zone = zone(request, configuration, rules)?;
     match rules.shared.is_none() && is_led_by_rules(request, configuration) {
         true => Err(None),
         false => Ok((rules, zone)),
@@ -425,24 +425,26 @@ fn put_shared_key(
     Ok(visitor)
 }
 
-/// The zone; none if variables came to `off` or nothing; the name of one that
-/// is not there.
+/// Returns the zone.
+///
+/// # Errors
+/// There is none, as variables came to `off` or nothing; the name of a zone that is not there.
 fn zone<'a>(
     request: &Request,
     configuration: &'a ActiveConfiguration,
     rules: &CacheRules,
-) -> Result<Option<&'a Arc<Zone>>, String> {
+) -> Result<&'a Arc<Zone>, Option<String>> {
     match &rules.zone {
-        CacheZoneChoice::Zone(id) => Ok(Some(&configuration.live.zones[id.0])),
+        CacheZoneChoice::Zone(id) => Ok(&configuration.live.zones[id.0]),
         CacheZoneChoice::Variable(template) => {
             let name = variable::evaluate(request, template);
             let names = &configuration.site.http.cache_zones;
             if name.is_empty() || name == b"off" {
-                return Ok(None);
+                return Err(None);
             }
             match names.iter().position(|zone| zone.name.as_bytes() == name) {
-                Some(index) => Ok(Some(&configuration.live.zones[index])),
-                None => Err(String::from_utf8_lossy(&name).into_owned()),
+                Some(index) => Ok(&configuration.live.zones[index]),
+                None => Err(Some(String::from_utf8_lossy(&name).into_owned())),
             }
         }
     }
