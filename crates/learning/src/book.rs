@@ -14,6 +14,7 @@ mod report;
 mod trials;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -263,7 +264,7 @@ impl Book {
     pub fn set_schema(
         &mut self,
         server: &ServerName,
-        read: Result<ReadSchema, String>,
+        read: io::Result<ReadSchema>,
         definitions: u64,
         now: Instant,
     ) {
@@ -273,9 +274,9 @@ impl Book {
         };
         let read = match read {
             Ok(read) => read,
-            Err(why) => {
+            Err(error) => {
                 database.is_in_doubt = true;
-                database.why_unknown = why;
+                database.why_unknown = error.to_string();
                 return;
             }
         };

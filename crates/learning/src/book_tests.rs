@@ -328,7 +328,12 @@ fn without_the_tables_of_its_server_no_page_is_learned() {
     );
     let servers = book.servers();
     assert_eq!((servers.len(), servers[0].1), (1, true));
-    book.set_schema(&SERVER.into(), Err("Access denied".to_owned()), 0, now);
+    book.set_schema(
+        &SERVER.into(),
+        Err(io::Error::other("Access denied")),
+        0,
+        now,
+    );
     made(&mut book, 1, reads(&[SECOND_POST]), now);
     assert!(state(&mut book, now).unwrap().contains("Access denied"));
     book.set_schema(&SERVER.into(), Ok(schema(1)), 0, now);

@@ -15,7 +15,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::record::{CacheKey, CacheWrite, ServerName};
+use crate::record::{CacheKey, CacheWrite, ServerName, WhyNot};
 
 /// Object caches of one pool. Pages of further ones are not learned; with more than one, pages are not kept.
 pub const MAX_CACHES: usize = 4;
@@ -177,7 +177,7 @@ impl Cache {
         &mut self,
         keys: &[CacheKey],
         now: Instant,
-    ) -> Result<Option<Instant>, String> {
+    ) -> Result<Option<Instant>, WhyNot> {
         let (mut first, mut unknown) = (None, None);
         for key in keys {
             match self.lifetime(key, now) {
@@ -187,10 +187,13 @@ impl Cache {
             }
         }
         match (&self.state, unknown) {
-            (CacheState::NotFollowed(why), _) => Err(format!("{}: {why}", self.server)),
+            (CacheState::NotFollowed(why), _) => {
+                Err(WhyNot::unpolled(format!("{}: {why}", self.server)))
+            }
             (CacheState::Followed, Some(key)) => {
                 let shown = crate::php_report::shown(&key.key);
-                Err(format!("{shown}: its lifetime is asked for from now on"))
+                let detail = format!("{shown}: its lifetime is asked for from now on");
+                Err(WhyNot::unpolled(detail))
             }
             (CacheState::Followed, None) => Ok(first),
         }
@@ -409,7 +412,7 @@ mod tests {
         cache.state = CacheState::NotFollowed("why".into());
         assert_eq!(
             cache.first_end(&keys[1..2], now),
-            Err("127.0.0.1:6379: why".to_owned())
+            Err(WhyNot::unpolled("127.0.0.1:6379: why"))
         );
     }
 }

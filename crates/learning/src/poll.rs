@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use crate::client::{self, DatabaseAccount, TextRow};
 use crate::digest::Digest;
 use crate::postgres::parts;
+use crate::record::WhyNot;
 
 /// How long a poll holds: what it did not see is shown no later.
 pub const HOLDS: Duration = Duration::from_secs(2);
@@ -161,7 +162,7 @@ pub struct PolledTables {
 
 impl PolledTables {
     /// Polls these too from now on. `Err`: why it is not known when one of them was last written.
-    pub fn want(&mut self, tables: &[Arc<str>], now: Instant) -> Result<(), String> {
+    pub fn want(&mut self, tables: &[Arc<str>], now: Instant) -> Result<(), WhyNot> {
         let is_current = self
             .last
             .as_ref()
@@ -173,10 +174,11 @@ impl PolledTables {
                 .split_once('.')
                 .is_some_and(|(database, name)| is_plain(database) && is_plain(name));
             if !is_name {
-                return Err(format!("{table}: its name"));
+                return Err(WhyNot::unpolled(format!("{table}: its name")));
             }
             if !self.wanted.contains(table) && self.wanted.len() >= MAX_TABLES {
-                return Err(format!("{table}: more tables than {MAX_TABLES}"));
+                let detail = format!("{table}: more tables than {MAX_TABLES}");
+                return Err(WhyNot::unpolled(detail));
             }
             self.wanted.insert(table.clone());
             let asked = self.last.as_ref().filter(|last| last.asked.contains(table));
@@ -188,7 +190,7 @@ impl PolledTables {
             };
             why_not.get_or_insert(why);
         }
-        why_not.map_or(Ok(()), Err)
+        why_not.map_or(Ok(()), |detail| Err(WhyNot::unpolled(detail)))
     }
 
     /// How the server identified itself a moment ago.

@@ -50,7 +50,7 @@ async fn each_change_of_a_table_is_seen_by_the_next_poll() {
     };
     let (first, keeps) = look().await;
     assert!(matches!(first, PollResult::Everything(_)), "{first:?}");
-    assert_eq!(keeps.unwrap_err(), "blog.late: Aria");
+    assert_eq!(keeps.unwrap_err().detail, "blog.late: Aria");
     let written = |names: &[&str]| {
         // Its engine does not tell.
         let all = std::iter::once(&"blog.late").chain(names);

@@ -295,24 +295,30 @@ fn a_page_is_kept_only_while_all_of_its_tables_are_seen() {
     assert_eq!(tables.want(&asked(), now), Ok(()));
     let other: Vec<Arc<str>> = vec!["blog.other".into()];
     let why = tables.want(&other, now).unwrap_err();
-    assert_eq!(why, "blog.other: it is asked for from now on");
+    assert_eq!(why.detail, "blog.other: it is asked for from now on");
     let both = tables.wanted();
     tables.compare(answer(5, state(OLD)), &both, now);
     let why = tables.want(&other, now).unwrap_err();
-    assert_eq!(why, "blog.other: it is not shown to the account");
+    assert_eq!(why.detail, "blog.other: it is not shown to the account");
     let aria = TableState {
         engine: "Aria".to_owned(),
         ..state(OLD)
     };
     tables.compare(answer(5, aria), &both, now);
-    assert_eq!(tables.want(&asked(), now).unwrap_err(), "blog.post: Aria");
+    assert_eq!(
+        tables.want(&asked(), now).unwrap_err().detail,
+        "blog.post: Aria"
+    );
     tables.compare(answer(5, state(OLD)), &both, now);
     tables.fail("Connection refused".to_owned());
     assert_eq!(tables.want(&asked(), now), Ok(()));
     let why = tables.want(&asked(), now + HOLDS).unwrap_err();
-    assert_eq!(why, "Connection refused");
+    assert_eq!(why.detail, "Connection refused");
     let odd: Vec<Arc<str>> = vec!["blog.o'dd".into()];
-    assert_eq!(tables.want(&odd, now).unwrap_err(), "blog.o'dd: its name");
+    assert_eq!(
+        tables.want(&odd, now).unwrap_err().detail,
+        "blog.o'dd: its name"
+    );
     assert!(!tables.wanted().contains(&odd[0]), "it is in no question");
 }
 

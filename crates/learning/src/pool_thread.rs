@@ -223,7 +223,6 @@ fn read_schemas(pool: &Arc<LearnedPool>, readings: &mut HashMap<ServerName, Inst
         let pool = Arc::downgrade(pool);
         tokio::spawn(async move {
             let read = schema_reader::read(&account).await;
-            let read = read.map_err(|error| error.to_string());
             if let Some(pool) = pool.upgrade() {
                 pool.change(|book| book.set_schema(&server, read, definitions, Instant::now()));
             }

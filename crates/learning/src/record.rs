@@ -179,6 +179,10 @@ impl WhyNot {
             detail: detail.into(),
         }
     }
+
+    pub fn unpolled(detail: impl Into<String>) -> WhyNot {
+        WhyNot::new(Reason::Unpolled, detail)
+    }
 }
 
 /// One run of PHP.

@@ -250,7 +250,7 @@ impl Client {
                 answer => return Err(refused(answer)),
             }
         }
-        facts_of(&all).map_err(io::Error::other)
+        facts_of(&all)
     }
 
     async fn ask_one(&mut self, arguments: &[&[u8]]) -> io::Result<RedisValue> {
@@ -333,18 +333,18 @@ fn changed(push: Vec<RedisValue>) -> io::Result<CacheWrite> {
 }
 
 /// What INFO says of a server; `Err`: why its writes cannot be followed.
-fn facts_of(info: &str) -> Result<ServerFacts, String> {
+fn facts_of(info: &str) -> io::Result<ServerFacts> {
     let lines = || info.lines().filter_map(|line| line.split_once(':'));
     let value = |name: &str| lines().find(|(it, _)| *it == name).map(|(_, value)| value);
     let other =
         lines().find(|(name, _)| name.ends_with("_version") && !KNOWN_VERSIONS.contains(name));
     if let Some((name, version)) = other {
-        return Err(format!(
+        return Err(io::Error::other(format!(
             "{name} {version} is not known to name all keys that change"
-        ));
+        )));
     }
     if value("redis_mode").or_else(|| value("server_mode")) != Some("standalone") {
-        return Err("it is part of a cluster".to_owned());
+        return Err(io::Error::other("it is part of a cluster"));
     }
     let number = |text: &str| {
         let mut parts = text.split('.').map(|part| part.parse::<u32>().ok());
@@ -357,15 +357,17 @@ fn facts_of(info: &str) -> Result<ServerFacts, String> {
     };
     let version = value(name)
         .and_then(number)
-        .ok_or("its version is not known")?;
-    let run = value("run_id").ok_or("it does not say which server it is")?;
+        .ok_or_else(|| io::Error::other("its version is not known"))?;
+    let run = value("run_id");
+    let run = run.ok_or_else(|| io::Error::other("it does not say which server it is"))?;
     let is_database = |name: &str| {
         name.strip_prefix("db")
             .is_some_and(|it| it.parse::<u32>().is_ok())
     };
     let mut databases = lines().filter(|(name, _)| is_database(name));
     if version >= from && !databases.all(|(_, value)| value.split(',').any(|it| it == none)) {
-        return Err("fields of its hashes may expire by themselves".to_owned());
+        let why = "fields of its hashes may expire by themselves";
+        return Err(io::Error::other(why));
     }
     Ok(ServerFacts {
         run: run.to_owned(),

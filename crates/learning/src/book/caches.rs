@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{Book, CacheRead};
 use crate::caches::{Cache, CacheState, Lifetime, MAX_CACHES};
 use crate::pages::Cause;
-use crate::record::{CacheKey, CacheWrite, ServerName};
+use crate::record::{CacheKey, CacheWrite, ServerName, WhyNot};
 
 impl Book {
     /// `None`: there are too many. With several, no page of one is kept, also if it was before.
@@ -126,15 +126,18 @@ impl Book {
         &mut self,
         read: &mut CacheRead,
         now: Instant,
-    ) -> Result<(), String> {
+    ) -> Result<(), WhyNot> {
         let cache = self.cache(&read.server);
-        let cache = cache.ok_or_else(|| format!("more object caches than {MAX_CACHES}"))?;
+        let too_many = || WhyNot::unpolled(format!("more object caches than {MAX_CACHES}"));
+        let cache = cache.ok_or_else(too_many)?;
         read.ends_at = cache.first_end(&read.keys, now)?;
         if self.caches.count() > 1 {
-            return Err("PHP uses several object caches".to_owned());
+            return Err(WhyNot::unpolled("PHP uses several object caches"));
         }
         match self.has_nodes {
-            true => Err("writes to the object cache are not shared with other machines".to_owned()),
+            true => Err(WhyNot::unpolled(
+                "writes to the object cache are not shared with other machines",
+            )),
             false => Ok(()),
         }
     }
@@ -170,7 +173,7 @@ mod tests {
     use crate::announced::WriteNumber;
     use crate::book::tests::{end, state, write};
     use crate::book::{Confirmation, LearnedEnd, PageEnd, Showing};
-    use crate::record::{Reason, RunRecord, SentWrite, WhyNot};
+    use crate::record::{Reason, RunRecord, SentWrite};
 
     const CACHE: &str = "127.0.0.1:6379";
     const NUMBER: WriteNumber = (1, 1);

@@ -125,15 +125,14 @@ impl Book {
         if let Some(cache) = &mut made_of.cache
             && let Err(why) = self.follow_cache(cache, now)
         {
-            return Ok(Some(WhyNot::new(Reason::Unpolled, why)));
+            return Ok(Some(why));
         }
         let Some((at, _)) = &made_of.database else {
             return Ok(None);
         };
         let tables = self.interned(made_of.tables.iter().cloned());
         let database = self.databases.get_mut(*at);
-        let wanted = database.map_or(Ok(()), |database| database.polled.want(&tables, now));
-        Ok(wanted.err().map(|why| WhyNot::new(Reason::Unpolled, why)))
+        Ok(database.and_then(|database| database.polled.want(&tables, now).err()))
     }
 
     /// The facts known before about a page that was made again.
