@@ -10,6 +10,7 @@ use crate::expression::Expression;
 use crate::item::Item;
 use crate::lifetimes::lifetime;
 use crate::media::{self, is_charset, is_media_type};
+use crate::mistake::LineMistake;
 use crate::modules;
 use crate::names::{Methods, NameTest};
 use crate::pattern::Pattern;
@@ -32,7 +33,7 @@ pub struct Place {
 pub enum LineOutcome {
     Yes,
     /// Apache does not take the line.
-    Mistake(String),
+    Mistake(LineMistake),
     /// It cannot be obeyed, and may limit access.
     Closes(&'static str),
     /// It has no effect here, and opens nothing by that.
@@ -191,19 +192,19 @@ pub fn add(settings: &mut Settings, requirement: Requirement) {
     all.push(requirement);
 }
 
-pub fn require(item: &Item, place: &Place) -> Result<Requirement, String> {
+pub fn require(item: &Item, place: &Place) -> Result<Requirement, LineMistake> {
     let (is_negated, words) = match &item.args[..] {
         [first, words @ ..] if first.eq_ignore_ascii_case("not") => (true, words),
         words => (false, words),
     };
     let [kind, words @ ..] = words else {
-        return Err("it needs to say who is let in".to_owned());
+        return Err("it needs to say who is let in".into());
     };
     let question = match kind.to_ascii_lowercase().as_str() {
         "all" => match words.first().map(|it| it.to_ascii_lowercase()).as_deref() {
             Some("granted") => Question::All(true),
             Some("denied") => Question::All(false),
-            _ => return Err("write granted or denied behind all".to_owned()),
+            _ => return Err("write granted or denied behind all".into()),
         },
         "ip" => {
             let networks: Option<Vec<Network>> = words.iter().map(|it| Network::of(it)).collect();
@@ -244,7 +245,7 @@ pub fn address_line(item: &Item, access: &mut AddressAccess, place: &Place) -> L
                 ("mutual-failure", 1) => Order::MutualFailure,
                 _ => {
                     return LineOutcome::Mistake(
-                        "write deny,allow or allow,deny without a space".to_owned(),
+                        "write deny,allow or allow,deny without a space".into(),
                     );
                 }
             };
@@ -253,11 +254,11 @@ pub fn address_line(item: &Item, access: &mut AddressAccess, place: &Place) -> L
         "satisfy" => match first.as_str() {
             "any" => access.satisfies_any.push((methods(), true)),
             "all" => access.satisfies_any.push((methods(), false)),
-            _ => return LineOutcome::Mistake("write any or all".to_owned()),
+            _ => return LineOutcome::Mistake("write any or all".into()),
         },
         name => {
             if first != "from" || item.args.len() < 2 {
-                return LineOutcome::Mistake("write from and whom".to_owned());
+                return LineOutcome::Mistake("write from and whom".into());
             }
             let lines = match name {
                 "allow" => &mut access.allows,
@@ -265,7 +266,7 @@ pub fn address_line(item: &Item, access: &mut AddressAccess, place: &Place) -> L
             };
             for word in &item.args[1..] {
                 let Some(source) = source(word) else {
-                    return LineOutcome::Mistake("an address cannot be read".to_owned());
+                    return LineOutcome::Mistake("an address cannot be read".into());
                 };
                 lines.push((methods(), source));
             }
@@ -350,7 +351,7 @@ pub fn options(item: &Item, settings: &mut Settings, is_of_server: bool) -> Line
                 outcome = LineOutcome::Without("no file is looked for under another name");
             }
             "multiviews" | "execcgi" | "includes" | "includesnoexec" => {}
-            _ => return LineOutcome::Mistake("there is no such option".to_owned()),
+            _ => return LineOutcome::Mistake("there is no such option".into()),
         }
     }
     outcome
@@ -373,7 +374,7 @@ pub fn response(item: &Item, settings: &mut ResponseSettings) -> LineOutcome {
     let behind = args.get(1..).unwrap_or_default();
     let media = &mut settings.media;
     let refused = |error| match error {
-        FieldLineError::Mistake(why) => LineOutcome::Mistake(why.to_owned()),
+        FieldLineError::Mistake(why) => LineOutcome::Mistake(why.into()),
         FieldLineError::Without(why) => LineOutcome::Without(why),
     };
     const NO_LIFETIME: &str = "write a time as in \"access plus 1 month\"";
@@ -388,15 +389,15 @@ pub fn response(item: &Item, settings: &mut ResponseSettings) -> LineOutcome {
         },
         "expiresactive" => match first.as_str() {
             "on" | "off" => settings.expires.is_active = Some(first == "on"),
-            _ => return LineOutcome::Mistake("write on or off".to_owned()),
+            _ => return LineOutcome::Mistake("write on or off".into()),
         },
         "expiresdefault" => match lifetime(args) {
             Some(lifetime) => settings.expires.default = Some(lifetime),
-            None => return LineOutcome::Mistake(NO_LIFETIME.to_owned()),
+            None => return LineOutcome::Mistake(NO_LIFETIME.into()),
         },
         "expiresbytype" => match lifetime(behind) {
             Some(lifetime) => settings.expires.by_type.push((first, lifetime)),
-            None => return LineOutcome::Mistake(NO_LIFETIME.to_owned()),
+            None => return LineOutcome::Mistake(NO_LIFETIME.into()),
         },
         "forcetype" if first == "none" => media.forced = Some(String::new()),
         "forcetype" if is_media_type(&first) => media.forced = args.first().cloned(),
@@ -415,7 +416,7 @@ pub fn response(item: &Item, settings: &mut ResponseSettings) -> LineOutcome {
                 "off" => Some(String::new()),
                 "on" => Some("iso-8859-1".to_owned()),
                 charset if is_charset(charset) => args.first().cloned(),
-                _ => return LineOutcome::Mistake("write on, off or a charset".to_owned()),
+                _ => return LineOutcome::Mistake("write on, off or a charset".into()),
             }
         }
         _ => return LineOutcome::Without("this is no media type, or no charset"),
@@ -423,20 +424,20 @@ pub fn response(item: &Item, settings: &mut ResponseSettings) -> LineOutcome {
     LineOutcome::Yes
 }
 
-pub fn environment_condition(item: &Item) -> Result<EnvironmentCondition, String> {
+pub fn environment_condition(item: &Item) -> Result<EnvironmentCondition, LineMistake> {
     let is_caseless = item.name.ends_with("nocase");
     let args = &item.args[..];
     let (subject, pattern, sets) = match item.name.as_str() {
         "setenvifexpr" => {
             let [text, sets @ ..] = args else {
-                return Err("it needs a condition and variables".to_owned());
+                return Err("it needs a condition and variables".into());
             };
             let expression = Expression::of(text).unwrap_or_else(Expression::unknown);
             (Subject::Expression(Arc::new(expression)), None, sets)
         }
         "browsermatch" | "browsermatchnocase" => {
             let [pattern, sets @ ..] = args else {
-                return Err("it needs a pattern and variables".to_owned());
+                return Err("it needs a pattern and variables".into());
             };
             (
                 Subject::Attribute("User-Agent".to_owned()),
@@ -446,7 +447,7 @@ pub fn environment_condition(item: &Item) -> Result<EnvironmentCondition, String
         }
         _ => {
             let [name, pattern, sets @ ..] = args else {
-                return Err("it needs an attribute, a pattern and variables".to_owned());
+                return Err("it needs an attribute, a pattern and variables".into());
             };
             let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
             let subject = match name.bytes().all(is_name) {
@@ -460,7 +461,7 @@ pub fn environment_condition(item: &Item) -> Result<EnvironmentCondition, String
         }
     };
     if sets.is_empty() {
-        return Err("it needs a variable".to_owned());
+        return Err("it needs a variable".into());
     }
     let pattern = match pattern {
         Some(text) => Some(Pattern::new(text, is_caseless).ok_or("the pattern cannot be read")?),
@@ -478,7 +479,7 @@ pub fn environment_condition(item: &Item) -> Result<EnvironmentCondition, String
     })
 }
 
-pub fn redirect(item: &Item) -> Result<AliasRedirect, String> {
+pub fn redirect(item: &Item) -> Result<AliasRedirect, LineMistake> {
     let (mut status, mut args) = match item.name.as_str() {
         "redirectpermanent" => (301, &item.args[..]),
         _ => (302, &item.args[..]),
@@ -502,14 +503,14 @@ pub fn redirect(item: &Item) -> Result<AliasRedirect, String> {
     let (from, to) = match (args, is_redirect) {
         ([from, to], true) => (from, to.clone()),
         ([from], false) => (from, String::new()),
-        _ => return Err("it needs a path and, for a redirect, where it leads".to_owned()),
+        _ => return Err("it needs a path and, for a redirect, where it leads".into()),
     };
     let from = match item.name.as_str() {
         "redirectmatch" => {
             From::Pattern(Pattern::new(from, false).ok_or("the pattern cannot be read")?)
         }
         _ if from.starts_with('/') => From::Prefix(from.clone()),
-        _ => return Err("the path begins with a slash".to_owned()),
+        _ => return Err("the path begins with a slash".into()),
     };
     Ok(AliasRedirect { from, status, to })
 }

@@ -23,6 +23,7 @@ mod judge_response;
 pub mod lexer;
 mod lifetimes;
 mod media;
+mod mistake;
 pub mod modules;
 mod names;
 mod paths;

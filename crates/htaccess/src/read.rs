@@ -10,6 +10,7 @@ use crate::directives::{
 };
 use crate::expression::Expression;
 use crate::item::{Item, parse};
+use crate::mistake::LineMistake;
 use crate::names::{Methods, NameTest};
 use crate::require::{Logic, Merging, Question, Requirement};
 use crate::rewriting::{Condition, Rewriting, Rule};
@@ -217,7 +218,7 @@ impl Reader {
                         self.mistake(line, settings, ONLY_NEGATIVE);
                     }
                     Ok(requirement) => add(settings, requirement),
-                    Err((line, why)) => self.mistake(line, settings, &why),
+                    Err((line, why)) => self.mistake(line, settings, &why.to_string()),
                 }
             }
             "directory" | "directorymatch" | "location" | "locationmatch"
@@ -364,7 +365,7 @@ impl Reader {
         item: &Item,
         block: &[Item],
         place: &Place,
-    ) -> Result<Requirement, (usize, String)> {
+    ) -> Result<Requirement, (usize, LineMistake)> {
         let (logic, is_negated) = match item.name.as_str() {
             "requireall" => (Logic::All, false),
             "requireany" => (Logic::Any, false),
@@ -375,9 +376,9 @@ impl Reader {
         let has_negative = parts.iter().any(Requirement::is_negated);
         match parts.is_empty() {
             false if has_negative && logic == Logic::Any => {
-                Err((item.place.line, ONLY_NEGATIVE.to_owned()))
+                Err((item.place.line, ONLY_NEGATIVE.into()))
             }
-            true => Err((item.place.line, "the section has no Require".to_owned())),
+            true => Err((item.place.line, "the section has no Require".into())),
             false => Ok(Requirement::section(logic, is_negated, parts)),
         }
     }
@@ -387,7 +388,7 @@ impl Reader {
         block: &[Item],
         place: &Place,
         parts: &mut Vec<Requirement>,
-    ) -> Result<(), (usize, String)> {
+    ) -> Result<(), (usize, LineMistake)> {
         for item in block {
             let line = item.place.line;
             match (item.name.as_str(), &item.block) {
@@ -402,13 +403,10 @@ impl Reader {
                     SectionUse::All => self.requirement_parts(inner, place, parts)?,
                     SectionUse::None => {}
                     SectionUse::Closing => {
-                        return Err((
-                            line,
-                            "it is not known whether this section holds".to_owned(),
-                        ));
+                        return Err((line, "it is not known whether this section holds".into()));
                     }
                 },
-                _ => return Err((line, format!("{} may not stand here", shown_name(item)))),
+                _ => return Err((line, LineMistake::Misplaced(shown_name(item)))),
             }
         }
         Ok(())
@@ -424,7 +422,7 @@ impl Reader {
             }
             "require" => match require(item, place) {
                 Ok(requirement) if requirement.is_negated() => {
-                    LineOutcome::Mistake(ONLY_NEGATIVE.to_owned())
+                    LineOutcome::Mistake(ONLY_NEGATIVE.into())
                 }
                 Ok(requirement) => {
                     add(settings, requirement);
@@ -437,7 +435,7 @@ impl Reader {
                     "off" => Some(Merging::Off),
                     "and" => Some(Merging::And),
                     "or" => Some(Merging::Or),
-                    _ => return LineOutcome::Mistake("write And, Or or Off".to_owned()),
+                    _ => return LineOutcome::Mistake("write And, Or or Off".into()),
                 };
                 LineOutcome::Yes
             }
@@ -495,7 +493,7 @@ impl Reader {
                 self.media_type(item, settings, names_php)
             }
             "addhandler" | "addtype" if args.len() < 2 => {
-                LineOutcome::Mistake("it needs a value and extensions".to_owned())
+                LineOutcome::Mistake("it needs a value and extensions".into())
             }
             "addhandler" | "addtype" => {
                 let runs = first.contains("php");
@@ -580,7 +578,7 @@ impl Reader {
                 rewriting.engine = match first.as_str() {
                     "on" => Some(true),
                     "off" => Some(false),
-                    _ => return LineOutcome::Mistake("write on or off".to_owned()),
+                    _ => return LineOutcome::Mistake("write on or off".into()),
                 };
                 LineOutcome::Yes
             }
@@ -590,7 +588,7 @@ impl Reader {
                     rewriting.base = Some(format!("{base}/"));
                     LineOutcome::Yes
                 }
-                _ => LineOutcome::Mistake("write a path that begins with a slash".to_owned()),
+                _ => LineOutcome::Mistake("write a path that begins with a slash".into()),
             },
             "rewriteoptions" => {
                 rewrite_options(item, rewriting);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::expand::{CapturedGroups, expand};
 use crate::expression::{Expression, Scope};
+use crate::mistake::LineMistake;
 use crate::pattern::{Groups, Pattern};
 use crate::values::{FileKind, Values};
 
@@ -34,11 +35,11 @@ enum Test {
 impl Condition {
     /// # Errors
     /// The mistake in the words behind `RewriteCond`.
-    pub fn of(args: &[String]) -> Result<Condition, String> {
+    pub fn of(args: &[String]) -> Result<Condition, LineMistake> {
         let (subject, pattern, flags) = match args {
             [subject, pattern] => (subject, pattern, ""),
             [subject, pattern, flags] => (subject, pattern, flags.as_str()),
-            _ => return Err("it needs a text, a pattern and, at most, flags".to_owned()),
+            _ => return Err("it needs a text, a pattern and, at most, flags".into()),
         };
         let (mut is_caseless, mut or_next) = (false, false);
         for flag in flags.trim_matches(['[', ']']).split(',').map(str::trim) {
@@ -46,7 +47,7 @@ impl Condition {
                 "nc" | "nocase" => is_caseless = true,
                 "or" | "ornext" => or_next = true,
                 "" | "nv" | "novary" => {}
-                other => return Err(format!("there is no flag {other}")),
+                other => return Err(LineMistake::UnknownFlag(other.to_owned())),
             }
         }
         let (is_negated, text) = match pattern.strip_prefix('!') {

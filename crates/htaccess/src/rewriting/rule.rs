@@ -1,6 +1,7 @@
 //! A `RewriteRule` with the conditions before it.
 
 use super::condition::Condition;
+use crate::mistake::LineMistake;
 use crate::pattern::Pattern;
 
 #[derive(Clone, Debug)]
@@ -59,11 +60,11 @@ pub enum NextRule {
 impl Rule {
     /// # Errors
     /// The mistake in the words behind `RewriteRule`.
-    pub fn of(args: &[String], conditions: Vec<Condition>) -> Result<Rule, String> {
+    pub fn of(args: &[String], conditions: Vec<Condition>) -> Result<Rule, LineMistake> {
         let (pattern, output, flags) = match args {
             [pattern, output] => (pattern, output, ""),
             [pattern, output, flags] => (pattern, output, flags.as_str()),
-            _ => return Err("it needs a pattern, a target and, at most, flags".to_owned()),
+            _ => return Err("it needs a pattern, a target and, at most, flags".into()),
         };
         let flags_text = match flags {
             "" => "",
@@ -96,7 +97,7 @@ impl Rule {
 }
 
 impl Flags {
-    fn take(&mut self, flag: &str, is_caseless: &mut bool) -> Result<(), String> {
+    fn take(&mut self, flag: &str, is_caseless: &mut bool) -> Result<(), LineMistake> {
         let (name, value) = match flag.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (flag, None),
@@ -134,7 +135,7 @@ impl Flags {
                 self.next = NextRule::Skip(count.ok_or("S needs a number")?);
             }
             "unsafeallow3f" => self.allows_escaped_mark = true,
-            other => return Err(format!("there is no flag {other}")),
+            other => return Err(LineMistake::UnknownFlag(other.to_owned())),
         }
         Ok(())
     }
@@ -148,14 +149,14 @@ fn variable(text: &str) -> (String, Option<String>) {
     }
 }
 
-fn status(value: Option<&str>) -> Result<u16, String> {
+fn status(value: Option<&str>) -> Result<u16, LineMistake> {
     match value.unwrap_or_default().to_ascii_lowercase().as_str() {
         "" | "temp" => Ok(302),
         "permanent" => Ok(301),
         "seeother" => Ok(303),
         text => {
             let status = text.parse().ok().filter(|it| (100..600).contains(it));
-            status.ok_or_else(|| format!("R={text} is no status"))
+            status.ok_or_else(|| LineMistake::InvalidStatus(text.to_owned()))
         }
     }
 }
