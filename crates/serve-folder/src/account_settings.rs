@@ -1,5 +1,6 @@
 //! One file of settings, and the account of a database that it names. Pure.
 
+use super::account_error::AccountError;
 use super::account_places::AccountNames;
 use super::php_literals::{literal, without_comments};
 use super::php_values::PhpValues;
@@ -45,7 +46,10 @@ impl AccountSettingsFile {
     }
 
     /// `None`: it names none. `Some(Err)`: it names one that cannot be used, and why.
-    pub(super) fn account(&self, names: &AccountNames) -> Option<Result<NamedAccount, String>> {
+    pub(super) fn account(
+        &self,
+        names: &AccountNames,
+    ) -> Option<Result<NamedAccount, AccountError>> {
         match *names {
             AccountNames::Parts {
                 host,
@@ -80,7 +84,7 @@ impl AccountSettingsFile {
         [host, port, socket]: [&str; 3],
         [user, password]: [&str; 2],
         [driver, database]: [&str; 2],
-    ) -> Result<NamedAccount, String> {
+    ) -> Result<NamedAccount, AccountError> {
         let given = |name: &str| match self.has(name) {
             true => self
                 .literal(name)
@@ -127,19 +131,17 @@ impl AccountSettingsFile {
     }
 }
 
-fn not_literal(name: &str) -> String {
-    format!("{name} is not set once, to a literal")
+fn not_literal(name: &str) -> AccountError {
+    AccountError::NotLiteral(name.to_owned())
 }
 
-fn driver_of(driver: &str) -> Result<Driver, String> {
+fn driver_of(driver: &str) -> Result<Driver, AccountError> {
     let driver = driver.to_ascii_lowercase();
     match () {
         () if driver.contains("mysql") || driver.contains("mariadb") => Ok(Driver::MySql),
         () if driver.contains("pgsql") || driver.contains("postgres") => Ok(Driver::Postgres),
-        () if driver.contains("sqlite") => {
-            Err("the database is SQLite, which needs no account".to_owned())
-        }
-        () => Err(format!("the database is {driver}, which is not followed")),
+        () if driver.contains("sqlite") => Err(AccountError::Sqlite),
+        () => Err(AccountError::OtherDatabase(driver)),
     }
 }
 
@@ -175,8 +177,8 @@ fn plain(value: &str) -> Option<String> {
 }
 
 /// `mysql://user:password@host:port/database?unix_socket=path`
-fn by_url(url: &str) -> Result<NamedAccount, String> {
-    let why = || "the URL has no user and host".to_owned();
+fn by_url(url: &str) -> Result<NamedAccount, AccountError> {
+    let why = || AccountError::IncompleteUrl;
     let (scheme, rest) = url.split_once("://").ok_or_else(why)?;
     let driver = driver_of(scheme)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -214,7 +216,7 @@ fn decoded(text: &str) -> Option<String> {
 }
 
 /// The literals of the one call that connects.
-fn by_call(text: &str) -> Option<Result<NamedAccount, String>> {
+fn by_call(text: &str) -> Option<Result<NamedAccount, AccountError>> {
     let begins = [
         "mysqli_connect",
         "new mysqli",
@@ -225,7 +227,7 @@ fn by_call(text: &str) -> Option<Result<NamedAccount, String>> {
     ];
     let mut calls = begins.iter().flat_map(|begin| text.match_indices(begin));
     let (at, begin) = calls.next()?;
-    let why = || "its host, user and password are not literals of one call".to_owned();
+    let why = || AccountError::NotOneCall;
     if calls.next().is_some() {
         return Some(Err(why()));
     }
@@ -248,7 +250,7 @@ fn by_call(text: &str) -> Option<Result<NamedAccount, String>> {
     Some(by_dsn(&first, user, password))
 }
 
-fn by_dsn(dsn: &str, user: String, password: String) -> Result<NamedAccount, String> {
+fn by_dsn(dsn: &str, user: String, password: String) -> Result<NamedAccount, AccountError> {
     let (driver, rest) = dsn.split_once(':').unwrap_or((dsn, ""));
     let driver = driver_of(driver)?;
     let part = |name: &str| {
@@ -327,7 +329,8 @@ mod tests {
     fn account(file: &str, text: &str) -> Option<Result<NamedAccount, String>> {
         let settings = AccountSettingsFile::of(file, text);
         let mut places = PLACES.iter().filter(|place| place.file == file);
-        places.find_map(|place| settings.account(&place.names))
+        let account = places.find_map(|place| settings.account(&place.names))?;
+        Some(account.map_err(|error| error.to_string()))
     }
 
     /// The lines with which each application's own installer writes an account.

@@ -4,6 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
+use super::account_error::{AccountError, HostError};
 use super::account_places::{AccountPlace, MEDIAWIKI_ON_POSTGRES, PLACES};
 use super::account_settings::AccountSettingsFile;
 use super::detect::DetectedSite;
@@ -34,7 +35,7 @@ pub fn database_login(
     files: &dyn Files,
     found: &DetectedSite,
     is_socket: &dyn Fn(&str) -> bool,
-) -> Result<DatabaseLogin, String> {
+) -> Result<DatabaseLogin, AccountError> {
     let in_root = |name: &str| {
         let path = Path::new(found.document_root).join(name);
         path.to_string_lossy().into_owned()
@@ -66,11 +67,11 @@ pub fn database_login(
             login(files, &file, "LocalSettings.php", is_socket, |settings| {
                 let several = ["wgDBservers", "wgLBFactoryConf"];
                 if several.iter().any(|name| settings.mentions(name)) {
-                    return Err("it names several database servers".to_owned());
+                    return Err(AccountError::SeveralServers);
                 }
                 let is_mysql = settings.variable("wgDBtype").as_deref() == Some("mysql");
                 if settings.mentions("wgDBtype") && !is_mysql {
-                    return Err("$wgDBtype is not 'mysql' or 'postgres'".to_owned());
+                    return Err(AccountError::OtherMediaWikiDatabase);
                 }
                 Ok([
                     ("$wgDBserver", settings.variable("wgDBserver")),
@@ -79,9 +80,7 @@ pub fn database_login(
                 ])
             })
         }
-        _ => by_places(files, found, &in_root, is_socket).unwrap_or_else(|| {
-            Err("no file names an account of a database that is known here".to_owned())
-        }),
+        _ => by_places(files, found, &in_root, is_socket).unwrap_or(Err(AccountError::NotNamed)),
     }
 }
 
@@ -91,7 +90,7 @@ fn by_places(
     found: &DetectedSite,
     in_root: &dyn Fn(&str) -> String,
     is_socket: &dyn Fn(&str) -> bool,
-) -> Option<Result<DatabaseLogin, String>> {
+) -> Option<Result<DatabaseLogin, AccountError>> {
     // Beside a folder that is no project's document root, the file would be another site's.
     let has_project = !found.document_root.is_empty()
         || matches!(
@@ -108,23 +107,22 @@ fn by_place(
     place: &AccountPlace,
     in_root: &dyn Fn(&str) -> String,
     is_socket: &dyn Fn(&str) -> bool,
-) -> Option<Result<DatabaseLogin, String>> {
+) -> Option<Result<DatabaseLogin, AccountError>> {
     let text = files.text(&in_root(place.file))?;
     let settings = AccountSettingsFile::of(place.file, &text);
     let account = settings.account(&place.names)?;
-    let why = |why: String| format!("{} ({}): {why}", place.file, place.application);
+    let host = |reason| AccountError::Host("its host", reason);
     let login = account.and_then(|account| {
         let server = match (account.socket, &account.postgres) {
-            (_, Some(database)) => postgres_server(&account.host, database, is_socket)
-                .map_err(|reason| format!("its host {reason}"))?,
-            (Some(path), None) => format!("unix:{path}"),
-            (None, None) => {
-                server(&account.host, is_socket).map_err(|reason| format!("its host {reason}"))?
+            (_, Some(database)) => {
+                postgres_server(&account.host, database, is_socket).map_err(host)?
             }
+            (Some(path), None) => format!("unix:{path}"),
+            (None, None) => server(&account.host, is_socket).map_err(host)?,
         };
         let database = account.postgres.unwrap_or_default();
         if database.contains('/') {
-            return Err("its database has a slash in its name".to_owned());
+            return Err(AccountError::SlashInName);
         }
         is_plain([&server, &account.user, &account.password])?;
         Ok(DatabaseLogin {
@@ -134,22 +132,20 @@ fn by_place(
             settings: place.file.to_owned(),
         })
     });
-    Some(login.map_err(why))
+    Some(login.map_err(|error| error.at(format!("{} ({})", place.file, place.application))))
 }
 
 /// Reads an account that people have written: the server, the user and the password in one line.
 ///
 /// # Errors
 /// The number of the line and what is expected there.
-pub fn account_of_file(text: &str) -> Result<DatabaseLogin, String> {
+pub fn account_of_file(text: &str) -> Result<DatabaseLogin, AccountError> {
     let lines = text.lines().map(str::trim).zip(1..);
     let mut lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
-    let expected = "expected one line: unix:/run/mysqld/mysqld.sock USER PASSWORD, or IP:PORT in place of the socket, or \
-        postgres:unix:/run/postgresql/.s.PGSQL.5432/DATABASE";
-    let (line, number) = lines.next().ok_or_else(|| format!("1: {expected}"))?;
-    let why = |why: &str| format!("{number}: {why}");
+    let first = lines.next();
+    let (line, number) = first.ok_or_else(|| AccountError::OtherLine.at("1"))?;
     if let Some((_, other)) = lines.next() {
-        return Err(format!("{other}: a second account; {expected}"));
+        return Err(AccountError::SecondAccount.at(other.to_string()));
     }
     let (address, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim_start();
@@ -160,9 +156,9 @@ pub fn account_of_file(text: &str) -> Result<DatabaseLogin, String> {
     let place = of_postgres.map_or(address, |parts| parts.map_or("", |(place, _)| place));
     let is_server = place.starts_with("unix:/") || place.parse::<SocketAddr>().is_ok();
     if !is_server || user.is_empty() {
-        return Err(why(expected));
+        return Err(AccountError::OtherLine.at(number.to_string()));
     }
-    is_plain([address, user, password]).map_err(|reason| why(&reason))?;
+    is_plain([address, user, password]).map_err(|error| error.at(number.to_string()))?;
     Ok(DatabaseLogin {
         server: address.to_owned(),
         user: user.to_owned(),
@@ -172,11 +168,13 @@ pub fn account_of_file(text: &str) -> Result<DatabaseLogin, String> {
 }
 
 /// Whether the configuration can have them. A letter that was not UTF-8 is not known any more.
-pub(super) fn is_plain<'a>(values: impl IntoIterator<Item: AsRef<str> + 'a>) -> Result<(), String> {
+pub(super) fn is_plain<'a>(
+    values: impl IntoIterator<Item: AsRef<str> + 'a>,
+) -> Result<(), AccountError> {
     let is_odd = |it: char| it.is_control() || it == char::REPLACEMENT_CHARACTER;
     let mut values = values.into_iter();
     match values.any(|value| value.as_ref().contains(is_odd)) {
-        true => Err("a value has a letter that the configuration cannot have".to_owned()),
+        true => Err(AccountError::OddLetter("a value")),
         false => Ok(()),
     }
 }
@@ -189,41 +187,32 @@ fn login(
     path: &str,
     settings: &'static str,
     is_socket: &dyn Fn(&str) -> bool,
-    read: impl Fn(&PhpSettings) -> Result<AccountSettings, String>,
-) -> Result<DatabaseLogin, String> {
-    let why = |why: String| format!("{settings}: {why}");
-    let text = files.text(path);
-    let text = text.ok_or_else(|| why("it cannot be read".to_owned()))?;
-    let said = read(&PhpSettings::of(&text)).map_err(why)?;
-    let mut values = Vec::with_capacity(said.len());
-    for (name, value) in said {
-        let value =
-            value.ok_or_else(|| why(format!("{name} is not set once, to a string in quotes")))?;
-        // Text that was not UTF-8 is lost by now.
-        if value
-            .chars()
-            .any(|it| it.is_control() || it == char::REPLACEMENT_CHARACTER)
-        {
-            return Err(why(format!(
-                "{name} has a letter that the configuration cannot have"
-            )));
-        }
-        values.push((name, value));
-    }
-    let Ok([(name, host), (_, user), (_, password)]) = <[_; 3]>::try_from(values) else {
-        return Err(why("it says too little".to_owned()));
+    read: impl Fn(&PhpSettings) -> Result<AccountSettings, AccountError>,
+) -> Result<DatabaseLogin, AccountError> {
+    let login = || {
+        let text = files.text(path).ok_or(AccountError::Unreadable)?;
+        let [host, user, password] = read(&PhpSettings::of(&text))?;
+        let setting = host.0;
+        let checked = |(name, value): (&'static str, Option<String>)| {
+            let value = value.ok_or(AccountError::NotQuoted(name))?;
+            // Text that was not UTF-8 is lost by now.
+            is_plain([&value]).map_err(|_| AccountError::OddLetter(name))?;
+            Ok::<_, AccountError>(value)
+        };
+        let (host, user, password) = (checked(host)?, checked(user)?, checked(password)?);
+        let server = server(&host, is_socket);
+        Ok(DatabaseLogin {
+            server: server.map_err(|reason| AccountError::Host(setting, reason))?,
+            user,
+            password: Some(password),
+            settings: settings.to_owned(),
+        })
     };
-    let server = server(&host, is_socket).map_err(|reason| why(format!("{name} {reason}")))?;
-    Ok(DatabaseLogin {
-        server,
-        user,
-        password: Some(password),
-        settings: settings.to_owned(),
-    })
+    login().map_err(|error: AccountError| error.at(settings))
 }
 
 /// The server that PHP reaches under the name `host`, as WordPress and MediaWiki read it.
-fn server(host: &str, is_socket: &dyn Fn(&str) -> bool) -> Result<String, String> {
+fn server(host: &str, is_socket: &dyn Fn(&str) -> bool) -> Result<String, HostError> {
     if let Some((before, path)) = host.split_once(":/")
         && is_this_machine(before)
     {
@@ -243,25 +232,16 @@ fn server(host: &str, is_socket: &dyn Fn(&str) -> bool) -> Result<String, String
     };
     if is_this_machine(name) {
         let socket = SOCKETS.iter().find(|path| is_socket(path));
-        let nowhere = || {
-            format!(
-                "is this machine, and there is no socket at {}",
-                SOCKETS.join(", ")
-            )
-        };
         return socket
             .map(|path| format!("unix:{path}"))
-            .ok_or_else(nowhere);
+            .ok_or_else(|| HostError::NoSocket(SOCKETS.join(", ")));
     }
     let ip: Option<IpAddr> = name.parse().ok();
     let port = port.map_or(Ok(PORT), str::parse);
     match (ip, port) {
         (Some(ip), Ok(port)) => Ok(SocketAddr::from((ip, port)).to_string()),
-        (None, Ok(_)) => Err(
-            "is a name, which PHP looks up for each page; with the IP address there instead, pages can be learned"
-                .to_owned(),
-        ),
-        (_, Err(_)) => Err("has no port that can be read".to_owned()),
+        (None, Ok(_)) => Err(HostError::Name("the IP address".to_owned())),
+        (_, Err(_)) => Err(HostError::InvalidPort),
     }
 }
 
@@ -270,7 +250,7 @@ fn postgres_server(
     host: &str,
     database: &str,
     is_socket: &dyn Fn(&str) -> bool,
-) -> Result<String, String> {
+) -> Result<String, HostError> {
     let is_port_alone = host.starts_with(':') && !host.starts_with("::");
     let is_folder = host.is_empty() || host.starts_with('/') || is_port_alone;
     let (name, port) = match host.rsplit_once(':') {
@@ -278,7 +258,7 @@ fn postgres_server(
         _ => (host, None),
     };
     let port = port.map_or(Ok(POSTGRES_PORT), str::parse);
-    let port = port.map_err(|_| "has no port that can be read".to_owned())?;
+    let port = port.map_err(|_| HostError::InvalidPort)?;
     if is_folder {
         let folder = if name.is_empty() {
             POSTGRES_FOLDER
@@ -288,15 +268,11 @@ fn postgres_server(
         let path = format!("{}/.s.PGSQL.{port}", folder.trim_end_matches('/'));
         return match is_socket(&path) {
             true => Ok(format!("postgres:unix:{path}/{database}")),
-            false => Err(format!("is this machine, and there is no socket at {path}")),
+            false => Err(HostError::NoSocket(path)),
         };
     }
-    let ip: IpAddr = name.parse().map_err(|_| {
-        format!(
-            "is a name, which PHP looks up for each page; with {POSTGRES_FOLDER} or the IP address there instead, pages can \
-             be learned"
-        )
-    })?;
+    let instead = || format!("{POSTGRES_FOLDER} or the IP address");
+    let ip: IpAddr = name.parse().map_err(|_| HostError::Name(instead()))?;
     Ok(format!(
         "postgres:{}/{database}",
         SocketAddr::from((ip, port))
@@ -334,7 +310,7 @@ mod tests {
     fn read(files: &[(&'static str, &'static str)]) -> Result<DatabaseLogin, String> {
         let texts = Texts(files.iter().copied().collect());
         let is_socket = |path: &str| path == "/run/mysqld/mysqld.sock";
-        database_login(&texts, &detect(&texts), &is_socket)
+        database_login(&texts, &detect(&texts), &is_socket).map_err(|error| error.to_string())
     }
 
     const CORE: [(&str, &str); 3] = [
@@ -496,7 +472,9 @@ mod tests {
             ("/srv", "no socket at /srv/.s.PGSQL.5432"),
             ("10.0.0.7:x", "no port"),
         ] {
-            let why = postgres_server(host, "blog", &is_socket).unwrap_err();
+            let why = postgres_server(host, "blog", &is_socket)
+                .unwrap_err()
+                .to_string();
             assert!(why.contains(part), "{host}: {why}");
         }
         let login =
@@ -534,7 +512,7 @@ mod tests {
             ),
             ("unix:/s shop sec\u{7}ret", "1: a value"),
         ] {
-            let why = account_of_file(text).unwrap_err();
+            let why = account_of_file(text).unwrap_err().to_string();
             assert!(why.starts_with(line) && !why.contains("secret"), "{why}");
         }
     }
@@ -564,6 +542,7 @@ mod tests {
         assert!(
             server("localhost", &|_| false)
                 .unwrap_err()
+                .to_string()
                 .contains("no socket")
         );
     }

@@ -5,6 +5,7 @@
 //! one's own is a copy. An HTTP server may stand in the folder's place
 //! ([`UpstreamUrl`]). Nothing here starts anything.
 
+mod account_error;
 mod account_places;
 mod account_settings;
 mod applications;
@@ -35,6 +36,7 @@ mod wordpress_home;
 pub mod wordpress_plugin;
 mod write_config;
 
+pub use account_error::AccountError;
 pub use applications::{ignored_arguments, known_names};
 pub use database_login::{account_of_file, database_login};
 pub use detect::{DetectedSite, detect};

@@ -223,7 +223,7 @@ fn plugin_note(
 ) -> Result<String, String> {
     let (loader, inner) = (plugin.loader(), plugin.inner());
     if args.wordpress_plugin && !args.print_config {
-        plugin.install()?;
+        plugin.install().map_err(|error| error.to_string())?;
         if let Some(user) = &options.user {
             let php = account::named(user)?;
             if let Some(file) = [&loader, &inner.join("classes.php")]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serve_folder::{
-    DatabaseLogin, DetectedSite, Files, SiteKind, account_of_file, database_login,
+    AccountError, DatabaseLogin, DetectedSite, Files, SiteKind, account_of_file, database_login,
     object_cache_login,
 };
 use system_error::SystemError;
@@ -17,7 +17,7 @@ use crate::paths;
 pub struct LearnedSite {
     pub mode: serve_folder::LearnMode,
     /// The account by which the database is asked, or why it is not known.
-    pub login: Result<DatabaseLogin, String>,
+    pub login: Result<DatabaseLogin, AccountError>,
     /// The account by which its object cache is followed, if it needs one.
     pub object_cache: Option<DatabaseLogin>,
     is_default: bool,

@@ -42,6 +42,23 @@ pub enum PluginState {
     Foreign(PathBuf),
 }
 
+/// The reason why the plug-in was not installed.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginError {
+    #[error(
+        "--wordpress-plugin: {} is there already, and is not Mayfly's plug-in; move it away first",
+        .0.display()
+    )]
+    Foreign(PathBuf),
+    #[error(
+        "--wordpress-plugin: {} cannot be written ({}); the account that starts this needs the right to, \
+         or php/wordpress/build.sh puts the plug-in together for another that has it",
+        .0.display(),
+        SystemError(.1)
+    )]
+    NotWritten(PathBuf, io::Error),
+}
+
 /// The plug-in in one folder of must-use plug-ins.
 #[derive(Clone, Debug)]
 pub struct MustUse {
@@ -93,25 +110,15 @@ impl MustUse {
     ///
     /// # Errors
     /// The reason why it is not there now.
-    pub fn install(&self) -> Result<(), String> {
+    pub fn install(&self) -> Result<(), PluginError> {
         match self.state() {
-            PluginState::Current => return Ok(()),
-            PluginState::Foreign(path) => {
-                return Err(format!(
-                    "--wordpress-plugin: {} is there already, and is not Mayfly's plug-in; move it away first",
-                    path.display()
-                ));
+            PluginState::Current => Ok(()),
+            PluginState::Foreign(path) => Err(PluginError::Foreign(path)),
+            PluginState::Absent | PluginState::Other => {
+                let written = self.write();
+                written.map_err(|error| PluginError::NotWritten(self.folder.clone(), error))
             }
-            PluginState::Absent | PluginState::Other => {}
         }
-        self.write().map_err(|error| {
-            format!(
-                "--wordpress-plugin: {} cannot be written ({}); the account that starts this needs the right to, \
-                 or php/wordpress/build.sh puts the plug-in together for another that has it",
-                self.folder.display(),
-                SystemError(&error)
-            )
-        })
     }
 
     fn write(&self) -> io::Result<()> {
@@ -281,7 +288,7 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             let refused = plugin.install().unwrap_err();
             assert!(
-                refused.contains("is not Mayfly's plug-in"),
+                matches!(refused, PluginError::Foreign(_)),
                 "{name}: {refused}"
             );
             assert_eq!(read(&path), text, "{name}");
