@@ -20,24 +20,39 @@ pub struct Passwords<'a> {
     pub directive: &'static str,
 }
 
+/// The reason why a key cannot be read. The caller names the file.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    #[error("no key found")]
+    Missing,
+    #[error(transparent)]
+    Pem(PemError),
+    #[error(transparent)]
+    Der(#[from] pkcs8::der::Error),
+    #[error("its encryption is too old; convert it with \"openssl pkcs8 -topk8\"")]
+    OldEncryption,
+    #[error("it is encrypted, and there is no password in \"{0}\"")]
+    NoPassword(&'static str),
+    #[error("no password of \"{0}\" fits")]
+    OtherPassword(&'static str),
+}
+
 /// The key in a file of PEM blocks, decrypted with the first of the `passwords` that fits.
 ///
 /// # Errors
 ///
-/// The key cannot be read; the text is for the operator.
-pub fn read_key(pem: &[u8], passwords: Passwords<'_>) -> Result<PrivateKeyDer<'static>, String> {
+/// There is no key, or it cannot be read.
+pub fn read_key(pem: &[u8], passwords: Passwords<'_>) -> Result<PrivateKeyDer<'static>, KeyError> {
     let text = String::from_utf8_lossy(pem);
     if let Some(block) = encrypted_block(&text) {
         return decrypt(block, passwords);
     }
     if text.contains(OLD_ENCRYPTED) {
-        return Err(
-            "its encryption is too old; convert it with \"openssl pkcs8 -topk8\"".to_owned(),
-        );
+        return Err(KeyError::OldEncryption);
     }
     PrivateKeyDer::from_pem_slice(pem).map_err(|error| match error {
-        PemError::NoItemsFound => "no key found".to_owned(),
-        other => other.to_string(),
+        PemError::NoItemsFound => KeyError::Missing,
+        other => KeyError::Pem(other),
     })
 }
 
@@ -51,26 +66,22 @@ fn encrypted_block(text: &str) -> Option<&str> {
     rest.get(..rest.find(ENCRYPTED_END)? + ENCRYPTED_END.len())
 }
 
-fn decrypt(block: &str, passwords: Passwords<'_>) -> Result<PrivateKeyDer<'static>, String> {
+fn decrypt(block: &str, passwords: Passwords<'_>) -> Result<PrivateKeyDer<'static>, KeyError> {
     // Files of operators may have any line ends and widths.
     let block: Vec<&str> = block.lines().map(str::trim).collect();
-    let (_, der) =
-        SecretDocument::from_pem(&block.join("\n")).map_err(|error| error.to_string())?;
-    let encrypted =
-        EncryptedPrivateKeyInfoRef::from_der(der.as_bytes()).map_err(|error| error.to_string())?;
+    let (_, der) = SecretDocument::from_pem(&block.join("\n"))?;
+    let encrypted = EncryptedPrivateKeyInfoRef::from_der(der.as_bytes())?;
     let directive = passwords.directive;
     let mut passwords = lines(passwords.lines).peekable();
     if passwords.peek().is_none() {
-        return Err(format!(
-            "it is encrypted, and there is no password in \"{directive}\""
-        ));
+        return Err(KeyError::NoPassword(directive));
     }
     for password in passwords {
         if let Ok(key) = encrypted.decrypt(password) {
             return Ok(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec()).into());
         }
     }
-    Err(format!("no password of \"{directive}\" fits"))
+    Err(KeyError::OtherPassword(directive))
 }
 
 /// The lines that say something.

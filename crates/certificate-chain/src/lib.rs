@@ -19,7 +19,7 @@ mod version1;
 
 pub use description::{Description, has_key};
 pub use fault::VerifyFault;
-pub use key::{Passwords, is_encrypted_key, read_key};
+pub use key::{KeyError, Passwords, is_encrypted_key, read_key};
 pub use validity::Validity;
 pub use verifier::{ChainVerifier, Purpose, Trust, TrustError};
 pub use version1::Version1;

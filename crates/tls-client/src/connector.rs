@@ -117,7 +117,7 @@ fn read_identity(
         lines: &identity.passwords,
         directive: "proxy_ssl_password_file",
     };
-    let key = read_key(&identity.key_pem, passwords).map_err(bad_key)?;
+    let key = read_key(&identity.key_pem, passwords).map_err(|error| bad_key(error.to_string()))?;
     let key = provider
         .key_provider
         .load_private_key(key)

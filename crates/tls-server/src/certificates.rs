@@ -236,7 +236,7 @@ fn certified_key(
         lines: passwords,
         directive: "ssl_password_file",
     };
-    let key = read_key(&identity.key.pem, passwords).map_err(bad_key)?;
+    let key = read_key(&identity.key.pem, passwords).map_err(|error| bad_key(error.to_string()))?;
     let key = provider
         .key_provider
         .load_private_key(key)
