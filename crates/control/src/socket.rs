@@ -13,6 +13,22 @@ use socket2::{Domain, SockAddr, Socket, Type};
 /// Connections that wait until they are accepted.
 const BACKLOG: i32 = 16;
 
+/// The reason why there is no control socket.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    /// The call, the path and the error.
+    #[error("{0} of the control socket \"{1}\" failed ({2})")]
+    System(&'static str, String, io::Error),
+    #[error("another server listens on the control socket \"{0}\"")]
+    AnotherServer(String),
+    #[error("the control socket \"{0}\" is in use, as far as can be seen ({1})")]
+    InUse(String, io::Error),
+    #[error("the control socket cannot be made: \"{0}\" is there and is no socket")]
+    OtherFile(String),
+    #[error("the abandoned control socket \"{0}\" cannot be removed ({1})")]
+    NotRemoved(String, io::Error),
+}
+
 /// A control socket that this process has made. The file is removed when it is dropped.
 #[derive(Debug)]
 pub struct ControlSocket {
@@ -29,21 +45,17 @@ impl ControlSocket {
     /// there is replaced.
     ///
     /// # Errors
-    /// A message for the operator: another server listens there, something else is in the way, or
-    /// the system refuses.
-    pub fn bind(path: &Path) -> Result<ControlSocket, String> {
-        let failed = |call: &str, error: &io::Error| {
-            format!(
-                "{call} of the control socket \"{}\" failed ({error})",
-                path.display()
-            )
+    /// Another server listens there, something else is in the way, or the system refuses.
+    pub fn bind(path: &Path) -> Result<ControlSocket, SocketError> {
+        let failed = |call: &'static str, error: io::Error| {
+            SocketError::System(call, path.display().to_string(), error)
         };
-        let address = SockAddr::unix(path).map_err(|error| failed("bind()", &error))?;
+        let address = SockAddr::unix(path).map_err(|error| failed("bind()", error))?;
         let socket =
-            Socket::new(Domain::UNIX, Type::STREAM, None).map_err(|it| failed("socket()", &it))?;
+            Socket::new(Domain::UNIX, Type::STREAM, None).map_err(|it| failed("socket()", it))?;
         // The file gets the mode that the socket has when it is bound, less the umask.
         let mode = Mode::RUSR | Mode::WUSR;
-        rustix::fs::fchmod(&socket, mode).map_err(|it| failed("fchmod()", &it.into()))?;
+        rustix::fs::fchmod(&socket, mode).map_err(|it| failed("fchmod()", it.into()))?;
         let mut bound = socket.bind(&address);
         if bound
             .as_ref()
@@ -52,13 +64,13 @@ impl ControlSocket {
             remove_abandoned(path)?;
             bound = socket.bind(&address);
         }
-        bound.map_err(|error| failed("bind()", &error))?;
-        let made = fs::symlink_metadata(path).map_err(|error| failed("stat()", &error));
+        bound.map_err(|error| failed("bind()", error))?;
+        let made = fs::symlink_metadata(path).map_err(|error| failed("stat()", error));
         let listening = made.and_then(|made| {
             socket
                 .listen(BACKLOG)
                 .and_then(|()| socket.set_nonblocking(true))
-                .map_err(|error| failed("listen()", &error))?;
+                .map_err(|error| failed("listen()", error))?;
             Ok((made.dev(), made.ino()))
         });
         match listening {
@@ -68,10 +80,10 @@ impl ControlSocket {
                 file,
                 is_anothers: false,
             }),
-            Err(message) => {
+            Err(error) => {
                 // The socket is bound, so that its file exists by now.
                 let _ = trusted_path::remove(path);
-                Err(message)
+                Err(error)
             }
         }
     }
@@ -125,26 +137,18 @@ impl Drop for ControlSocket {
 }
 
 /// Removes the socket of a server that has ended.
-fn remove_abandoned(path: &Path) -> Result<(), String> {
-    let shown = path.display();
+fn remove_abandoned(path: &Path) -> Result<(), SocketError> {
+    let shown = path.display().to_string();
     match fs::symlink_metadata(path) {
-        Ok(found) if !found.file_type().is_socket() => Err(format!(
-            "the control socket cannot be made: \"{shown}\" is there and is no socket"
-        )),
+        Ok(found) if !found.file_type().is_socket() => Err(SocketError::OtherFile(shown)),
         Ok(_) => match std::os::unix::net::UnixStream::connect(path) {
-            Ok(_) => Err(format!(
-                "another server listens on the control socket \"{shown}\""
-            )),
+            Ok(_) => Err(SocketError::AnotherServer(shown)),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                trusted_path::remove(path).map_err(|error| {
-                    format!("the abandoned control socket \"{shown}\" cannot be removed ({error})")
-                })
+                trusted_path::remove(path).map_err(|error| SocketError::NotRemoved(shown, error))
             }
             // The backlog is full (`WouldBlock`) or this account has no permission: a server
             // listens.
-            Err(error) => Err(format!(
-                "the control socket \"{shown}\" is in use, as far as can be seen ({error})"
-            )),
+            Err(error) => Err(SocketError::InUse(shown, error)),
         },
         // It was removed in between.
         Err(_) => Ok(()),
@@ -175,7 +179,10 @@ mod tests {
         let path = folder.path().join("control");
         let living = ControlSocket::bind(&path).unwrap();
         let refused = ControlSocket::bind(&path).unwrap_err();
-        assert!(refused.contains("another server listens"), "{refused}");
+        assert!(
+            matches!(refused, SocketError::AnotherServer(_)),
+            "{refused}"
+        );
         assert!(UnixStream::connect(&path).is_ok());
         drop(living);
 
@@ -193,7 +200,7 @@ mod tests {
         let path = folder.path().join("control");
         fs::write(&path, "data").unwrap();
         let refused = ControlSocket::bind(&path).unwrap_err();
-        assert!(refused.contains("is no socket"), "{refused}");
+        assert!(matches!(refused, SocketError::OtherFile(_)), "{refused}");
         assert_eq!(fs::read(&path).unwrap(), b"data");
         let long = folder.path().join("x".repeat(200));
         assert!(ControlSocket::bind(&long).is_err());

@@ -109,7 +109,7 @@ pub fn bind(
     }
     match ControlSocket::bind(&path) {
         Ok(socket) => Ok(NewControl::Other(Some(socket))),
-        Err(message) if is_named => Err(message),
+        Err(error) if is_named => Err(error.to_string()),
         Err(message) => {
             journal.notice(format_args!("commands cannot reach this server: {message}"));
             Ok(NewControl::Other(None))
