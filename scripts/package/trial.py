@@ -86,7 +86,7 @@ class Root(roots.Root):
         return found | set(self.read("/etc/passwd").splitlines()) | set(self.read("/etc/group").splitlines())
 
     def install(self, folder):
-        """Also the tools, where they are a package of their own: before 0.2.0 they were not."""
+        """Also the tools, where they are a package of their own: 0.1.0 has none."""
         files = []
         for name in ("mayfly", "mayfly-tools"):
             if glob.glob(os.path.join(folder, f"{name}_*.deb")):
@@ -95,7 +95,8 @@ class Root(roots.Root):
             else:
                 self.run("dpkg", "--remove", name)
         said = self.run("dpkg", "--install", *files)
-        self.run("test", "-x", "/usr/bin/mayfly-tools")
+        if len(files) > 1:
+            self.run("test", "-x", "/usr/bin/mayfly-tools")
         return said
 
     def architecture(self):
