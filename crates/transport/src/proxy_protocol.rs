@@ -53,7 +53,7 @@ enum HeaderProgress {
 /// ahead of a TLS handshake. `None`: the proxy speaks for itself (LOCAL, UNKNOWN).
 ///
 /// # Errors
-/// There is none, or it is not whole in time.
+/// The client sends no valid header, or does not complete it in time.
 pub async fn read(
     stream: &ClientStream,
     buffer: &mut BytesMut,

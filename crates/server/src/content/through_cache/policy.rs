@@ -428,7 +428,7 @@ fn put_shared_key(
 /// Returns the zone.
 ///
 /// # Errors
-/// There is none, as variables came to `off` or nothing; the name of a zone that is not there.
+/// `None`: variables gave `off` or an empty name. `Some`: the name of a zone that does not exist.
 fn zone<'a>(
     request: &Request,
     configuration: &'a ActiveConfiguration,
