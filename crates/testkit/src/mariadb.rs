@@ -1,8 +1,9 @@
 //! A MariaDB server of the test's own, with a data directory and a socket. It needs mariadb-server.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -142,33 +143,44 @@ impl MariaDb {
         self.client(script, &["--force"]).0
     }
 
-    fn client(&self, script: &str, options: &[&str]) -> (String, bool) {
-        let mut client = Command::new("mariadb")
-            .args([
-                "--no-defaults",
-                "--batch",
-                "--skip-column-names",
-                "--user=root",
-                "--default-character-set=utf8mb4",
-            ])
-            .args(options)
-            .arg(format!("--socket={}", self.socket().display()))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("this test needs mariadb-client");
-        let mut stdin = client.stdin.take().expect("a pipe");
-        let script = script.to_owned();
-        // It prints before it has read all.
-        let writer = std::thread::spawn(move || stdin.write_all(script.as_bytes()));
-        let output = client.wait_with_output().expect("an end");
-        let _ = writer.join();
-        (
-            String::from_utf8_lossy(&output.stdout).into_owned(),
-            output.status.success(),
-        )
+    /// Runs a script beside the caller; what is joined is the output of the client.
+    pub fn begin(&self, script: &str) -> JoinHandle<String> {
+        let (socket, script) = (self.socket(), script.to_owned());
+        std::thread::spawn(move || run_client(&socket, &script, &[]).0)
     }
+
+    fn client(&self, script: &str, options: &[&str]) -> (String, bool) {
+        run_client(&self.socket(), script, options)
+    }
+}
+
+/// The output, and whether each statement succeeded.
+fn run_client(socket: &Path, script: &str, options: &[&str]) -> (String, bool) {
+    let mut client = Command::new("mariadb")
+        .args([
+            "--no-defaults",
+            "--batch",
+            "--skip-column-names",
+            "--user=root",
+            "--default-character-set=utf8mb4",
+        ])
+        .args(options)
+        .arg(format!("--socket={}", socket.display()))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("this test needs mariadb-client");
+    let mut stdin = client.stdin.take().expect("a pipe");
+    let script = script.to_owned();
+    // It prints before it has read all.
+    let writer = std::thread::spawn(move || stdin.write_all(script.as_bytes()));
+    let output = client.wait_with_output().expect("an end");
+    let _ = writer.join();
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        output.status.success(),
+    )
 }
 
 fn spawn(folder: &TempDir, options: &[String]) -> Child {
