@@ -40,7 +40,7 @@ pub fn lookups_by_any_address(
     if is_too_deep(&tokens) {
         return None;
     }
-    let (text, arguments) = shape(tokens);
+    let (text, arguments) = shape(&tokens);
     let mut statements = Parser::parse_sql(&MySqlDialect {}, &text).ok()?;
     let (Some(Statement::Query(query)), true) = (statements.pop(), statements.is_empty()) else {
         return None;

@@ -158,9 +158,10 @@ impl Shapes {
         if !session.has_utf8_names() && tokens.iter().any(Token::is_name_beyond_ascii) {
             return StatementMeaning::everything(NotLearned::SessionMode);
         }
+        let schema = Arc::clone(&self.schema);
         let names = KnownNames {
             database: session.database.as_deref(),
-            schema: &self.schema,
+            schema: &schema,
         };
         if let Some(made_of) = temporary_table(&tokens) {
             // Only this session sees it, and other doubts are those of the session.
@@ -174,19 +175,16 @@ impl Shapes {
             return meaning;
         }
         let takes_lock = take_share_lock(&mut tokens);
-        let is_harmless = is_harmless_by_words(&tokens, &names);
-        let is_too_deep = is_too_deep(&tokens);
-        let (text, arguments) = shape(tokens);
+        let is_harmless = || is_harmless_by_words(&tokens, &names);
+        let (text, arguments) = shape(&tokens);
         let arguments = Arguments::of(&arguments);
-        let schema = Arc::clone(&self.schema);
-        let parsed = if is_too_deep {
-            Err(NotLearned::TooLong)
-        } else {
-            self.shape(text, session, is_harmless)
+        let parsed = match is_too_deep(&tokens) {
+            true => Err(NotLearned::TooLong),
+            false => self.shape(text, session, is_harmless),
         };
         let parsed = match parsed {
             Ok(parsed) => parsed,
-            Err(reason) if is_harmless => return StatementMeaning::harmless(reason),
+            Err(reason) if is_harmless() => return StatementMeaning::harmless(reason),
             Err(reason) => return StatementMeaning::everything(reason),
         };
         match parsed {
@@ -215,18 +213,18 @@ impl Shapes {
         }
     }
 
-    /// The shape, parsed if it is new.
+    /// The shape, parsed if it is new; `is_harmless` is asked then alone.
     fn shape(
         &mut self,
         text: String,
         session: &Session,
-        is_harmless: bool,
+        is_harmless: impl Fn() -> bool,
     ) -> Result<&ParsedShape, NotLearned> {
         let key = (session.database.clone(), session.compares_bytes(), text);
         if !self.parsed.contains_key(&key) {
             self.make_room()?;
             let mut parsed = parse(&key.2, session, &self.schema);
-            if is_harmless && matches!(parsed, ParsedShape::NotLearned(NotLearned::Syntax)) {
+            if matches!(parsed, ParsedShape::NotLearned(NotLearned::Syntax)) && is_harmless() {
                 parsed = ParsedShape::Harmless(NotLearned::Syntax);
             }
             let known = KnownShape {

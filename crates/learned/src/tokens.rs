@@ -3,6 +3,8 @@
 //! Statements that differ in values alone share a shape, which is parsed once. A list behind IN is
 //! one value, whatever its length.
 
+use std::iter::Peekable;
+
 use crate::arguments::Argument;
 use crate::functions::needs_parenthesis_at_once;
 use crate::not_learned::NotLearned;
@@ -270,10 +272,10 @@ fn number(bytes: &[u8]) -> Result<(Value, usize), NotLearned> {
 }
 
 /// The text that is parsed, and its values by number.
-pub(crate) fn shape(tokens: Vec<Token>) -> (String, Vec<Argument>) {
+pub(crate) fn shape(tokens: &[Token]) -> (String, Vec<Argument>) {
     let mut text = String::new();
     let mut arguments = Vec::new();
-    let mut tokens = tokens.into_iter().peekable();
+    let mut tokens = tokens.iter().peekable();
     let mut last_sign = ' ';
     let mut follows_in = false;
     while let Some(token) = tokens.next() {
@@ -281,7 +283,7 @@ pub(crate) fn shape(tokens: Vec<Token>) -> (String, Vec<Argument>) {
         match token {
             Token::Value(value) => {
                 text.push_str(&format!(" ?{}", arguments.len()));
-                arguments.push(Argument::One(value));
+                arguments.push(Argument::One(value.clone()));
                 last_sign = ' ';
             }
             Token::Sign('(') if follows_in && matches!(tokens.peek(), Some(Token::Value(_))) => {
@@ -293,18 +295,18 @@ pub(crate) fn shape(tokens: Vec<Token>) -> (String, Vec<Argument>) {
             Token::Sign(sign) => {
                 // Operators of two signs stay together, and so do the parts of a name.
                 let is_operator = last_sign != ' ' && matches!(sign, '=' | '>' | '<' | '&' | '|');
-                if !is_operator && sign != '.' && !text.ends_with('.') {
+                if !is_operator && *sign != '.' && !text.ends_with('.') {
                     text.push(' ');
                 }
-                text.push(sign);
-                last_sign = sign;
+                text.push(*sign);
+                last_sign = *sign;
             }
             Token::Word(word) | Token::Name(word) => {
                 is_in = word.eq_ignore_ascii_case("in");
                 if !text.ends_with('.') {
                     text.push(' ');
                 }
-                text.push_str(&word);
+                text.push_str(word);
                 last_sign = ' ';
             }
         }
@@ -314,11 +316,11 @@ pub(crate) fn shape(tokens: Vec<Token>) -> (String, Vec<Argument>) {
 }
 
 /// The tokens up to the closing parenthesis, as far as they are values and commas.
-fn list(tokens: &mut std::iter::Peekable<impl Iterator<Item = Token>>) -> Vec<Token> {
+fn list<'a>(tokens: &mut Peekable<impl Iterator<Item = &'a Token>>) -> Vec<&'a Token> {
     let mut items = Vec::new();
     while let Some(Token::Value(_) | Token::Sign(',' | ')')) = tokens.peek() {
         let item = tokens.next();
-        let is_end = item == Some(Token::Sign(')'));
+        let is_end = item == Some(&Token::Sign(')'));
         items.extend(item);
         if is_end {
             break;
@@ -328,16 +330,16 @@ fn list(tokens: &mut std::iter::Peekable<impl Iterator<Item = Token>>) -> Vec<To
 }
 
 /// One value for a whole list of plain values; otherwise each for itself.
-fn push_list(items: Vec<Token>, text: &mut String, arguments: &mut Vec<Argument>) {
+fn push_list(items: Vec<&Token>, text: &mut String, arguments: &mut Vec<Argument>) {
     let is_plain = items.len().is_multiple_of(2)
-        && items.last() == Some(&Token::Sign(')'))
+        && items.last() == Some(&&Token::Sign(')'))
         && items
             .iter()
             .enumerate()
             .all(|(index, item)| matches!(item, Token::Value(_)) == (index % 2 == 0));
     if is_plain {
         let values = items.into_iter().filter_map(|item| match item {
-            Token::Value(value) => Some(value),
+            Token::Value(value) => Some(value.clone()),
             _ => None,
         });
         text.push_str(&format!("?{})", arguments.len()));
@@ -348,9 +350,9 @@ fn push_list(items: Vec<Token>, text: &mut String, arguments: &mut Vec<Argument>
         match item {
             Token::Value(value) => {
                 text.push_str(&format!(" ?{}", arguments.len()));
-                arguments.push(Argument::One(value));
+                arguments.push(Argument::One(value.clone()));
             }
-            Token::Sign(sign) => text.push(sign),
+            Token::Sign(sign) => text.push(*sign),
             Token::Word(_) | Token::Name(_) => {}
         }
     }
@@ -361,7 +363,7 @@ mod tests {
     use super::*;
 
     fn shape_of(statement: &str) -> (String, Vec<Argument>) {
-        shape(tokens(statement, &[Value::Integer(7)], false).unwrap())
+        shape(&tokens(statement, &[Value::Integer(7)], false).unwrap())
     }
 
     fn one(text: &str) -> Argument {
@@ -446,7 +448,7 @@ mod tests {
 
     #[test]
     fn double_quotes_are_those_of_a_name_with_ansi_quotes() {
-        let shape_of = |statement| shape(tokens(statement, &[], true).unwrap());
+        let shape_of = |statement| shape(&tokens(statement, &[], true).unwrap());
         assert_eq!(
             shape_of(r#"SELECT "a""b`\" FROM "t" WHERE "t"."c" = 'd"e'"#),
             (

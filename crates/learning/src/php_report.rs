@@ -93,9 +93,16 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
             }),
         }
     }
-    let sessions: Vec<_> = record.sessions.iter().map(ReplaySession::of).collect();
+    // Of hundreds of statements, each is in one of a few.
+    let sessions = record.sessions.iter().map(|reported| {
+        let server = server_of(reported);
+        let session = session_of(reported, &modes(&server));
+        (server, session, ReplaySession::of(reported))
+    });
+    let sessions: Vec<_> = sessions.collect();
     let statements = record.statements.iter().filter_map(|statement| {
         let reported = record.sessions.get(usize::from(statement.session))?;
+        let (server, session, again_in) = sessions.get(usize::from(statement.session))?;
         let is_first = is_first_of_its_connection(record, statement, reported);
         if is_first && statement.status_before & WITHIN_TRANSACTION != 0 {
             note(Some(Reason::Transaction), statement.text);
@@ -109,18 +116,16 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
             note(Some(Reason::Statement), statement.text);
         }
         Some(SentStatement {
-            server: server_of(reported),
+            server: server.clone(),
             connection: reported.connection,
-            session: session_of(reported, &modes(&server_of(reported))),
+            session: session.clone(),
             text: statement.text.to_vec(),
             parameters: statement.parameters.iter().map(value_of).collect(),
             result: result_of(&statement.outcomes),
             is_prepared: statement.kind == StatementKind::Prepared,
-            again_in: sessions
-                .get(usize::from(statement.session))
-                .filter(|_| can_be_sent(statement) && is_of_rows(&statement.outcomes))
-                .cloned()
-                .flatten(),
+            again_in: again_in
+                .clone()
+                .filter(|_| can_be_sent(statement) && is_of_rows(&statement.outcomes)),
         })
     });
     let statements = statements.collect();
