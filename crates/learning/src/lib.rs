@@ -1,10 +1,10 @@
 //! The inputs of pages of own PHP pools, and which of these pages may have changed (`cache_learn`).
 //!
 //! ```text
-//! library in PHP ─► channel ─► told ──┐
-//!                                     ├─► join ─► book: pages, indexes of `learned`, files
-//! server: begin, stored, dropped ─────┘             │
-//! explain, metrics ◄────────────────────────────────┘
+//! library in PHP ─► channel ─► php_report ─┐
+//!                                          ├─► join ─► book: pages, indexes of `learned`, files
+//! server: begin, stored, dropped ──────────┘             │
+//! explain, metrics ◄─────────────────────────────────────┘
 //! ```
 //!
 //! Each pool has a thread of its own, which hears its workers and keeps its book: a worker that sends
@@ -30,6 +30,7 @@ mod files;
 mod guest_sessions;
 mod heartbeat;
 mod join;
+mod learn_pages;
 mod log_state;
 mod mark;
 mod memcached_tracker;
@@ -66,7 +67,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -78,7 +79,6 @@ use tokio::sync::{Notify, mpsc};
 use address_lookups::AddressLookups;
 use book::{Book, Confirmation, LearnedEnd, PageEnd, Showing};
 pub use client::DatabaseAccount;
-use client_addresses::AddressUse;
 pub use counts::{Comparison, Counts, ReplayEnd, SHAPE_STATES};
 pub use digest::Digest;
 pub use files::has_unreliable_times;
@@ -93,11 +93,9 @@ pub use page_digest::PageDigest;
 pub use pages::PageReport;
 pub use read_back::PageToReadBack;
 pub use record::{Reason, WhyNot};
-use record::{RunRecord, SentStatement};
 pub use replay_time::MAX_PERCENT as MAX_REPLAY_PERCENT;
 pub use sessions::{SessionWatch, Sessions, Visit, may_be_session};
 use sqlite_of_pool::KnownDatabases;
-use statements::ReadRun;
 
 /// The FastCGI parameter with the number of a fetch.
 pub const FETCH_PARAMETER: &[u8] = learn_record::FETCH_PARAMETER.as_bytes();
@@ -428,84 +426,6 @@ impl LearnedPool {
         self.keeps() && self.follows.load(Ordering::Acquire)
     }
 
-    /// Learns a page that was made, from the record of its run.
-    fn learn(self: &Arc<Self>, end: PageEnd, mut record: Option<RunRecord>) {
-        let mut lookups = None;
-        if let Some(record) = &mut record {
-            self.note_sessions(&end, record);
-            if record.address_database().is_none() {
-                lookups = self.lookups_of(&end.page, record);
-            }
-        }
-        join::settle(end.visit.as_ref(), record.as_ref());
-        match (lookups, record) {
-            (Some(lookups), Some(record)) if record.obstacle.is_none() => {
-                self.learn_looked_up(end, record, lookups);
-            }
-            (Some(_), record) => self.learn_settled(end, record, Withdrawal::UntilAsked),
-            (None, record) => self.learn_settled(end, record, Withdrawal::ForLong),
-        }
-    }
-
-    /// The lookups by which it is found out whether the page is for others as well. If that cannot be, the record says so.
-    fn lookups_of(&self, page: &StoredPage, record: &mut RunRecord) -> Option<Vec<SentStatement>> {
-        let found = AddressUse::of(record, &page.clients)?;
-        let why = match &found.lookups {
-            _ if !self.replays.load(Ordering::Acquire) => "statements are not run again",
-            None => "it cannot be asked for any address",
-            Some(lookups) if self.address_lookups.note(&page.key, lookups) => {
-                return Some(lookups.clone());
-            }
-            Some(_) => "there are too many such statements",
-        };
-        found.note_in(record, why);
-        None
-    }
-
-    /// The page is not shown until the database has answered.
-    fn learn_looked_up(
-        self: &Arc<Self>,
-        end: PageEnd,
-        mut record: RunRecord,
-        lookups: Vec<SentStatement>,
-    ) {
-        end.mark.wait();
-        let asked = self.address_lookups.ask(lookups.clone());
-        let pool = Arc::downgrade(self);
-        tokio::spawn(async move {
-            let results = asked.await;
-            let Some(pool) = pool.upgrade() else {
-                return end.mark.give_up();
-            };
-            let why = match &results {
-                None => Some("the database did not answer"),
-                Some(results) if results.iter().any(|it| it.rows > 0) => {
-                    Some("the database has addresses")
-                }
-                Some(_) => None,
-            };
-            match why {
-                // They came before the database was asked.
-                None => end.mark.show_to_waiting(),
-                Some(why) => {
-                    if let Some(found) = AddressUse::of(&record, &end.page.clients) {
-                        found.note_in(&mut record, why);
-                    }
-                }
-            }
-            // On disk there would be nothing but the lookups of this visitor.
-            record.report = None;
-            let lookups = lookups.into_iter().zip(results.unwrap_or_default());
-            let lookups = lookups.map(|(lookup, result)| SentStatement {
-                result: result.hash,
-                ..lookup
-            });
-            record.statements.extend(lookups);
-            pool.learn_settled(end, Some(record), Withdrawal::UntilAsked);
-            pool.replayed.notify_waiters();
-        });
-    }
-
     /// May the answer to one visitor's request for this page be another than the answer to another's, since the page looks
     /// their addresses up? The key is that of [`StoredPage`]. No, as far as is known, if no such page was made.
     pub async fn depends_on_address(&self, key: &[u8]) -> bool {
@@ -515,102 +435,6 @@ impl LearnedPool {
         }
         let results = self.address_lookups.ask(lookups).await;
         results.is_none_or(|results| results.iter().any(|it| it.rows > 0))
-    }
-
-    fn learn_settled(&self, end: PageEnd, mut record: Option<RunRecord>, withdrawal: Withdrawal) {
-        // What the object cache held is not written beside a page on disk.
-        let mut report = record.as_mut().and_then(|record| record.report.take());
-        report = report.filter(|_| record.as_ref().is_some_and(|it| it.cache.is_none()));
-        let address_database = record.as_ref().and_then(RunRecord::address_database);
-        let address_database = address_database.map(str::to_owned);
-        if let Some(record) = &record {
-            self.know_sqlite(&record.sqlite);
-        }
-        let run = record.map(|record| self.read_statements(&end, record));
-        // It may have been written since the fetch began.
-        let sqlite = self.look_at_sqlite();
-        let (learned, showing) = self.change(|book| {
-            if book.ended_early(&end.page.name, Instant::now()) {
-                report = None;
-            }
-            book.ask_sqlite(&end.page.name, &sqlite, Instant::now());
-            let learned = book.learn_run(&end, run, Instant::now());
-            (learned, book.showing(learned))
-        });
-        match address_database {
-            Some(found) => {
-                // First: visitors who wait for it find that it is not shared.
-                (end.page.withdraw)(&found, withdrawal);
-                end.mark.give_up();
-            }
-            // Of a page that looks an address up, no write may be overlooked.
-            None if withdrawal == Withdrawal::UntilAsked && learned == LearnedEnd::Free => {
-                end.mark.give_up();
-            }
-            None => self.conclude(end, report, learned, showing),
-        }
-    }
-
-    /// Reads the statements of a run without the lock of the book, which hits wait for.
-    fn read_statements(&self, end: &PageEnd, record: RunRecord) -> ReadRun {
-        let reader = self.change(|book| book.statement_reader((end, &record), Instant::now()));
-        ReadRun::of(record, reader, end.begun.at)
-    }
-
-    /// A page that opened a session is for its visitor alone, and not kept unless nothing was written there. One that was made
-    /// for no visitor's session, and has begun one, is as good for all guests; whether they get it without a session is
-    /// decided before it is stored.
-    fn note_sessions(&self, end: &PageEnd, record: &mut RunRecord) {
-        if !end.page.has_session && sessions::began_with(record) {
-            return;
-        }
-        let visit = end.visit.as_ref().filter(|_| end.page.is_own);
-        let obstacle = sessions::obstacle(&self.sessions, visit, record, unix_seconds());
-        let why = obstacle.map(|session| {
-            let reason = match end.page.is_own {
-                true => Reason::OwnSession,
-                false => Reason::OwnFile,
-            };
-            // The name of the file is the visitor's secret.
-            let folder = session.path.parent().unwrap_or(Path::new(""));
-            WhyNot::new(reason, folder.display().to_string())
-        });
-        if record.obstacle.is_none() {
-            record.obstacle = why;
-        }
-    }
-
-    /// Without the lock of the book, which hits wait for.
-    fn conclude(
-        &self,
-        end: PageEnd,
-        report: Option<Box<[u8]>>,
-        learned: LearnedEnd,
-        showing: Showing,
-    ) {
-        match learned {
-            LearnedEnd::Free => end.mark.let_free(),
-            LearnedEnd::Gone => end.mark.give_up(),
-            LearnedEnd::Known(number, moves) => {
-                self.marks.wake();
-                let sqlite = self.book.lock().sqlite_of(number, end.mark.fetch());
-                if let Some(sqlite) = sqlite {
-                    end.mark.guard_sqlite(sqlite);
-                }
-                if showing != Showing::Ordinary && self.book.lock().has_cache(number) {
-                    end.mark.guard_cache();
-                }
-                end.mark.know(number, moves, showing);
-                let fetch = end.mark.fetch();
-                let made_of = || self.made_of((number, fetch), end.begun.at, report.as_deref()?);
-                let keep = end.page.keep.filter(|_| showing != Showing::Ordinary);
-                let kept_for = self.book.lock().kept_for(number, Instant::now());
-                if let Some(kept_for) = keep.and_then(|keep| keep(kept_for, &made_of)) {
-                    let until = Instant::now() + kept_for;
-                    self.change(|book| book.note_kept(number, fetch, until));
-                }
-            }
-        }
     }
 
     /// Returns the report about a page.
