@@ -1,15 +1,51 @@
 //! What becomes of a page that was made: its record is read, the book takes it, and its mark says whether it may be shown.
+//!
+//! A page of hundreds of statements takes milliseconds to read. It is read by a thread of its own, so that the pool's thread
+//! hears its workers meanwhile, and runs statements again for which visitors wait.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::book::{LearnedEnd, PageEnd, Showing};
+use tokio::sync::mpsc;
+
+use crate::book::{Book, LearnedEnd, PageEnd, Showing};
 use crate::client_addresses::AddressUse;
 use crate::record::{Reason, RunRecord, SentStatement, WhyNot};
+use crate::sqlite::SqliteSeen;
 use crate::statements::ReadRun;
 use crate::{LearnedPool, StoredPage, Withdrawal, join, sessions, unix_seconds};
+
+/// Pages that wait to be read. Beyond it, the pool's thread reads one itself.
+pub const MAX_WAITING: usize = 64;
+
+/// A page that was made, with all that is known of its run.
+pub struct MadePage {
+    end: PageEnd,
+    record: Option<RunRecord>,
+    /// If its visitor's address shaped it.
+    withdrawal: Withdrawal,
+}
+
+/// Begins to learn pages. The thread ends with the pool.
+pub fn begin(pool: &Arc<LearnedPool>, mut pages: mpsc::Receiver<MadePage>) -> io::Result<()> {
+    let weak = Arc::downgrade(pool);
+    let run = move || {
+        while let Some(page) = pages.blocking_recv() {
+            match weak.upgrade() {
+                Some(pool) => pool.learn_settled(page),
+                None => return,
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name(format!("pages-{}", pool.name()))
+        .stack_size(learned::STACK_BYTES)
+        .spawn(run)?;
+    Ok(())
+}
 
 impl LearnedPool {
     /// Learns a page that was made, from the record of its run.
@@ -26,8 +62,23 @@ impl LearnedPool {
             (Some(lookups), Some(record)) if record.obstacle.is_none() => {
                 self.learn_looked_up(end, record, lookups);
             }
-            (Some(_), record) => self.learn_settled(end, record, Withdrawal::UntilAsked),
-            (None, record) => self.learn_settled(end, record, Withdrawal::ForLong),
+            (Some(_), record) => self.hand_over(end, record, Withdrawal::UntilAsked),
+            (None, record) => self.hand_over(end, record, Withdrawal::ForLong),
+        }
+    }
+
+    /// Has a page read by the other thread, or reads it if that one does not keep up.
+    fn hand_over(&self, end: PageEnd, record: Option<RunRecord>, withdrawal: Withdrawal) {
+        if let Some(record) = &record {
+            self.know_sqlite(&record.sqlite);
+        }
+        let page = MadePage {
+            end,
+            record,
+            withdrawal,
+        };
+        if let Err(refused) = self.made.try_send(page) {
+            self.learn_settled(refused.into_inner());
         }
     }
 
@@ -85,30 +136,32 @@ impl LearnedPool {
                 ..lookup
             });
             record.statements.extend(lookups);
-            pool.learn_settled(end, Some(record), Withdrawal::UntilAsked);
-            pool.replayed.notify_waiters();
+            pool.hand_over(end, Some(record), Withdrawal::UntilAsked);
         });
     }
 
-    fn learn_settled(&self, end: PageEnd, mut record: Option<RunRecord>, withdrawal: Withdrawal) {
+    fn learn_settled(&self, page: MadePage) {
+        let MadePage {
+            end,
+            mut record,
+            withdrawal,
+        } = page;
         // What the object cache held is not written beside a page on disk.
         let mut report = record.as_mut().and_then(|record| record.report.take());
         report = report.filter(|_| record.as_ref().is_some_and(|it| it.cache.is_none()));
         let address_database = record.as_ref().and_then(RunRecord::address_database);
         let address_database = address_database.map(str::to_owned);
-        if let Some(record) = &record {
-            self.know_sqlite(&record.sqlite);
-        }
         let run = record.map(|record| self.read_statements(&end, record));
         // It may have been written since the fetch began.
         let sqlite = self.look_at_sqlite();
-        let (learned, showing) = self.change(|book| {
-            if book.ended_early(&end.page.name, Instant::now()) {
+        let taken = self.change(|book| {
+            let now = Instant::now();
+            if book.ended_early(&end.page.name, now) {
                 report = None;
             }
-            book.ask_sqlite(&end.page.name, &sqlite, Instant::now());
-            let learned = book.learn_run(&end, run, Instant::now());
-            (learned, book.showing(learned))
+            book.ask_sqlite(&end.page.name, &sqlite, now);
+            let learned = book.learn_run(&end, run, now);
+            TakenPage::of(book, learned, end.mark.fetch(), now)
         });
         match address_database {
             Some(found) => {
@@ -117,10 +170,14 @@ impl LearnedPool {
                 end.mark.give_up();
             }
             // Of a page that looks an address up, no write may be overlooked.
-            None if withdrawal == Withdrawal::UntilAsked && learned == LearnedEnd::Free => {
+            None if withdrawal == Withdrawal::UntilAsked && taken.learned == LearnedEnd::Free => {
                 end.mark.give_up();
             }
-            None => self.conclude(end, report, learned, showing),
+            None => self.conclude(end, report, taken),
+        }
+        if withdrawal == Withdrawal::UntilAsked {
+            // Visitors wait until it is in the book, or will not be.
+            self.replayed.notify_waiters();
         }
     }
 
@@ -154,35 +211,52 @@ impl LearnedPool {
     }
 
     /// Without the lock of the book, which hits wait for.
-    fn conclude(
-        &self,
-        end: PageEnd,
-        report: Option<Box<[u8]>>,
-        learned: LearnedEnd,
-        showing: Showing,
-    ) {
-        match learned {
-            LearnedEnd::Free => end.mark.let_free(),
-            LearnedEnd::Gone => end.mark.give_up(),
-            LearnedEnd::Known(number, moves) => {
-                self.marks.wake();
-                let sqlite = self.book.lock().sqlite_of(number, end.mark.fetch());
-                if let Some(sqlite) = sqlite {
-                    end.mark.guard_sqlite(sqlite);
-                }
-                if showing != Showing::Ordinary && self.book.lock().has_cache(number) {
-                    end.mark.guard_cache();
-                }
-                end.mark.know(number, moves, showing);
-                let fetch = end.mark.fetch();
-                let made_of = || self.made_of((number, fetch), end.begun.at, report.as_deref()?);
-                let keep = end.page.keep.filter(|_| showing != Showing::Ordinary);
-                let kept_for = self.book.lock().kept_for(number, Instant::now());
-                if let Some(kept_for) = keep.and_then(|keep| keep(kept_for, &made_of)) {
-                    let until = Instant::now() + kept_for;
-                    self.change(|book| book.note_kept(number, fetch, until));
-                }
-            }
+    fn conclude(&self, end: PageEnd, report: Option<Box<[u8]>>, taken: TakenPage) {
+        let (number, moves) = match taken.learned {
+            LearnedEnd::Free => return end.mark.let_free(),
+            LearnedEnd::Gone => return end.mark.give_up(),
+            LearnedEnd::Known(number, moves) => (number, moves),
+        };
+        self.marks.wake();
+        if let Some(sqlite) = taken.sqlite {
+            end.mark.guard_sqlite(sqlite);
+        }
+        let is_ordinary = taken.showing == Showing::Ordinary;
+        if taken.has_cache && !is_ordinary {
+            end.mark.guard_cache();
+        }
+        end.mark.know(number, moves, taken.showing);
+        let fetch = end.mark.fetch();
+        let made_of = || self.made_of((number, fetch), end.begun.at, report.as_deref()?);
+        let keep = end.page.keep.filter(|_| !is_ordinary);
+        if let Some(kept_for) = keep.and_then(|keep| keep(taken.kept_for, &made_of)) {
+            let until = Instant::now() + kept_for;
+            self.change(|book| book.note_kept(number, fetch, until));
+        }
+    }
+}
+
+/// What the book knows of a page that it has just taken; once its lock is free, another page may have the number.
+struct TakenPage {
+    learned: LearnedEnd,
+    showing: Showing,
+    sqlite: Option<Arc<[SqliteSeen]>>,
+    has_cache: bool,
+    kept_for: Duration,
+}
+
+impl TakenPage {
+    fn of(book: &Book, learned: LearnedEnd, fetch: u64, now: Instant) -> TakenPage {
+        let number = match learned {
+            LearnedEnd::Known(number, _) => Some(number),
+            LearnedEnd::Free | LearnedEnd::Gone => None,
+        };
+        TakenPage {
+            learned,
+            showing: book.showing(learned),
+            sqlite: number.and_then(|number| book.sqlite_of(number, fetch)),
+            has_cache: number.is_some_and(|number| book.has_cache(number)),
+            kept_for: number.map_or(Duration::ZERO, |number| book.kept_for(number, now)),
         }
     }
 }

@@ -7,9 +7,9 @@
 //! explain, metrics ◄─────────────────────────────────────┘
 //! ```
 //!
-//! Each pool has a thread of its own, which hears its workers and keeps its book: a worker that sends
-//! nonsense, or too much, can spoil what is known of its own pool's pages and nothing else. The server
-//! waits for none of this. It gets the numbers of fetches here, reports how each of them ended, and asks
+//! Each pool has a thread of its own, which hears its workers and keeps its book, and another one for what takes
+//! milliseconds: a page of hundreds of statements. A worker that sends nonsense, or too much, can spoil what is
+//! known of its own pool's pages and nothing else. The server waits for none of this. It gets the numbers of fetches here, reports how each of them ended, and asks
 //! what is known of a page.
 
 mod address_databases;
@@ -83,6 +83,7 @@ pub use counts::{Comparison, Counts, ReplayEnd, SHAPE_STATES};
 pub use digest::Digest;
 pub use files::has_unreliable_times;
 use join::End;
+use learn_pages::MadePage;
 pub use log_state::LogState;
 use mark::{Marks, WriteCounts};
 pub use mark::{PageMark, PageVerdict};
@@ -152,6 +153,7 @@ pub struct LearnedPool {
     read_backs: mpsc::Sender<PageToReadBack>,
     address_lookups: AddressLookups,
     ends: mpsc::Sender<End>,
+    made: mpsc::Sender<MadePage>,
     /// Whom to ask about tables.
     accounts: Mutex<Vec<DatabaseAccount>>,
     /// By whom object caches are followed.
@@ -282,6 +284,7 @@ fn begin_pool(
     sessions: &Arc<Sessions>,
 ) -> io::Result<Arc<LearnedPool>> {
     let (ends, received) = mpsc::channel(MAX_ENDS);
+    let (made, pages) = mpsc::channel(learn_pages::MAX_WAITING);
     let (read_backs, to_read_back) = mpsc::channel(read_back::MAX_WAITING);
     let (address_lookups, questions) = AddressLookups::new();
     let facts = fs::metadata(path_of(&socket)?)?;
@@ -302,6 +305,7 @@ fn begin_pool(
         read_backs,
         address_lookups,
         ends,
+        made,
         accounts: Mutex::default(),
         neighbours: Mutex::default(),
         nodes: NodesOfPool::default(),
@@ -312,6 +316,7 @@ fn begin_pool(
         sessions: sessions.clone(),
     });
     pool.book.lock().expect_scripts_of(&facts);
+    learn_pages::begin(&pool, pages)?;
     pool_thread::begin(&pool, socket, (received, to_read_back, questions))?;
     Ok(pool)
 }
