@@ -30,6 +30,7 @@ mod files;
 mod guest_sessions;
 mod heartbeat;
 mod join;
+mod known_databases;
 mod learn_pages;
 mod log_state;
 mod mark;
@@ -83,6 +84,7 @@ pub use counts::{Comparison, Counts, ReplayEnd, SHAPE_STATES};
 pub use digest::Digest;
 pub use files::has_unreliable_times;
 use join::End;
+use known_databases::KnownDatabases;
 use learn_pages::MadePage;
 pub use log_state::LogState;
 use mark::{Marks, WriteCounts};
@@ -96,7 +98,6 @@ pub use read_back::PageToReadBack;
 pub use record::{Reason, WhyNot};
 pub use replay_time::MAX_PERCENT as MAX_REPLAY_PERCENT;
 pub use sessions::{SessionWatch, Sessions, Visit, may_be_session};
-use sqlite_of_pool::KnownDatabases;
 
 /// The FastCGI parameter with the number of a fetch.
 pub const FETCH_PARAMETER: &[u8] = learn_record::FETCH_PARAMETER.as_bytes();
