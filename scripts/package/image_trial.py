@@ -138,10 +138,12 @@ def php_of(image):
 
 
 def memory(port):
-    answers = [ask(port) for _ in range(2)]
-    assert [cache for cache, _ in answers] == ["MISS", "HIT"] and answers[0][1] == answers[1][1], answers
+    """Without a configuration, PHP makes a page twice before it is shown to others."""
+    answers = [ask(port) for _ in range(3)]
+    caches = [cache for cache, _ in answers]
+    assert caches in (["MISS", "MISS", "HIT"], ["MISS", "HIT", "HIT"]), answers
     assert answers[0][1].startswith("made by PHP") and not answers[0][1].endswith(" as 0"), answers
-    return f"MISS, HIT, PHP as {answers[0][1].split()[-1]}"
+    return f"{', '.join(caches)}, PHP as {answers[0][1].split()[-1]}"
 
 
 def stop(name):
