@@ -19,7 +19,7 @@ use crate::statements::ReadRun;
 use crate::{LearnedPool, StoredPage, Withdrawal, join, sessions, unix_seconds};
 
 /// Pages that wait to be read. Beyond it, the pool's thread reads one itself.
-pub const MAX_WAITING: usize = 64;
+pub const MAX_WAITING: usize = 16;
 
 /// A page that was made, with all that is known of its run.
 pub struct MadePage {
