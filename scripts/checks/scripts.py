@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -15,6 +16,7 @@ def checks(_binary):
         ("setup_names_the_packages_where_there_is_no_apt", setup_without_apt),
         ("setup_names_linux_on_other_systems", setup_on_another_system),
         ("every_script_can_be_started", every_script_can_be_started),
+        ("errors_that_scripts_plant_have_a_place_in_the_code", planted_errors_have_a_place),
     ]
 
 
@@ -54,9 +56,23 @@ def setup_on_another_system():
 
 def every_script_can_be_started():
     for folder in (".ci", "scripts", "bench"):
-        for name in os.listdir(os.path.join(ROOT, folder)):
-            path = os.path.join(ROOT, folder, name)
-            if os.path.isfile(path) and open(path, "rb").read(2) == b"#!":
-                assert os.access(path, os.X_OK), f"{path} is not executable"
-                if name.endswith(".sh") or name == "run":
-                    subprocess.run(["bash", "-n", path], check=True)
+        for path, _, names in os.walk(os.path.join(ROOT, folder)):
+            for name in names:
+                check_script(os.path.join(path, name))
+
+
+def check_script(path):
+    with open(path, "rb") as file:
+        is_script, shell = file.read(2) == b"#!", file.readline()
+    if is_script:
+        assert os.access(path, os.X_OK), f"{path} is not executable"
+        if b"bash" in shell:
+            subprocess.run(["bash", "-n", path], check=True)
+
+
+def planted_errors_have_a_place():
+    folder = os.path.join(ROOT, "scripts/mutations")
+    for name, source in (("learned", "crates/learned/src"), ("guests", "crates")):
+        code = f"import {name}; {name}.planted({os.path.join(ROOT, source)!r})"
+        done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr

@@ -147,8 +147,13 @@ def main():
     sys.exit(found < len(wanted))
 
 
+def planted(source):
+    """The changed files of the crate, by their paths."""
+    return run.with_errors(source, ((*fault, new.replace("TEXT", TEXT)) for *fault, new in FAULTS))
+
+
 def plant(source):
-    texts = run.with_errors(source, ((*fault, new.replace("TEXT", TEXT)) for *fault, new in FAULTS))
+    texts = planted(source)
     texts["lib.rs"] = run.read(source, "lib.rs")
     run.write(source, texts, [])
 
