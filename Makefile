@@ -8,6 +8,9 @@ BINARY ?= $(TARGET)/release/mayfly
 # A fresh clone is compiled once: what would help to compile it again takes its share of the time.
 ifeq ($(wildcard $(TARGET)/debug/incremental),)
 export CARGO_INCREMENTAL ?= 0
+# Of crates that are optimised, each unit compiles the small functions of others anew: server takes 98 s of the processor
+# in 16 units, and 70 in 4.
+export CARGO_PROFILE_DEV_CODEGEN_UNITS ?= 4
 endif
 
 .PHONY: help build run test bench instructions lint fuzz doc package repository image clean
