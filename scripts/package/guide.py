@@ -290,7 +290,7 @@ def apache_serves(reader):
 
 def mayfly_serves(reader):
     if reader.next_package:
-        shutil.copy(reader.next_package, reader.root.path + "/root/mayfly_0.1.1_amd64.deb")
+        shutil.copy(reader.next_package, reader.root.path + "/root/mayfly_0.2.1_amd64.deb")
     reader.root.run("systemctl", "stop", "apache2")
     reader.root.run("systemctl", "start", "mayfly")
 

@@ -4,6 +4,7 @@
 //! requests for pages that leave a session as it was. The first other request (a write, a page that was not compared)
 //! removes the cookies from this table. They never return to it: only answers to guests' requests put cookies into it.
 
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,6 +53,9 @@ struct DefaultCookie {
     seen: u64,
 }
 
+/// Pages that a guest was shown from memory, of which the youngest are known.
+const MAX_SHOWN: usize = 32;
+
 /// A page that a guest has asked the application for, before it was known to leave their session as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingPage {
@@ -79,6 +83,8 @@ struct KnownGuest {
     /// They have written something: an answer that is still under way may give them one more cookie.
     is_known: bool,
     pending: Vec<PendingPage>,
+    /// Stand for the addresses of pages that came from memory: the application does not know that the guest has seen them.
+    shown: VecDeque<u64>,
 }
 
 impl KnownGuest {
@@ -87,6 +93,16 @@ impl KnownGuest {
             self.pending.push(asked);
         }
         self.is_known |= self.pending.len() > MAX_PENDING;
+    }
+
+    fn note_shown(&mut self, address: u64) {
+        if self.shown.contains(&address) {
+            return;
+        }
+        if self.shown.len() >= MAX_SHOWN {
+            self.shown.pop_front();
+        }
+        self.shown.push_back(address);
     }
 
     /// A request for a page has been answered.
@@ -242,6 +258,22 @@ impl GuestCookies {
         }
     }
 
+    /// Guests with these cookies are shown a page from memory, whose address this number stands for.
+    pub fn note_shown(&self, marks: &[CookieMark], address: u64) {
+        for guest in self.known(marks) {
+            guest.lock().note_shown(address);
+        }
+    }
+
+    /// Was a guest with these cookies shown a page of this address from memory?
+    #[must_use]
+    pub fn was_shown(&self, marks: &[CookieMark], address: u64) -> bool {
+        let known = self.known(marks);
+        known
+            .iter()
+            .any(|guest| guest.lock().shown.contains(&address))
+    }
+
     /// These pages were compared since: they leave a session as it was.
     pub fn settle(&self, marks: &[CookieMark], is_settled: &dyn Fn(&PendingPage) -> bool) {
         for guest in self.known(marks) {
@@ -284,6 +316,24 @@ mod tests {
         // An answer that was under way gives the same cookie once more.
         cookies.give(&[mark], &[mark], None);
         assert_eq!(cookies.standing(b"site", mark, 0), CookieStanding::Unknown);
+    }
+
+    #[test]
+    fn pages_that_a_guest_was_shown_from_memory_are_known_by_each_cookie_and_bounded() {
+        let cookies = GuestCookies::default();
+        let [first, second, stranger] =
+            ["1", "2", "3"].map(|value| cookies.mark(b"sid", value.as_bytes()));
+        cookies.give(&[], &[first], None);
+        cookies.note_shown(&[first], 1);
+        cookies.give(&[first], &[second], None);
+        assert!(cookies.was_shown(&[second], 1));
+        assert!(!cookies.was_shown(&[stranger], 1));
+        (2..=33).for_each(|address| cookies.note_shown(&[second], address));
+        assert!(!cookies.was_shown(&[first], 1));
+        assert!(cookies.was_shown(&[first], 2) && cookies.was_shown(&[first], 33));
+        // The first write ends what is known of a guest.
+        cookies.forget(&[first]);
+        assert!(!cookies.was_shown(&[first], 33));
     }
 
     #[test]

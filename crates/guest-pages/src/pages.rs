@@ -195,7 +195,7 @@ impl GuestPages {
     #[must_use]
     pub fn at(&self, host: &[u8], target: &[u8]) -> Option<Arc<GuestPage>> {
         let addresses = self.addresses.lock();
-        let page = addresses.get(self.secret.hash_one((host, target)))?;
+        let page = addresses.get(self.address(host, target))?;
         (page.page.host == host && page.page.target == target).then(|| page.clone())
     }
 
@@ -208,7 +208,7 @@ impl GuestPages {
         learned: LearnedForm,
         is_page: bool,
     ) -> Arc<GuestPage> {
-        let address = self.secret.hash_one((&page.host[..], &page.target[..]));
+        let address = self.address(&page.host, &page.target);
         let page = Arc::new(page);
         let known = Arc::new(GuestPage {
             name,
@@ -300,6 +300,12 @@ impl GuestPages {
     /// A page with this look has shown what was in a session.
     pub fn note_shows_session(&self, look: u64) {
         self.showing.lock().put(look, (), MAX_PAGES);
+    }
+
+    /// Stands for an address.
+    #[must_use]
+    pub fn address(&self, host: &[u8], target: &[u8]) -> u64 {
+        self.secret.hash_one((host, target))
     }
 
     /// Stands for addresses that differ in numbers alone.

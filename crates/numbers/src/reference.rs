@@ -72,10 +72,10 @@ pub fn reference() -> String {
 /// Names of variables and directives as code.
 fn with_code(help: &str) -> String {
     let words = help.split(' ').map(|word| {
-        let name = word.trim_end_matches([',', '.', ':', ')']);
+        let name = word.trim_matches(['(', ',', '.', ':', ')']);
         let is_name = name.starts_with('$') || name.contains('_');
         match is_name {
-            true => format!("`{name}`{}", &word[name.len()..]),
+            true => word.replacen(name, &format!("`{name}`"), 1),
             false => word.to_owned(),
         }
     });

@@ -94,3 +94,38 @@ async fn a_visitor_whose_session_has_more_than_a_guests_is_somebody() {
         assert_eq!(hits > 0, is_guest, "{path}");
     }
 }
+
+/// Its form has the same bytes for everybody, and is taken only from a session to which it was shown.
+const SHOWN_BEFORE: &str = "<?php
+session_cache_limiter(''); session_start();
+if ($_SERVER['REQUEST_METHOD'] === 'POST') {
+    exit(isset($_SESSION['shown']) ? 'taken' : 'refused');
+}
+$_SESSION['shown'] = time();
+echo '<a href=\"index.php\">home</a><form method=\"post\" action=\"\"><input name=\"text\"></form>';
+";
+
+#[tokio::test]
+async fn who_has_a_guests_session_may_write_from_a_page_that_came_from_memory() {
+    if !has_php_fpm() {
+        return;
+    }
+    let begins =
+        "<?php session_cache_limiter(''); session_start(); echo '<a href=\"form.php\">form</a>';";
+    let files = [("index.php", begins), ("form.php", SHOWN_BEFORE)];
+    let site = Site::of_guests_with_php(&files, "1h").await;
+    let mut visitor = Visitor::new(HOST, 60);
+    let first = visitor.get(&site, "/index.php").await;
+    assert!(first.has("set-cookie"), "{}", first.text());
+    warm(&site, "/index.php").await;
+    warm(&site, "/form.php").await;
+    let page = visitor.get(&site, "/form.php").await;
+    assert!(is_from_memory(&page), "{}", page.text());
+    let fields = format!(
+        "Origin: http://{HOST}\r\nSec-Fetch-Site: same-origin\r\nReferer: http://{HOST}/form.php\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 6\r\n\r\ntext=a"
+    );
+    let post = visitor.head("POST /form.php", &fields);
+    let reply = crate::visits::ask_port(site.port, visitor.from, &post).await;
+    assert_eq!(reply.text(), "taken");
+}

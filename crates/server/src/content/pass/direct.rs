@@ -52,9 +52,9 @@ pub async fn direct(
             return StageEnd::Status(status);
         }
     }
-    let is_by_guest = guests::is_by_guest(request, pass);
+    let writer = guest_write::Writer::of(request, pass);
     guests::note_asked(request);
-    let prepared = Box::pin(guest_write::prepare(request, pass, is_by_guest)).await;
+    let prepared = Box::pin(guest_write::prepare(request, pass, writer)).await;
     let (written, session) = prepared.unzip();
     if let Some(written) = written {
         request.received.replace_head(written.head);

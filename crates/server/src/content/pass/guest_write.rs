@@ -80,13 +80,36 @@ impl TakenSession {
     }
 }
 
+/// What is known of a visitor before a write, by which a guest becomes somebody.
+pub struct Writer {
+    is_by_guest: bool,
+    /// The page that the write comes from.
+    before: Option<Arc<TokenPage>>,
+}
+
+impl Writer {
+    pub fn of(request: &Request, pass: &Pass) -> Writer {
+        let is_by_guest = guests::is_by_guest(request, pass);
+        let rules = pass.cache.as_ref().and_then(|it| it.shared.as_deref());
+        let rules = rules.filter(|_| is_by_guest);
+        Writer {
+            is_by_guest,
+            before: rules.and_then(|rules| page_before(request, rules)),
+        }
+    }
+}
+
 /// Puts session and tokens into the write of a guest, whose body is there. Who is somebody by now may have a form of before
 /// open; but no link of theirs is given a token, since what others have written on the site may have that link.
 pub async fn prepare(
     request: &Request,
     pass: &Pass,
-    is_by_guest: bool,
+    writer: Writer,
 ) -> Option<(CompletedWrite, TakenSession)> {
+    let Writer {
+        is_by_guest,
+        before,
+    } = writer;
     let rules = pass.cache.as_ref()?.shared.as_deref()?;
     if !rules.guest_sessions.are_shared() || request.is_own_visit() {
         return None;
@@ -96,7 +119,6 @@ pub async fn prepare(
     }
     let body = body_of(request)?;
     let mut found = FoundTokens::of(request, &body);
-    let before = page_before(request, rules);
     let page = found.page(request).or_else(|| before.clone())?;
     if page.host != guests::named_host(request) || !is_of_same_origin(request) {
         return None;
@@ -318,10 +340,9 @@ impl FoundTokens {
 }
 
 /// The page that a write comes from, by its `Referer`: its session may be needed although it has no token (a time, the
-/// answer to a question). `None` where the visitor has a session.
+/// answer to a question). `None` where the visitor has a session, and was not shown the page from memory.
 fn page_before(request: &Request, rules: &SharedRules) -> Option<Arc<TokenPage>> {
-    let is_write = request.route.method.is_write();
-    if !is_write || !guests::is_without_session(request, rules) {
+    if !request.route.method.is_write() {
         return None;
     }
     let known = &guests::seen(request).guests;
@@ -332,7 +353,10 @@ fn page_before(request: &Request, rules: &SharedRules) -> Option<Arc<TokenPage>>
         .split(|&byte| byte == b'#')
         .next()
         .unwrap_or_default();
-    Some(known.at(&host, target)?.known().clone())
+    let page = known.at(&host, target)?;
+    let is_needed =
+        guests::is_without_session(request, rules) || guests::was_shown(request, &host, target);
+    is_needed.then(|| page.known().clone())
 }
 
 /// Returns the part behind the origin in a URL of this origin. A proxy that nobody has named may have taken TLS off.

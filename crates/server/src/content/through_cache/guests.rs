@@ -122,7 +122,8 @@ pub fn less_one_argument(target: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         .collect()
 }
 
-/// Has the visitor asked for nothing but pages that leave a session as it was?
+/// Has the visitor asked for nothing but pages that leave a session as it was? Then they are about to be shown a page from
+/// memory, which is noted.
 pub fn is_settled(request: &Request) -> bool {
     let Some(guest) = &request.cache.guest else {
         return true;
@@ -161,7 +162,23 @@ pub fn is_settled(request: &Request) -> bool {
     if has_waited {
         known.settle(&guest.marks, &is_done);
     }
+    let address = seen
+        .guests
+        .address(&named_host(request), asked_target(request));
+    known.note_shown(&guest.marks, address);
     true
+}
+
+/// Was the guest, by whose session the request comes, shown the page of this target from memory?
+pub fn was_shown(request: &Request, host: &[u8], target: &[u8]) -> bool {
+    let guests = &seen(request).guests;
+    let pairs = cookies::pairs(request.received.head().view());
+    let marks: Vec<CookieMark> = pairs
+        .map(|(name, value)| guests.cookies.mark(name, value))
+        .collect();
+    guests
+        .cookies
+        .was_shown(&marks, guests.address(host, target))
 }
 
 /// May the response be shared although it begins a session?
