@@ -53,8 +53,9 @@ struct DefaultCookie {
     seen: u64,
 }
 
-/// Pages that a guest was shown from memory, of which the youngest are known.
-const MAX_SHOWN: usize = 32;
+/// Pages that a guest was shown from memory, the last ones: a write comes from one of them. The table may have as many
+/// guests as cookies.
+const MAX_SHOWN: usize = 8;
 
 /// A page that a guest has asked the application for, before it was known to leave their session as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,9 +97,7 @@ impl KnownGuest {
     }
 
     fn note_shown(&mut self, address: u64) {
-        if self.shown.contains(&address) {
-            return;
-        }
+        self.shown.retain(|it| *it != address);
         if self.shown.len() >= MAX_SHOWN {
             self.shown.pop_front();
         }
@@ -328,12 +327,15 @@ mod tests {
         cookies.give(&[first], &[second], None);
         assert!(cookies.was_shown(&[second], 1));
         assert!(!cookies.was_shown(&[stranger], 1));
-        (2..=33).for_each(|address| cookies.note_shown(&[second], address));
-        assert!(!cookies.was_shown(&[first], 1));
-        assert!(cookies.was_shown(&[first], 2) && cookies.was_shown(&[first], 33));
+        cookies.note_shown(&[second], 2);
+        // Shown once more: it is the youngest.
+        cookies.note_shown(&[second], 1);
+        (3..=9).for_each(|address| cookies.note_shown(&[second], address));
+        assert!(!cookies.was_shown(&[first], 2));
+        assert!(cookies.was_shown(&[first], 1) && cookies.was_shown(&[first], 9));
         // The first write ends what is known of a guest.
         cookies.forget(&[first]);
-        assert!(!cookies.was_shown(&[first], 33));
+        assert!(!cookies.was_shown(&[first], 9));
     }
 
     #[test]
