@@ -80,7 +80,7 @@ impl TakenSession {
     }
 }
 
-/// What is known of a visitor before a write, by which a guest becomes somebody.
+/// The standing of a visitor before a write, by which a guest becomes somebody.
 pub struct Writer {
     is_by_guest: bool,
     /// The page that the write comes from.

@@ -172,13 +172,15 @@ pub fn is_settled(request: &Request) -> bool {
 /// Was the guest, by whose session the request comes, shown the page of this target from memory?
 pub fn was_shown(request: &Request, host: &[u8], target: &[u8]) -> bool {
     let guests = &seen(request).guests;
+    let address = guests.address(host, target);
+    guests.cookies.was_shown(&marks_of(request), address)
+}
+
+/// Stand for all cookies of a request.
+fn marks_of(request: &Request) -> Vec<CookieMark> {
+    let known = &seen(request).guests.cookies;
     let pairs = cookies::pairs(request.received.head().view());
-    let marks: Vec<CookieMark> = pairs
-        .map(|(name, value)| guests.cookies.mark(name, value))
-        .collect();
-    guests
-        .cookies
-        .was_shown(&marks, guests.address(host, target))
+    pairs.map(|(name, value)| known.mark(name, value)).collect()
 }
 
 /// May the response be shared although it begins a session?
@@ -210,12 +212,7 @@ pub fn note_asked(request: &Request) {
     let is_read = matches!(request.route.method, Method::Get | Method::Head);
     match &request.cache.guest {
         Some(guest) if is_read && guest.page.is_some() => note_page(seen, guest, request.now()),
-        _ => {
-            let pairs = cookies::pairs(request.received.head().view());
-            let marks: Vec<CookieMark> =
-                pairs.map(|(name, value)| known.mark(name, value)).collect();
-            known.forget(&marks);
-        }
+        _ => known.forget(&marks_of(request)),
     }
 }
 
