@@ -41,6 +41,8 @@ pub struct OwnRun {
     pub is_coded: bool,
     /// Its page is under trial, or it has waited in vain: it is compared, and begins no trial.
     pub is_beside_trial: bool,
+    /// An earlier answer to the visitor was another one than others are shown, and nobody knows why.
+    pub is_in_doubt: bool,
 }
 
 /// How a visitor's own request ended.

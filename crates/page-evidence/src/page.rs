@@ -74,9 +74,11 @@ const FIRST_SESSION_PAUSE: u32 = 10;
 const MAX_SESSION_PAUSE: u32 = 1800;
 
 /// Values that are remembered of one page.
-const MAX_AGREED: usize = 32;
+const MAX_AGREED: usize = 28;
 /// Values that were seen to matter.
 const MAX_DIFFERING: usize = 6;
+/// Visitors of one page whose answers differed, and nobody knows why.
+const MAX_IN_DOUBT: usize = 4;
 /// This many values of one trait that matter stand for all of them.
 const DIFFERING_STAND_FOR_ALL: u8 = 3;
 /// How long it is remembered that something matters, in seconds; then it is tried again.
@@ -125,6 +127,10 @@ pub(crate) struct PageRecord {
     unexplained_at: u32,
     /// Until this time, in seconds, the page is not shared, because of two such visitors.
     unexplained_until: u32,
+    /// Stand for the visitors whose own answers were other ones than the shared answer, until a trial has said why or
+    /// they are the same: what agrees for others says nothing of these. They are forgotten at this time, in seconds.
+    in_doubt: Recent<MAX_IN_DOUBT>,
+    in_doubt_until: u32,
     agreed: Recent<MAX_AGREED>,
     /// Traits of which a value did not matter on this page: the evidence of other pages about their other values
     /// counts.
@@ -184,6 +190,15 @@ pub(crate) fn named(of: Trait, value: u32) -> u32 {
         .max(1)
 }
 
+/// All values of a visitor together, with the address.
+fn all_named(left_out: &LeftOut) -> u32 {
+    let traits = left_out.traits();
+    let all = traits.iter().fold(0_u32, |all, it| {
+        (all ^ named(it, left_out.value(it))).wrapping_mul(0x9e37_79b1)
+    });
+    all.max(1)
+}
+
 /// The findings about a page, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageFindings {
@@ -233,7 +248,7 @@ impl PageRecord {
             }
             is_proven = is_proven && self.is_immaterial(it, left_out, shape);
         }
-        match is_proven {
+        match is_proven && !self.is_in_doubt(left_out, now) {
             true => Standing::Shared,
             false => Standing::Unproven,
         }
@@ -251,6 +266,26 @@ impl PageRecord {
                 let was_compared = self.immaterial.has(it) || shape.is_immaterial_trait(it);
                 was_compared && shape.is_immaterial(named(it, value))
             })
+    }
+
+    /// Was this visitor's own answer another one than the shared answer, and is it not known why?
+    pub(crate) fn is_in_doubt(&self, left_out: &LeftOut, now: u32) -> bool {
+        now < self.in_doubt_until && self.in_doubt.has(all_named(left_out))
+    }
+
+    /// A visitor's own answer was another one than the shared answer. True where the visitor was shown that until now. Where
+    /// the page differs each time, it says nothing.
+    pub(crate) fn doubt(&mut self, left_out: &LeftOut, now: u32) -> bool {
+        if self.differs_each_time {
+            return false;
+        }
+        self.begin(now);
+        if now >= self.in_doubt_until {
+            self.in_doubt = Recent::default();
+        }
+        self.in_doubt.note(all_named(left_out));
+        self.in_doubt_until = now.saturating_add(DIFFERING_SECONDS);
+        self.is_agreed
     }
 
     /// The traits of a visitor that are not known not to matter.
@@ -274,6 +309,7 @@ impl PageRecord {
         self.is_agreed = true;
         self.is_refused = false;
         self.comparisons = self.comparisons.saturating_add(1);
+        self.in_doubt.forget(all_named(left_out));
         for it in left_out.traits().iter() {
             let value = named(it, left_out.value(it));
             self.differing.forget(value);
@@ -302,6 +338,7 @@ impl PageRecord {
         }
         self.differing_until = now.saturating_add(DIFFERING_SECONDS);
         self.comparisons = self.comparisons.saturating_add(1);
+        self.in_doubt.forget(all_named(left_out));
         self.audit_after = 0;
         for it in found.iter() {
             let value = named(it, left_out.value(it));

@@ -161,7 +161,9 @@ impl Evidence {
         under_way
             .own
             .retain(|(_, since, _)| now.saturating_sub(*since) < LOST_AFTER);
-        let unproven = record.unproven(left_out, shape);
+        // What others are given says nothing of a visitor whose answer was another one.
+        let is_in_doubt = record.is_in_doubt(left_out, seconds(now));
+        let unproven = (!is_in_doubt).then(|| record.unproven(left_out, shape));
         let trial = under_way.trial.as_ref();
         let trial = trial.filter(|(since, _)| now.saturating_sub(*since) < LOST_AFTER);
         if trial.is_some_and(|(_, of)| covers([of].into_iter(), left_out, unproven)) {
@@ -175,6 +177,7 @@ impl Evidence {
             // again. It is compared all the same: it may be newer than the copy.
             let run = OwnRun {
                 is_beside_trial,
+                is_in_doubt,
                 ..self.own_run(page, left_out, visitor)
             };
             return Part::Own {
@@ -202,7 +205,10 @@ impl Evidence {
                 shared: begins_shared,
             };
         }
-        let run = self.own_run(page, left_out, visitor);
+        let run = OwnRun {
+            is_in_doubt,
+            ..self.own_run(page, left_out, visitor)
+        };
         under_way.own.push((run, now, visitor));
         Part::Own {
             compared: Some(run),
@@ -211,9 +217,10 @@ impl Evidence {
     }
 
     /// The own request of a visitor who has waited in vain for others' answers. `visitor` stands for who asks.
-    pub fn late_run(&self, page: PageName, left_out: &LeftOut, visitor: u64) -> OwnRun {
+    pub fn late_run(&self, page: PageName, left_out: &LeftOut, visitor: u64, now: u64) -> OwnRun {
         OwnRun {
             is_beside_trial: true,
+            is_in_doubt: self.of_record(page, |it| it.is_in_doubt(left_out, seconds(now))),
             ..self.own_run(page, left_out, visitor)
         }
     }
@@ -226,6 +233,7 @@ impl Evidence {
             who: visitor as u32,
             is_coded: false,
             is_beside_trial: false,
+            is_in_doubt: false,
         }
     }
 
@@ -286,6 +294,7 @@ impl Evidence {
             }
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), Some(_)) => {
                 record.is_refused = false;
+                self.doubt(record, &run.left_out, now);
                 let of_session = record.session == SessionStanding::Indifferent;
                 self.earn(run, of_session, now);
                 let own = (!run.is_coded).then_some(own);
@@ -299,6 +308,7 @@ impl Evidence {
             }
             // It may be this visitor alone who is refused: visitors who are shown the copy go on being shown it.
             (OwnEnd::NotStorable | OwnEnd::Personal, Some(_)) => {
+                self.doubt(record, &run.left_out, now);
                 let of_session = record.session == SessionStanding::Indifferent;
                 order = self.order(run, (of_session, None), under_way, now);
             }
@@ -379,6 +389,7 @@ impl Evidence {
                         record.agree(&left_out, seconds(now));
                         agreed.push(left_out);
                     } else {
+                        self.doubt(record, &left_out, now);
                         differs = true;
                     }
                 }
@@ -643,6 +654,12 @@ impl Evidence {
         }
     }
 
+    fn doubt(&self, record: &mut PageRecord, left_out: &LeftOut, now: u64) {
+        if record.doubt(left_out, seconds(now)) {
+            self.epoch.fetch_add(1, Ordering::Release);
+        }
+    }
+
     /// Returns the findings about a page; `None` if there are none.
     #[must_use]
     pub fn findings(&self, page: PageName, now: u64) -> Option<PageFindings> {
@@ -678,12 +695,15 @@ fn seconds(now: u64) -> u32 {
     u32::try_from(now / 1000).unwrap_or(u32::MAX).max(1)
 }
 
-/// Will these visitors' answers say whether these values matter?
+/// Will these visitors' answers say whether these values of a visitor matter? `None`: only answers to the same visitor do.
 fn covers<'v>(
-    known: impl Iterator<Item = &'v LeftOut>,
+    mut known: impl Iterator<Item = &'v LeftOut>,
     left_out: &LeftOut,
-    unproven: TraitSet,
+    unproven: Option<TraitSet>,
 ) -> bool {
+    let Some(unproven) = unproven else {
+        return known.any(|of| of == left_out);
+    };
     let known: Vec<&LeftOut> = known.collect();
     unproven.iter().all(|it| {
         // Any address is as good as another: it is compared with the neutral one.

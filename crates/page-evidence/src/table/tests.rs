@@ -80,6 +80,72 @@ fn a_shared_answer_that_differs_from_one_that_a_visitor_has_seen_is_named() {
     assert!(!evidence.shared_ended(page("/a"), Some(9), 3), "once");
 }
 
+/// A poll showed who had voted the form of the others, whose answers agreed at the same moment.
+#[test]
+fn what_agrees_for_others_says_nothing_of_a_visitor_whose_answer_differed() {
+    let (voter, other) = (from(ONE, &[]), from(OTHER, &[]));
+    for is_shared_first in [false, true] {
+        let evidence = Evidence::default();
+        let standing = |visitor| evidence.standing(page("/a"), visitor, 5);
+        let voted = own(evidence.begin(page("/a"), &voter, (1, false), 0));
+        evidence.begin(page("/a"), &other, (2, false), 0);
+        let beside = own(evidence.begin(
+            page("/a"),
+            &from(OTHER, &[(Trait::Agent, 3)]),
+            (3, false),
+            0,
+        ));
+        let (results, form) = (OwnEnd::Storable(8), OwnEnd::Storable(9));
+        let order = match is_shared_first {
+            true => {
+                evidence.shared_ended(page("/a"), Some(9), 1);
+                evidence.own_ended(&beside, form, Some(9), 2);
+                evidence.own_ended(&voted, results, Some(9), 3)
+            }
+            false => {
+                evidence.own_ended(&voted, results, None, 1);
+                evidence.own_ended(&beside, form, None, 2);
+                assert!(evidence.shared_ended(page("/a"), Some(9), 3));
+                assert_eq!(standing(&voter), Standing::Unproven);
+                // Others may not wait for the voter's next answer, nor the voter for theirs.
+                let again = own(evidence.begin(page("/a"), &voter, (1, true), 4));
+                evidence.own_ended(&again, results, Some(9), 4)
+            }
+        };
+        assert_eq!(standing(&other), Standing::Shared);
+        assert_eq!(standing(&voter), Standing::Unproven);
+        let part = evidence.begin(page("/a"), &voter, (1, true), 5);
+        assert!(matches!(part, Part::Wait { shared: false }), "{part:?}");
+        let found = TrialVerdict::Depends(TraitSet::of(Trait::Network));
+        evidence.trial_ended(&order.unwrap(), Some(found), 4, 5);
+        assert_eq!(standing(&voter), Standing::Depends(Trait::Network));
+        assert_eq!(standing(&other), Standing::Shared);
+    }
+}
+
+/// A page that has changed meanwhile is shared again once the answers are the same.
+#[test]
+fn a_visitor_whose_answer_differed_shares_the_page_once_it_is_the_same() {
+    let evidence = Evidence::default();
+    let (visitor, other) = (from(ONE, &[]), from(OTHER, &[]));
+    let run = own(evidence.begin(page("/a"), &other, (1, true), 0));
+    evidence.own_ended(&run, OwnEnd::Storable(1), Some(1), 0);
+    let standing = |visitor| evidence.standing(page("/a"), visitor, 90_000);
+    assert_eq!(standing(&visitor), Standing::Shared);
+    let audit = evidence.takes_audit(page("/a"), &visitor, 60_000).unwrap();
+    let epoch = evidence.epoch();
+    let order = evidence.own_ended(&audit, OwnEnd::Storable(2), Some(1), 60_000);
+    assert!(order.is_some() && evidence.epoch() > epoch);
+    assert_eq!(standing(&visitor), Standing::Unproven);
+    assert_eq!(standing(&other), Standing::Shared);
+    // The trial comes to no end.
+    evidence.trial_ended(&order.unwrap(), None, 1, 60_000);
+    assert_eq!(standing(&visitor), Standing::Unproven);
+    let run = own(evidence.begin(page("/a"), &visitor, (1, true), 61_000));
+    evidence.own_ended(&run, OwnEnd::Storable(2), Some(2), 61_000);
+    assert_eq!(standing(&visitor), Standing::Shared);
+}
+
 /// On pages that vary on the language, an answer that waits for a copy in one language held up visitors of others,
 /// for whom there is a copy: nothing was under way that they could wait for.
 #[test]

@@ -55,7 +55,7 @@ pub async fn prove(
     let seen = request.configuration.live.alive_zones.seen_pages.clone();
     let visitor = visitor_of(request);
     let deadline = Instant::now() + plan.rules.lock_timeout;
-    let late_run = || (seen.evidence).late_run(page.name, &page.left_out, visitor);
+    let late_run = |now| (seen.evidence).late_run(page.name, &page.left_out, visitor, now);
     let mut began_shared = false;
     loop {
         // Any evidence from here on wakes this request.
@@ -85,7 +85,9 @@ pub async fn prove(
                     None => Step::Direct,
                 };
             }
-            Part::Wait { .. } if !plan.rules.lock => return own(request, plan, late_run()),
+            Part::Wait { .. } if !plan.rules.lock => {
+                return own(request, plan, late_run(request.now()));
+            }
             Part::Wait { shared } => shared,
         };
         if begins_shared {
@@ -97,7 +99,7 @@ pub async fn prove(
             Some(Ok(())) => {}
             Some(Err(_)) => {
                 request.cache.note_not_stored(Reason::LockTimeout);
-                return own(request, plan, late_run());
+                return own(request, plan, late_run(request.now()));
             }
             None => return Step::Answer(StageEnd::ClientGone),
         }
@@ -126,8 +128,9 @@ fn is_comparable(request: &Request) -> bool {
 /// Returns the stored response that may be shown to a visitor whose own request fails or is slow.
 pub fn stand_in(request: &Request, plan: &Plan<'_>) -> StandIn {
     // What is tried may be this visitor's; and a copy shows nothing of what pages have written into a session.
-    let is_beside_trial = matches!(&plan.role, FetchRole::Own(run) if run.is_beside_trial);
-    if is_beside_trial || !guests::is_settled(request) {
+    let may_differ = |run: &OwnRun| run.is_beside_trial || run.is_in_doubt;
+    let is_own = matches!(&plan.role, FetchRole::Own(run) if may_differ(run));
+    if is_own || !guests::is_settled(request) {
         return StandIn::NONE;
     }
     let now = Millis(request.now());
