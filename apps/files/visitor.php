@@ -21,6 +21,12 @@ function visitor_language() {
     return 'en';
 }
 
+// Runs are counted, on a slow machine for minutes: WordPress changes nothing by itself, by cron or after a minute.
+define('DISABLE_WP_CRON', true);
+foreach (['global_styles_', 'global_styles_svg_filters_'] as $name) {
+    add_filter("expiration_of_transient_$name" . get_stylesheet(), '__return_zero');
+}
+
 const VISITOR_RUNS = __DIR__ . '/runs/pages';
 
 add_action('template_redirect', function () {
