@@ -31,6 +31,15 @@ flush();
 usleep(500000);
 ";
 
+/// PHP goes on after its answer is over, and reports the page when it has ended.
+const LATE: &str = "<?php
+require __DIR__ . '/connect.php';
+$vote = $database->query(\"SELECT id FROM votes WHERE poll = 3 AND ip = '$_SERVER[REMOTE_ADDR]'\")->fetch_row();
+echo $vote ? 'results' : 'form';
+fastcgi_finish_request();
+usleep(400000);
+";
+
 const VOTE: &str = "<?php
 require __DIR__ . '/connect.php';
 $database->query(\"INSERT INTO votes (poll, ip) VALUES (3, '$_SERVER[REMOTE_ADDR]')\");
@@ -60,18 +69,23 @@ impl Site {
         for (name, text) in [
             ("poll.php", POLL),
             ("streamed.php", STREAMED),
+            ("late.php", LATE),
             ("vote.php", VOTE),
             ("shown.php", SHOWN),
         ] {
             site.add(name, text);
         }
+        let lifetime = match lines.contains("fastcgi_cache_valid") {
+            true => "",
+            false => "fastcgi_cache_valid 1ms;",
+        };
         let user = if is_root() { "user www-data;" } else { "" };
         let main = format!("php_pool site {{ workers 4; {user} }}");
         let http = format!(
             "fastcgi_cache_path %%/cache keys_zone=pages:1m;\n\
              server {{ listen unix:%%/http; server_name site.test;\n\
              set_real_ip_from unix:; real_ip_header X-Real-IP;\n\
-             location / {{ fastcgi_pass php:site; fastcgi_cache pages; fastcgi_cache_valid 1ms; {lines}\n\
+             location / {{ fastcgi_pass php:site; fastcgi_cache pages; {lifetime} {lines}\n\
              cache_learn_database unix:{} blog \"{}\";\n\
              fastcgi_param SCRIPT_FILENAME {}$uri; fastcgi_param REQUEST_METHOD $request_method;\n\
              fastcgi_param REMOTE_ADDR $remote_addr; add_header X-Cache $upstream_cache_status; }} }}",
@@ -202,6 +216,24 @@ async fn poll_that_somebody_has_voted_in_before_shows_each_visitor_their_own_pag
     }
 }
 
+/// The voter comes when the answers to two others were the same, and PHP has not reported them yet.
+#[tokio::test]
+async fn page_is_shown_to_nobody_before_it_is_known_whose_address_it_looks_up() {
+    for lifetime in ["1ms", "1m"] {
+        let lines = format!("cache_shared on; cache_learn on; fastcgi_cache_valid {lifetime};");
+        let Some(site) = Site::start(&lines).await else {
+            return;
+        };
+        site.vote();
+        for visitor in ["198.51.100.7", "198.51.101.7"] {
+            let reply = site.ask("GET", "/late.php", visitor).await;
+            assert_eq!(reply.text(), "form", "{lifetime}");
+        }
+        let reply = site.ask("GET", "/late.php", VOTER).await;
+        assert_eq!(reply.text(), "results", "{lifetime}");
+    }
+}
+
 /// The others come while the voter's page is on its way.
 #[tokio::test]
 async fn voters_page_is_not_shown_to_others_while_it_arrives() {
@@ -216,8 +248,8 @@ async fn voters_page_is_not_shown_to_others_while_it_arrives() {
     }
 }
 
-/// While no address would be found, they wait for the one run that is under way, or for a second one on a slow machine. The
-/// tables are known by then.
+/// While no address would be found, they wait for the one run that is under way, or for a few on a slow machine: one a
+/// second. The tables are known by then.
 #[tokio::test]
 async fn crowd_that_comes_while_a_page_arrives_is_answered_by_its_run() {
     let Some(site) = Site::start(BY_PATH).await else {
@@ -230,7 +262,7 @@ async fn crowd_that_comes_while_a_page_arrives_is_answered_by_its_run() {
     runs.push(first);
     runs.sort();
     runs.dedup();
-    assert!(runs.len() <= 2, "{runs:?}");
+    assert!(runs.len() <= 5, "{runs:?}");
 }
 
 #[tokio::test]

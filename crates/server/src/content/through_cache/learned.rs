@@ -100,8 +100,8 @@ impl LearnedFetch {
         let fetch = pool.begin(visit);
         let keeps = may_keep(plan, rules) && is_own == own.is_some();
         if keeps || own.is_some() {
-            if matches!(plan.audience, Audience::Everybody) {
-                // PHP gets the visitor's own request, with the address that it came from.
+            if own.is_none() {
+                // It may be made of the visitor's own address, or find that of another one by a shared request's.
                 fetch.mark().hold();
             }
             leader.set_guard(Box::new(MarkedPage {

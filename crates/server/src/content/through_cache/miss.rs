@@ -196,7 +196,7 @@ pub fn decide(
 }
 
 /// Waits for the guard of what is stored, if it does not let it be shown yet.
-async fn until_decided(request: &Request, plan: &Plan<'_>) {
+pub async fn until_decided(request: &Request, plan: &Plan<'_>) {
     let (key, now) = (plan.key.as_ref(), Millis(clock::now()));
     let fields = plan.fields(request.received.head());
     if let FoundResponse::NotFresh(found) = plan.zone.find_again(&key, &fields, now) {

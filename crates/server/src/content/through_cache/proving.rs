@@ -21,7 +21,7 @@ use transport::client::{ClientSide, unless_gone};
 
 use super::ahead;
 use super::guests;
-use super::miss::look_again;
+use super::miss::{look_again, until_decided};
 use super::refreshing::Upstream;
 use super::step::Step;
 use super::store_plan::prepare;
@@ -49,7 +49,7 @@ pub async fn prove(
         return match is_idle(request, pass) {
             true => own(request, plan, run),
             false if !guests::is_settled(request) => past_with_session(request),
-            false => share(request, pass, plan),
+            false => share(request, pass, plan).await,
         };
     }
     let seen = request.configuration.live.alive_zones.seen_pages.clone();
@@ -72,7 +72,7 @@ pub async fn prove(
         let begins_shared = match part {
             Part::Shared if !guests::is_settled(request) => return past_with_session(request),
             Part::Shared => {
-                let step = share(request, pass, plan);
+                let step = share(request, pass, plan).await;
                 note_wait(&request.cache, began_shared);
                 return step;
             }
@@ -148,8 +148,9 @@ fn own(request: &Request, plan: &mut Plan<'_>, run: OwnRun) -> Step {
 }
 
 /// Goes on like every visitor with whom the page is shared.
-fn share(request: &Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
+async fn share(request: &Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
     plan.past = None;
+    until_decided(request, plan).await;
     look_again(request, pass, plan)
 }
 
