@@ -122,8 +122,7 @@ pub fn less_one_argument(target: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         .collect()
 }
 
-/// Has the visitor asked for nothing but pages that leave a session as it was? Then they are about to be shown a page from
-/// memory, which is noted.
+/// Has the visitor asked for nothing but pages that leave a session as it was?
 pub fn is_settled(request: &Request) -> bool {
     let Some(guest) = &request.cache.guest else {
         return true;
@@ -162,11 +161,16 @@ pub fn is_settled(request: &Request) -> bool {
     if has_waited {
         known.settle(&guest.marks, &is_done);
     }
-    let address = seen
-        .guests
-        .address(&named_host(request), asked_target(request));
-    known.note_shown(&guest.marks, address);
     true
+}
+
+/// A guest is about to be shown a page from memory, which the application does not see in the guest's session.
+pub fn note_shown(request: &Request) {
+    if let Some(guest) = &request.cache.guest {
+        let guests = &seen(request).guests;
+        let address = guests.address(&named_host(request), asked_target(request));
+        guests.cookies.note_shown(&guest.marks, address);
+    }
 }
 
 /// Was the guest, by whose session the request comes, shown the page of this target from memory?

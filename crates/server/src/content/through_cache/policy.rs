@@ -290,6 +290,10 @@ impl Facts<'_> {
             Standing::Shared if !guests::is_settled(self.request) => {
                 Standing::Depends(Trait::Session)
             }
+            Standing::Shared => {
+                guests::note_shown(self.request);
+                Standing::Shared
+            }
             standing => standing,
         }
     }

@@ -133,6 +133,7 @@ pub fn stand_in(request: &Request, plan: &Plan<'_>) -> StandIn {
     if is_own || !guests::is_settled(request) {
         return StandIn::NONE;
     }
+    guests::note_shown(request);
     let now = Millis(request.now());
     match find(request, plan) {
         FoundResponse::Fresh(stored) => StandIn::fresh(stored, plan.rules, now),
@@ -149,6 +150,7 @@ fn own(request: &Request, plan: &mut Plan<'_>, run: OwnRun) -> Step {
 
 /// Goes on like every visitor with whom the page is shared.
 async fn share(request: &Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
+    guests::note_shown(request);
     plan.past = None;
     until_decided(request, plan).await;
     look_again(request, pass, plan)
