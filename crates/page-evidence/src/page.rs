@@ -74,11 +74,9 @@ const FIRST_SESSION_PAUSE: u32 = 10;
 const MAX_SESSION_PAUSE: u32 = 1800;
 
 /// Values that are remembered of one page.
-const MAX_AGREED: usize = 28;
+const MAX_AGREED: usize = 32;
 /// Values that were seen to matter.
 const MAX_DIFFERING: usize = 6;
-/// Visitors of one page whose answers differed, and nobody knows why.
-const MAX_IN_DOUBT: usize = 4;
 /// This many values of one trait that matter stand for all of them.
 const DIFFERING_STAND_FOR_ALL: u8 = 3;
 /// How long it is remembered that something matters, in seconds; then it is tried again.
@@ -127,10 +125,6 @@ pub(crate) struct PageRecord {
     unexplained_at: u32,
     /// Until this time, in seconds, the page is not shared, because of two such visitors.
     unexplained_until: u32,
-    /// Stand for the visitors whose own answers were other ones than the shared answer, until a trial has said why or
-    /// they are the same: what agrees for others says nothing of these. They are forgotten at this time, in seconds.
-    in_doubt: Recent<MAX_IN_DOUBT>,
-    in_doubt_until: u32,
     agreed: Recent<MAX_AGREED>,
     /// Traits of which a value did not matter on this page: the evidence of other pages about their other values
     /// counts.
@@ -165,15 +159,13 @@ impl<const N: usize> Recent<N> {
         self.values.contains(&value)
     }
 
-    /// Puts a value in front; the one noted longest ago leaves.
-    fn note(&mut self, value: u32) {
-        let at = self
-            .values
-            .iter()
-            .position(|it| *it == value)
-            .unwrap_or(N - 1);
-        self.values[..=at].rotate_right(1);
+    /// Puts a value in front; the one noted longest ago leaves. True if there was one.
+    fn note(&mut self, value: u32) -> bool {
+        let at = self.values.iter().position(|it| *it == value);
+        let leaves = at.is_none() && self.values[N - 1] != 0;
+        self.values[..=at.unwrap_or(N - 1)].rotate_right(1);
         self.values[0] = value;
+        leaves
     }
 
     fn forget(&mut self, value: u32) {
@@ -188,15 +180,6 @@ pub(crate) fn named(of: Trait, value: u32) -> u32 {
         .rotate_left(of as u32 * 5)
         .wrapping_add(of as u32 + 1)
         .max(1)
-}
-
-/// All values of a visitor together, with the address.
-fn all_named(left_out: &LeftOut) -> u32 {
-    let traits = left_out.traits();
-    let all = traits.iter().fold(0_u32, |all, it| {
-        (all ^ named(it, left_out.value(it))).wrapping_mul(0x9e37_79b1)
-    });
-    all.max(1)
 }
 
 /// The findings about a page, for people.
@@ -248,7 +231,7 @@ impl PageRecord {
             }
             is_proven = is_proven && self.is_immaterial(it, left_out, shape);
         }
-        match is_proven && !self.is_in_doubt(left_out, now) {
+        match is_proven {
             true => Standing::Shared,
             false => Standing::Unproven,
         }
@@ -266,26 +249,6 @@ impl PageRecord {
                 let was_compared = self.immaterial.has(it) || shape.is_immaterial_trait(it);
                 was_compared && shape.is_immaterial(named(it, value))
             })
-    }
-
-    /// Was this visitor's own answer another one than the shared answer, and is it not known why?
-    pub(crate) fn is_in_doubt(&self, left_out: &LeftOut, now: u32) -> bool {
-        now < self.in_doubt_until && self.in_doubt.has(all_named(left_out))
-    }
-
-    /// A visitor's own answer was another one than the shared answer. True where the visitor was shown that until now. Where
-    /// the page differs each time, it says nothing.
-    pub(crate) fn doubt(&mut self, left_out: &LeftOut, now: u32) -> bool {
-        if self.differs_each_time {
-            return false;
-        }
-        self.begin(now);
-        if now >= self.in_doubt_until {
-            self.in_doubt = Recent::default();
-        }
-        self.in_doubt.note(all_named(left_out));
-        self.in_doubt_until = now.saturating_add(DIFFERING_SECONDS);
-        self.is_agreed
     }
 
     /// The traits of a visitor that are not known not to matter.
@@ -309,7 +272,6 @@ impl PageRecord {
         self.is_agreed = true;
         self.is_refused = false;
         self.comparisons = self.comparisons.saturating_add(1);
-        self.in_doubt.forget(all_named(left_out));
         for it in left_out.traits().iter() {
             let value = named(it, left_out.value(it));
             self.differing.forget(value);
@@ -338,16 +300,20 @@ impl PageRecord {
         }
         self.differing_until = now.saturating_add(DIFFERING_SECONDS);
         self.comparisons = self.comparisons.saturating_add(1);
-        self.in_doubt.forget(all_named(left_out));
         self.audit_after = 0;
         for it in found.iter() {
             let value = named(it, left_out.value(it));
             self.agreed.forget(value);
             self.immaterial = self.immaterial.without(it);
-            self.differing.note(value);
+            // A value that leaves takes its trait with it: it would be shared again.
+            let mut is_full = self.differing.note(value);
             if it == Trait::Network {
                 // Other addresses of its network count as different, too.
-                self.differing.note(left_out.place());
+                is_full |= self.differing.note(left_out.place());
+            }
+            if is_full {
+                let seen = self.differing_traits();
+                self.depends = seen.fold(self.depends, TraitSet::with);
             }
             let count = &mut self.differing_by_trait[it as usize];
             *count = count.saturating_add(1);
@@ -355,6 +321,12 @@ impl PageRecord {
                 self.depends = self.depends.with(it);
             }
         }
+    }
+
+    /// The traits of which a value mattered.
+    fn differing_traits(&self) -> impl Iterator<Item = Trait> + use<> {
+        let counts = self.differing_by_trait;
+        (Trait::ALL.into_iter()).filter(move |it| counts[*it as usize] > 0)
     }
 
     /// A trial found nothing that explains a visitor's (`who`) answer. True if it is the second one: the page is not
@@ -488,10 +460,8 @@ impl PageRecord {
     }
 
     pub(crate) fn findings(&self, now: u32) -> PageFindings {
-        let differing = Trait::ALL.into_iter();
-        let differing = differing.filter(|it| self.differing_by_trait[*it as usize] > 0);
         let depends = match now < self.differing_until {
-            true => differing.fold(self.depends, TraitSet::with),
+            true => self.differing_traits().fold(self.depends, TraitSet::with),
             false => TraitSet::NONE,
         };
         PageFindings {

@@ -4,6 +4,7 @@
 //! is full, the old half is dropped. A forgotten record costs a comparison, never a wrong answer.
 
 mod active;
+mod doubts;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +13,7 @@ use parking_lot::Mutex;
 use shared_request::{LeftOut, Trait, TraitSet};
 
 use self::active::{Active, LOST_AFTER};
+use self::doubts::Doubts;
 use crate::halves::Halves;
 use crate::own_run::{OwnEnd, OwnRun, Part, TrialOrder};
 use crate::page::{AnswerOutline, PageFindings, PageRecord, SessionStanding, Standing, named};
@@ -73,6 +75,7 @@ pub struct Evidence {
 struct Shard {
     records: Halves<PageRecord>,
     active: HashMap<u64, Active>,
+    doubts: Doubts,
 }
 
 impl Evidence {
@@ -118,7 +121,12 @@ impl Evidence {
         let shape = shapes.get(page.shape);
         match shard.records.get(page.page) {
             None => Standing::Unproven,
-            Some(record) => record.standing(left_out, shape, seconds(now)),
+            Some(record) => match record.standing(left_out, shape, seconds(now)) {
+                Standing::Shared if shard.doubts.has(page, left_out, seconds(now)) => {
+                    Standing::Unproven
+                }
+                standing => standing,
+            },
         }
     }
 
@@ -140,15 +148,20 @@ impl Evidence {
     ) -> Part {
         let shapes = self.shape(page).lock();
         let mut shard = self.shard(page).lock();
-        let Shard { records, active } = &mut *shard;
+        let Shard {
+            records,
+            active,
+            doubts,
+        } = &mut *shard;
         let record = records.entry(page.page, MAX_PAGES);
         let shape = shapes.get(page.shape);
+        let is_in_doubt = doubts.has(page, left_out, seconds(now));
         match record.standing(left_out, shape, seconds(now)) {
-            Standing::Shared => return Part::Shared,
+            Standing::Shared if !is_in_doubt => return Part::Shared,
             Standing::Depends(_) | Standing::Unexplained => {
                 return Part::ALONE;
             }
-            Standing::Unproven | Standing::NotShareable => {}
+            Standing::Shared | Standing::Unproven | Standing::NotShareable => {}
         }
         if active.len() >= MAX_ACTIVE {
             active.retain(|_, active| !active.is_idle(now));
@@ -162,7 +175,6 @@ impl Evidence {
             .own
             .retain(|(_, since, _)| now.saturating_sub(*since) < LOST_AFTER);
         // What others are given says nothing of a visitor whose answer was another one.
-        let is_in_doubt = record.is_in_doubt(left_out, seconds(now));
         let unproven = (!is_in_doubt).then(|| record.unproven(left_out, shape));
         let trial = under_way.trial.as_ref();
         let trial = trial.filter(|(since, _)| now.saturating_sub(*since) < LOST_AFTER);
@@ -220,7 +232,7 @@ impl Evidence {
     pub fn late_run(&self, page: PageName, left_out: &LeftOut, visitor: u64, now: u64) -> OwnRun {
         OwnRun {
             is_beside_trial: true,
-            is_in_doubt: self.of_record(page, |it| it.is_in_doubt(left_out, seconds(now))),
+            is_in_doubt: (self.shard(page).lock().doubts).has(page, left_out, seconds(now)),
             ..self.own_run(page, left_out, visitor)
         }
     }
@@ -263,7 +275,11 @@ impl Evidence {
     ) -> Option<TrialOrder> {
         self.counts.own_runs.fetch_add(1, Ordering::Relaxed);
         let mut shard = self.shard(run.page).lock();
-        let Shard { records, active } = &mut *shard;
+        let Shard {
+            records,
+            active,
+            doubts,
+        } = &mut *shard;
         let record = records.entry(run.page.page, MAX_PAGES);
         let under_way = active.entry(run.page.page).or_default();
         under_way.touched = now;
@@ -290,11 +306,12 @@ impl Evidence {
             }
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), Some(copy)) if own == copy => {
                 record.agree(&run.left_out, seconds(now));
+                doubts.forget(run.page, &run.left_out);
                 agrees = true;
             }
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), Some(_)) => {
                 record.is_refused = false;
-                self.doubt(record, &run.left_out, now);
+                self.doubt(record, doubts, (run.page, &run.left_out), now);
                 let of_session = record.session == SessionStanding::Indifferent;
                 self.earn(run, of_session, now);
                 let own = (!run.is_coded).then_some(own);
@@ -302,18 +319,21 @@ impl Evidence {
             }
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), None) => {
                 record.note_shared(seconds(now));
+                // Others may share the page before this answer is compared, if it ever is.
+                self.doubt(record, doubts, (run.page, &run.left_out), now);
                 if under_way.waiting.len() < MAX_OWN_RUNS {
                     under_way.waiting.push((run.left_out, own));
                 }
             }
             // It may be this visitor alone who is refused: visitors who are shown the copy go on being shown it.
             (OwnEnd::NotStorable | OwnEnd::Personal, Some(_)) => {
-                self.doubt(record, &run.left_out, now);
+                self.doubt(record, doubts, (run.page, &run.left_out), now);
                 let of_session = record.session == SessionStanding::Indifferent;
                 order = self.order(run, (of_session, None), under_way, now);
             }
             (OwnEnd::NotStorable, None) => {
                 under_way.waiting.clear();
+                self.doubt(record, doubts, (run.page, &run.left_out), now);
                 self.refuse_record(record, now);
             }
             // Guests who see it are guests still, if it leaves their sessions as they were.
@@ -366,7 +386,11 @@ impl Evidence {
     /// the response stored now. Returns whether one differs.
     pub fn shared_ended(&self, page: PageName, end: Option<u64>, now: u64) -> bool {
         let mut shard = self.shard(page).lock();
-        let Shard { records, active } = &mut *shard;
+        let Shard {
+            records,
+            active,
+            doubts,
+        } = &mut *shard;
         let waiting = match active.get_mut(&page.page) {
             Some(under_way) => {
                 under_way.shared_since = None;
@@ -387,9 +411,9 @@ impl Evidence {
                 for (left_out, own) in waiting {
                     if own == shared {
                         record.agree(&left_out, seconds(now));
+                        doubts.forget(page, &left_out);
                         agreed.push(left_out);
                     } else {
-                        self.doubt(record, &left_out, now);
                         differs = true;
                     }
                 }
@@ -532,6 +556,7 @@ impl Evidence {
     /// A trial under way found that guests without a session can share the page: they need not wait for its end.
     pub fn share_with_new_guests(&self, order: &TrialOrder, now: u64) {
         let mut shard = self.shard(order.page).lock();
+        shard.doubts.forget(order.page, &order.left_out);
         let record = shard.records.entry(order.page.page, MAX_PAGES);
         record.share_with_new(&order.left_out, seconds(now));
     }
@@ -555,9 +580,16 @@ impl Evidence {
                 budget.owe(requests.saturating_sub(set_aside));
             });
         let mut shard = self.shard(order.page).lock();
-        let Shard { records, active } = &mut *shard;
+        let Shard {
+            records,
+            active,
+            doubts,
+        } = &mut *shard;
         let record = records.entry(order.page.page, MAX_PAGES);
         let left_out = &order.left_out;
+        if let Some(TrialVerdict::Agree { .. } | TrialVerdict::Depends(_)) = verdict {
+            doubts.forget(order.page, left_out);
+        }
         let mut found = TraitSet::NONE;
         match verdict {
             Some(TrialVerdict::Agree { each_time }) => {
@@ -654,8 +686,21 @@ impl Evidence {
         }
     }
 
-    fn doubt(&self, record: &mut PageRecord, left_out: &LeftOut, now: u64) {
-        if record.doubt(left_out, seconds(now)) {
+    /// A visitor's own answer was another one than the shared answer, or was not compared. Where the page differs each time,
+    /// this says nothing.
+    fn doubt(
+        &self,
+        record: &PageRecord,
+        doubts: &mut Doubts,
+        (page, left_out): (PageName, &LeftOut),
+        now: u64,
+    ) {
+        if record.differs_each_time {
+            return;
+        }
+        doubts.note(page, left_out, seconds(now));
+        if record.is_agreed {
+            // The visitor may have been shown the shared answer until now.
             self.epoch.fetch_add(1, Ordering::Release);
         }
     }

@@ -123,6 +123,42 @@ fn what_agrees_for_others_says_nothing_of_a_visitor_whose_answer_differed() {
     }
 }
 
+/// Its copy was stale, or other answers wait already.
+#[test]
+fn a_visitor_whose_answer_was_compared_with_nothing_is_compared_again() {
+    let (voter, other) = (from(ONE, &[]), from(OTHER, &[]));
+    let begin = |evidence: &Evidence, visitor: &LeftOut, who| {
+        own(evidence.begin(page("/a"), visitor, (who, true), 60_000))
+    };
+    // The page is shared.
+    let evidence = Evidence::default();
+    let run = begin(&evidence, &other, 1);
+    evidence.own_ended(&run, OwnEnd::Storable(9), Some(9), 0);
+    let audit = evidence.takes_audit(page("/a"), &voter, 60_000).unwrap();
+    evidence.own_ended(&audit, OwnEnd::Storable(8), None, 60_000);
+    let standing = |visitor| evidence.standing(page("/a"), visitor, 60_000);
+    assert_eq!(standing(&voter), Standing::Unproven);
+    assert_eq!(standing(&other), Standing::Shared);
+    evidence.shared_ended(page("/a"), Some(8), 60_000);
+    assert_eq!(standing(&voter), Standing::Shared);
+    // It is not yet.
+    let evidence = Evidence::default();
+    for number in 0..=MAX_OWN_RUNS as u32 {
+        let agent = from(OTHER, &[(Trait::Agent, number + 1)]);
+        let visitor = if number < MAX_OWN_RUNS as u32 {
+            agent
+        } else {
+            voter
+        };
+        let run = begin(&evidence, &visitor, u64::from(number));
+        evidence.own_ended(&run, OwnEnd::Storable(9), None, 60_000);
+    }
+    evidence.shared_ended(page("/a"), Some(9), 60_000);
+    let standing = |visitor| evidence.standing(page("/a"), visitor, 60_000);
+    assert_eq!(standing(&other), Standing::Shared);
+    assert_eq!(standing(&voter), Standing::Unproven);
+}
+
 /// A page that has changed meanwhile is shared again once the answers are the same.
 #[test]
 fn a_visitor_whose_answer_differed_shares_the_page_once_it_is_the_same() {
