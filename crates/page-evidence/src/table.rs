@@ -280,6 +280,7 @@ impl Evidence {
             active,
             doubts,
         } = &mut *shard;
+        let visitor = (run.page, &run.left_out);
         let record = records.entry(run.page.page, MAX_PAGES);
         let under_way = active.entry(run.page.page).or_default();
         under_way.touched = now;
@@ -311,7 +312,7 @@ impl Evidence {
             }
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), Some(_)) => {
                 record.is_refused = false;
-                self.doubt(record, doubts, (run.page, &run.left_out), now);
+                self.doubt(record, doubts, visitor, now);
                 let of_session = record.session == SessionStanding::Indifferent;
                 self.earn(run, of_session, now);
                 let own = (!run.is_coded).then_some(own);
@@ -320,20 +321,20 @@ impl Evidence {
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), None) => {
                 record.note_shared(seconds(now));
                 // Others may share the page before this answer is compared, if it ever is.
-                self.doubt(record, doubts, (run.page, &run.left_out), now);
+                self.doubt(record, doubts, visitor, now);
                 if under_way.waiting.len() < MAX_OWN_RUNS {
                     under_way.waiting.push((run.left_out, own));
                 }
             }
             // It may be this visitor alone who is refused: visitors who are shown the copy go on being shown it.
             (OwnEnd::NotStorable | OwnEnd::Personal, Some(_)) => {
-                self.doubt(record, doubts, (run.page, &run.left_out), now);
+                self.doubt(record, doubts, visitor, now);
                 let of_session = record.session == SessionStanding::Indifferent;
                 order = self.order(run, (of_session, None), under_way, now);
             }
             (OwnEnd::NotStorable, None) => {
                 under_way.waiting.clear();
-                self.doubt(record, doubts, (run.page, &run.left_out), now);
+                self.doubt(record, doubts, visitor, now);
                 self.refuse_record(record, now);
             }
             // Guests who see it are guests still, if it leaves their sessions as they were.
