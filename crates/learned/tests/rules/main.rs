@@ -404,6 +404,17 @@ fn changes_matter_unless_a_condition_rules_them_out() {
             "INSERT INTO options (name) VALUES ('home') ON DUPLICATE KEY UPDATE name = 'cron'",
             true,
         ),
+        // A number that is given may be that of a row with another name.
+        (
+            "SELECT value FROM options WHERE name = 'cron'",
+            "REPLACE INTO options (id, name, value) VALUES (2 + 3, 'home', 'x')",
+            true,
+        ),
+        (
+            "SELECT value FROM options WHERE name = 'cron'",
+            "DELETE FROM options WHERE name = 'home' OR value = 'x'",
+            true,
+        ),
         // A row with fewer values than columns: some are invisible.
         (
             "SELECT value FROM meta WHERE name = 'a'",
@@ -480,6 +491,17 @@ fn changes_matter_unless_a_condition_rules_them_out() {
         (
             "SELECT id FROM posts WHERE kind = 'a'",
             "DELETE FROM posts WHERE kind = 1",
+            true,
+        ),
+        // A text that is no member is stored as the empty one, and '2' as the second.
+        (
+            "SELECT id FROM posts WHERE kind = ''",
+            "INSERT INTO posts (kind) VALUES ('zzz')",
+            true,
+        ),
+        (
+            "SELECT id FROM posts WHERE kind = 'b'",
+            "INSERT INTO posts (kind) VALUES ('2')",
             true,
         ),
         (
