@@ -58,7 +58,9 @@ fn session(request: &Request, page: PageName, found: &PageFindings) -> Option<Se
             },
             None => SessionPart::Unproven,
         }),
-        SessionStanding::SharedByNew | SessionStanding::Indifferent => {
+        // Who has a session waits for the end of the trial.
+        SessionStanding::SharedByNew => Some(SessionPart::Unproven),
+        SessionStanding::Indifferent => {
             let (numbers, tokens) = guests
                 .page(page)
                 .map_or((0, 0), |known| known.form().count());

@@ -81,19 +81,8 @@ impl GuestSite {
         }
     }
 
-    /// Guests ask for a page until a trial says whether they share it.
     async fn tried(&self, path: &str) -> SessionPart {
-        let mut last = None;
-        for nth in 0..400 {
-            Visitor::new(HOST, nth % 50).get(&self.site, path).await;
-            let told = explain(&self.site, path, "", false).await;
-            last = told.evidence.and_then(|evidence| evidence.session);
-            match last {
-                None | Some(SessionPart::Unproven) => settle().await,
-                Some(verdict) => return verdict,
-            }
-        }
-        panic!("{path} is not tried: {last:?}")
+        tried(&self.site, path).await
     }
 
     /// How often guests get a page from memory that has been asked for before.
@@ -106,6 +95,21 @@ impl GuestSite {
         }
         from_memory
     }
+}
+
+/// Guests ask for a page until a trial says whether they share it.
+async fn tried(site: &Site, path: &str) -> SessionPart {
+    let mut last = None;
+    for nth in 0..400 {
+        Visitor::new(HOST, nth % 50).get(site, path).await;
+        let told = explain(site, path, "", false).await;
+        last = told.evidence.and_then(|evidence| evidence.session);
+        match last {
+            None | Some(SessionPart::Unproven) => settle().await,
+            Some(verdict) => return verdict,
+        }
+    }
+    panic!("{path} is not tried: {last:?}")
 }
 
 /// Guests ask for a page until it comes from memory.
