@@ -41,7 +41,7 @@ pub struct OwnRun {
     pub is_coded: bool,
     /// Its page is under trial, or it has waited in vain: it is compared, and begins no trial.
     pub is_beside_trial: bool,
-    /// An earlier answer to the visitor was another one than others are shown, and nobody knows why.
+    /// The visitor's earlier answer agreed with none that others are shown, for a reason that no trial has found yet.
     pub is_in_doubt: bool,
 }
 

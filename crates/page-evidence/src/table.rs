@@ -122,7 +122,7 @@ impl Evidence {
         match shard.records.get(page.page) {
             None => Standing::Unproven,
             Some(record) => match record.standing(left_out, shape, seconds(now)) {
-                Standing::Shared if shard.doubts.has(page, left_out, seconds(now)) => {
+                Standing::Shared if shard.doubts.has((page, left_out), seconds(now)) => {
                     Standing::Unproven
                 }
                 standing => standing,
@@ -155,7 +155,7 @@ impl Evidence {
         } = &mut *shard;
         let record = records.entry(page.page, MAX_PAGES);
         let shape = shapes.get(page.shape);
-        let is_in_doubt = doubts.has(page, left_out, seconds(now));
+        let is_in_doubt = doubts.has((page, left_out), seconds(now));
         match record.standing(left_out, shape, seconds(now)) {
             Standing::Shared if !is_in_doubt => return Part::Shared,
             Standing::Depends(_) | Standing::Unexplained => {
@@ -189,8 +189,7 @@ impl Evidence {
             // again. It is compared all the same: it may be newer than the copy.
             let run = OwnRun {
                 is_beside_trial,
-                is_in_doubt,
-                ..self.own_run(page, left_out, visitor)
+                ..self.own_run((page, left_out), visitor, is_in_doubt)
             };
             return Part::Own {
                 compared: Some(run),
@@ -217,10 +216,7 @@ impl Evidence {
                 shared: begins_shared,
             };
         }
-        let run = OwnRun {
-            is_in_doubt,
-            ..self.own_run(page, left_out, visitor)
-        };
+        let run = self.own_run((page, left_out), visitor, is_in_doubt);
         under_way.own.push((run, now, visitor));
         Part::Own {
             compared: Some(run),
@@ -230,14 +226,20 @@ impl Evidence {
 
     /// The own request of a visitor who has waited in vain for others' answers. `visitor` stands for who asks.
     pub fn late_run(&self, page: PageName, left_out: &LeftOut, visitor: u64, now: u64) -> OwnRun {
+        let of = (page, left_out);
+        let is_in_doubt = self.shard(page).lock().doubts.has(of, seconds(now));
         OwnRun {
             is_beside_trial: true,
-            is_in_doubt: (self.shard(page).lock().doubts).has(page, left_out, seconds(now)),
-            ..self.own_run(page, left_out, visitor)
+            ..self.own_run(of, visitor, is_in_doubt)
         }
     }
 
-    fn own_run(&self, page: PageName, left_out: &LeftOut, visitor: u64) -> OwnRun {
+    fn own_run(
+        &self,
+        (page, left_out): (PageName, &LeftOut),
+        visitor: u64,
+        is_in_doubt: bool,
+    ) -> OwnRun {
         OwnRun {
             page,
             left_out: *left_out,
@@ -245,7 +247,7 @@ impl Evidence {
             who: visitor as u32,
             is_coded: false,
             is_beside_trial: false,
-            is_in_doubt: false,
+            is_in_doubt,
         }
     }
 
@@ -261,7 +263,7 @@ impl Evidence {
         let is_paid = self.budgets.take((page, false), 1, now);
         // It may be asked by many: the address tells them apart.
         let visitor = u64::from(left_out.value(Trait::Network));
-        is_paid.then(|| self.own_run(page, left_out, visitor))
+        is_paid.then(|| self.own_run((page, left_out), visitor, false))
     }
 
     /// A visitor's own request has ended. `copy`: the digest of the stored response that the visitor could
@@ -307,7 +309,7 @@ impl Evidence {
             }
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), Some(copy)) if own == copy => {
                 record.agree(&run.left_out, seconds(now));
-                doubts.forget(run.page, &run.left_out);
+                doubts.forget(visitor);
                 agrees = true;
             }
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), Some(_)) => {
@@ -412,7 +414,7 @@ impl Evidence {
                 for (left_out, own) in waiting {
                     if own == shared {
                         record.agree(&left_out, seconds(now));
-                        doubts.forget(page, &left_out);
+                        doubts.forget((page, &left_out));
                         agreed.push(left_out);
                     } else {
                         differs = true;
@@ -557,7 +559,7 @@ impl Evidence {
     /// A trial under way found that guests without a session can share the page: they need not wait for its end.
     pub fn share_with_new_guests(&self, order: &TrialOrder, now: u64) {
         let mut shard = self.shard(order.page).lock();
-        shard.doubts.forget(order.page, &order.left_out);
+        shard.doubts.forget((order.page, &order.left_out));
         let record = shard.records.entry(order.page.page, MAX_PAGES);
         record.share_with_new(&order.left_out, seconds(now));
     }
@@ -589,7 +591,7 @@ impl Evidence {
         let record = records.entry(order.page.page, MAX_PAGES);
         let left_out = &order.left_out;
         if let Some(TrialVerdict::Agree { .. } | TrialVerdict::Depends(_)) = verdict {
-            doubts.forget(order.page, left_out);
+            doubts.forget((order.page, left_out));
         }
         let mut found = TraitSet::NONE;
         match verdict {
@@ -693,13 +695,13 @@ impl Evidence {
         &self,
         record: &PageRecord,
         doubts: &mut Doubts,
-        (page, left_out): (PageName, &LeftOut),
+        visitor: (PageName, &LeftOut),
         now: u64,
     ) {
         if record.differs_each_time {
             return;
         }
-        doubts.note(page, left_out, seconds(now));
+        doubts.note(visitor, seconds(now));
         if record.is_agreed {
             // The visitor may have been shown the shared answer until now.
             self.epoch.fetch_add(1, Ordering::Release);

@@ -21,25 +21,24 @@ pub(super) struct Doubts {
 }
 
 impl Doubts {
-    pub(super) fn has(&self, page: PageName, left_out: &LeftOut, now: u32) -> bool {
+    pub(super) fn has(&self, visitor: (PageName, &LeftOut), now: u32) -> bool {
         // Most tables have none.
         !self.visitors.is_empty()
-            && (self.visitors.get(visitor_of(page, left_out))).is_some_and(|until| now < *until)
+            && (self.visitors.get(key_of(visitor))).is_some_and(|until| now < *until)
     }
 
-    pub(super) fn note(&mut self, page: PageName, left_out: &LeftOut, now: u32) {
+    pub(super) fn note(&mut self, visitor: (PageName, &LeftOut), now: u32) {
         let until = now.saturating_add(DOUBT_SECONDS);
-        let visitor = visitor_of(page, left_out);
-        self.visitors.put(visitor, until, MAX_VISITORS);
+        self.visitors.put(key_of(visitor), until, MAX_VISITORS);
     }
 
-    pub(super) fn forget(&mut self, page: PageName, left_out: &LeftOut) {
-        self.visitors.remove(visitor_of(page, left_out));
+    pub(super) fn forget(&mut self, visitor: (PageName, &LeftOut)) {
+        self.visitors.remove(key_of(visitor));
     }
 }
 
 /// Stands for the page and all values of the visitor together, with the address.
-fn visitor_of(page: PageName, left_out: &LeftOut) -> u64 {
+fn key_of((page, left_out): (PageName, &LeftOut)) -> u64 {
     let mut hasher = XxHash64::with_seed(page.page);
     for it in Trait::ALL {
         hasher.write_u32(left_out.value(it));

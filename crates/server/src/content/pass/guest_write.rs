@@ -80,7 +80,7 @@ impl TakenSession {
     }
 }
 
-/// The standing of a visitor before a write, by which a guest becomes somebody.
+/// Whether a guest writes, and from which page. A guest who has written is somebody: it is asked before.
 pub struct Writer {
     is_by_guest: bool,
     /// The page that the write comes from.

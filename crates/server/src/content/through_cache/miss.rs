@@ -117,10 +117,7 @@ pub async fn serve(
                 match plan.past {
                     // Nothing that is stored may be used.
                     Some(_) => join_later(request, &plan, Millis(clock::now())),
-                    None => {
-                        until_decided(request, &plan).await;
-                        look_again(request, pass, &mut plan)
-                    }
+                    None => look_again_once_decided(request, pass, &mut plan).await,
                 }
             }
         };
@@ -195,17 +192,22 @@ pub fn decide(
     (decision, stand_in)
 }
 
-/// Waits for the guard of what is stored, if it does not let it be shown yet.
-pub async fn until_decided(request: &Request, plan: &Plan<'_>) {
+/// Looks once more when the guard of what is stored has decided whether it may be shown.
+pub async fn look_again_once_decided(
+    request: &Request,
+    pass: &Arc<Pass>,
+    plan: &mut Plan<'_>,
+) -> Step {
     let (key, now) = (plan.key.as_ref(), Millis(clock::now()));
     let fields = plan.fields(request.received.head());
     if let FoundResponse::NotFresh(found) = plan.zone.find_again(&key, &fields, now) {
         found.decided().await;
     }
+    look_again(request, pass, plan)
 }
 
 /// Looks once more, uncounted: the response that the request has waited for was of no use to it.
-pub fn look_again(request: &Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
+fn look_again(request: &Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
     request.note_time(clock::now());
     let (key, now) = (plan.key.as_ref(), Millis(request.now()));
     match plan

@@ -21,7 +21,7 @@ use transport::client::{ClientSide, unless_gone};
 
 use super::ahead;
 use super::guests;
-use super::miss::{look_again, until_decided};
+use super::miss::look_again_once_decided;
 use super::refreshing::Upstream;
 use super::step::Step;
 use super::store_plan::prepare;
@@ -55,7 +55,10 @@ pub async fn prove(
     let seen = request.configuration.live.alive_zones.seen_pages.clone();
     let visitor = visitor_of(request);
     let deadline = Instant::now() + plan.rules.lock_timeout;
-    let late_run = |now| (seen.evidence).late_run(page.name, &page.left_out, visitor, now);
+    let late_run = || {
+        let (evidence, now) = (&seen.evidence, request.now());
+        evidence.late_run(page.name, &page.left_out, visitor, now)
+    };
     let mut began_shared = false;
     loop {
         // Any evidence from here on wakes this request.
@@ -85,9 +88,7 @@ pub async fn prove(
                     None => Step::Direct,
                 };
             }
-            Part::Wait { .. } if !plan.rules.lock => {
-                return own(request, plan, late_run(request.now()));
-            }
+            Part::Wait { .. } if !plan.rules.lock => return own(request, plan, late_run()),
             Part::Wait { shared } => shared,
         };
         if begins_shared {
@@ -99,7 +100,7 @@ pub async fn prove(
             Some(Ok(())) => {}
             Some(Err(_)) => {
                 request.cache.note_not_stored(Reason::LockTimeout);
-                return own(request, plan, late_run(request.now()));
+                return own(request, plan, late_run());
             }
             None => return Step::Answer(StageEnd::ClientGone),
         }
@@ -152,8 +153,7 @@ fn own(request: &Request, plan: &mut Plan<'_>, run: OwnRun) -> Step {
 async fn share(request: &Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
     guests::note_shown(request);
     plan.past = None;
-    until_decided(request, plan).await;
-    look_again(request, pass, plan)
+    look_again_once_decided(request, pass, plan).await
 }
 
 /// Notes that the visitor has waited for the stored response, or has made it begin.
