@@ -346,8 +346,11 @@ def count(scenario):
     with subject.Folder() as folder:
         with scenario.server(peers.Site(folder, None), folder, scenario.log, scenario.gzip) as server:
             server.wait()
-            # What is stored is stored by a plain GET.
-            ask(server, [load.request_bytes("GET", scenario.target.format(0), ())])
+            try:
+                # What is stored is stored by a plain GET.
+                ask(server, [load.request_bytes("GET", scenario.target.format(0), ())])
+            except (OSError, RuntimeError) as error:
+                raise RuntimeError(f"{scenario.title}: {error}; {server.said()}") from error
             with scenario.asking(server) as ask_for:
                 for number in range(scenario.warm_up):
                     ask_for(number)

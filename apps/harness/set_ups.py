@@ -9,14 +9,13 @@ import json
 import os
 import re
 import shutil
-import sys
 import time
+
+from lib import load
 
 from . import subject as subjects
 
 FOLDER = os.path.join(subjects.FILES, "set_ups")
-sys.path.insert(0, os.path.join(subjects.HERE, "..", "..", "bench"))
-from lib import load  # noqa: E402
 
 STYLE = "body { color: black }\n"
 

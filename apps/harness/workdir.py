@@ -16,6 +16,8 @@ import time
 import urllib.error
 import urllib.request
 
+from lib import ports
+
 STOP_SECONDS = 10
 WEB_USER = "www-data"
 
@@ -69,9 +71,7 @@ class Workdir:
         return path
 
     def free_port(self, address=None):
-        with socket.socket() as probe:
-            probe.bind((address or self.address, 0))
-            return probe.getsockname()[1]
+        return ports.free_port(address or self.address)
 
     def link_for_the_run(self, target, link):
         """A symbolic link outside the directory, refused if the name is taken.

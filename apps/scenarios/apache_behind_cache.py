@@ -9,7 +9,6 @@ import os
 import random
 import re
 import shutil
-import sys
 import threading
 import time
 
@@ -17,9 +16,7 @@ from harness import subject as subjects
 from harness.apache import Apache
 from harness.client import Client
 from harness.workdir import Workdir
-
-sys.path.insert(0, os.path.join(subjects.HERE, "..", "..", "bench"))
-from lib import load  # noqa: E402
+from lib import load
 
 CLIENTS = 200
 REQUESTS = 10_000

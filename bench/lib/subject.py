@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 
 from . import process
+from .ports import free_port
 
 TEMPLATES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "conf")
 
@@ -26,12 +27,6 @@ def version_of(binary):
     told = subprocess.run([binary, "-v"], capture_output=True, text=True)
     lines = (told.stdout + told.stderr).strip().splitlines()
     return lines[0].removeprefix("nginx version: ") if lines else os.path.basename(binary)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def render(template, kind, values):
@@ -99,8 +94,12 @@ class Daemon:
             process.wait_until(self._accepts, f"{self.name} listening on port {self.port}", seconds=60)
         except RuntimeError as error:
             self.stop()
-            with open(self._output) as output:
-                raise SystemExit(f"{error}; it said:\n{output.read()[-2000:]}")
+            raise SystemExit(f"{error}; {self.said()}")
+
+    def said(self):
+        """The end of what the program wrote, for an error."""
+        with open(self._output, errors="replace") as output:
+            return f"it said:\n{output.read()[-2000:]}"
 
     def _accepts(self):
         for one in self._processes:

@@ -38,6 +38,10 @@ import htaccess_generator
 import htaccess_sites
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+
+from lib.ports import free_port  # noqa: E402
+
 MODULES = "/usr/lib/apache2/modules"
 LOADED = "mpm_prefork auth_basic authn_core authn_file authz_core authz_groupfile authz_host authz_user access_compat alias autoindex deflate dir env expires filter headers" \
     " mime negotiation rewrite setenvif".split()
@@ -129,12 +133,6 @@ def write_site(site, folder):
             file.write(text)
     for path, _, _ in os.walk(folder):
         os.chmod(path, 0o755)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 
 from lib import php, process  # noqa: E402
+from lib.ports import free_port  # noqa: E402
 
 CONF = """
 daemon off; pid {folder}/pid; error_log {folder}/error.log notice; worker_processes 2; user www-data;
@@ -59,12 +60,6 @@ parse_str($_SERVER['QUERY_STRING'], $wish);
 if (isset($wish['ms'])) usleep((int) $wish['ms'] * 1000);
 echo str_repeat('x', (int) ($wish['bytes'] ?? 2000)), 'end';
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Server:

@@ -5,17 +5,16 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
+
+from lib.ports import free_port  # noqa: E402
+
 START_SECONDS = 20
 SLOW_SECONDS = 0.2
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def wait_until(is_so, what, seconds=START_SECONDS):

@@ -15,12 +15,15 @@ import http.server
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
+
+from lib.ports import free_port  # noqa: E402
 
 PAGES = 40
 LINES = 300
@@ -91,12 +94,6 @@ def judge(page, body):
     except (IndexError, ValueError):
         return None
     return version if body == body_of(page, version) else None
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def ask(port, method, path, fields=None):

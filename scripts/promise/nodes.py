@@ -31,7 +31,8 @@ import threading
 import time
 
 import history
-from engines import Proxies, Proxy, Redis, free_port, wait_until
+from engines import Proxies, Proxy, Redis, wait_until  # It makes bench/lib importable.
+from lib.ports import free_port
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGES = 16

@@ -26,12 +26,9 @@ import tempfile
 import threading
 import time
 
-from engines import Proxies, Proxy, Redis, wait_until
+from engines import Proxies, Proxy, Redis, wait_until  # It makes bench/lib importable.
+from lib import process
 from nodes import PAGES, Client, Node, Php
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
-
-from lib import process  # noqa: E402
 
 HITS = 2000
 SLOWER_MILLISECONDS = 0.5

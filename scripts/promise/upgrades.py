@@ -29,13 +29,10 @@ import tempfile
 import threading
 import time
 
-import kills
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "bench"))
-
-import encrypted  # noqa: E402
-from lib import process  # noqa: E402
+import kills  # It makes bench importable.
+import encrypted
+from lib import process
+from lib.ports import free_port
 
 END_SECONDS = 30
 # Of the purges, those that visitors notice; and how many others there are to purge.
@@ -88,7 +85,7 @@ class Upgrades(kills.Trial):
         self.pause = 1 / arguments.purges
         self.user = arguments.user
         self.counts = dict.fromkeys(("answers", "hits", "purges", "connections", "failed", "old", "torn"), 0)
-        self.tls_port = kills.free_port()
+        self.tls_port = free_port()
         self.command = arguments.program
         self.certificate, _ = encrypted.make_keys(folder)
         # What other programs judge by: a number for each page.
