@@ -178,7 +178,7 @@ impl<'a> Way<'a> {
                 Next::ErrorReply(reply, tried) => {
                     request.delivery.error_page.stop_forcing();
                     if let Some(tried) = tried {
-                        tried.begin(&mut request.delivery, &mut request.extras);
+                        tried.begin(&mut request.delivery);
                     }
                     return Outcome::Reply(reply);
                 }
@@ -190,9 +190,10 @@ impl<'a> Way<'a> {
                 Next::Divert(diversion) => {
                     request.route.become_get();
                     request.route.become_diverted();
-                    request.extras.carried.fields = Fields::new();
-                    let (delivery, extras) = (&mut request.delivery, &mut request.extras);
-                    respond::carry(diversion.facts, delivery, extras);
+                    if let Some(carried) = &mut request.delivery.carried {
+                        carried.fields = Fields::new();
+                    }
+                    respond::carry(diversion.facts, &mut request.delivery);
                     Err(diversion.then.into())
                 }
             };
@@ -234,7 +235,7 @@ impl<'a> Way<'a> {
                 },
                 Stage::Mirror => self.mirror(request),
                 Stage::Content if request.is_dry() && !self.is_of_files(request) => {
-                    own_visit::note(&request.extras, NotAsked::Dry);
+                    own_visit::note(request, NotAsked::Dry);
                     Err(own_visit::NOT_ASKED.into())
                 }
                 Stage::Content => match content::begin(request, self.configuration) {
@@ -401,7 +402,7 @@ fn redirect(request: &mut Request, to: RedirectTarget, tried: Option<TriedPage>)
     request.values.forget_slicing();
     let is_for_error = tried.is_some();
     if let Some(tried) = tried {
-        tried.begin(&mut request.delivery, &mut request.extras);
+        tried.begin(&mut request.delivery);
     }
     let route = &mut request.route;
     let (path, args, is_visitors) = match to {

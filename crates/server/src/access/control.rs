@@ -137,12 +137,10 @@ async fn by_subrequest<'a>(
         200..=299 => Verdict::Agreed,
         401 => {
             let mut fields = Fields::new();
-            let head = asked
-                .delivery
-                .reply
-                .iter()
-                .flat_map(|reply| reply.head.fields.as_slice());
-            for (name, value) in head.chain(asked.extras.carried.error_fields.as_slice()) {
+            let (reply, carried) = (&asked.delivery.reply, &asked.delivery.carried);
+            let head = reply.iter().flat_map(|it| it.head.fields.as_slice());
+            let of_error = carried.iter().flat_map(|it| it.error_fields.as_slice());
+            for (name, value) in head.chain(of_error) {
                 if name.eq_ignore_ascii_case(b"www-authenticate") {
                     fields.append(name.clone(), value.clone());
                 }

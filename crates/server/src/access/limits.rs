@@ -37,12 +37,8 @@ pub fn foresee(request: &Request) {
     let live = &request.configuration.live;
     let mut foreseen = limit_conn::foresee(request, &live.limit_conn);
     foreseen.extend(limit_req::foresee(request, &live.limit_req));
-    if let Some(visit) = request
-        .extras
-        .own_visit
-        .as_ref()
-        .filter(|_| !foreseen.is_empty())
-    {
+    let visit = request.own_visit.as_ref();
+    if let Some(visit) = visit.filter(|_| !foreseen.is_empty()) {
         visit.limits.get_or_init(|| foreseen);
     }
 }

@@ -54,7 +54,7 @@ pub fn params(
     let has_path_info = values
         .iter()
         .any(|(name, value)| *name == b"PATH_INFO" && !value.is_empty());
-    for (name, value) in &request.extras.script_variables {
+    for (name, value) in &request.route.script_variables {
         let name = name.as_bytes();
         let is_own =
             fastcgi.params.iter().any(|param| *param.name == *name) && name != b"REDIRECT_STATUS";

@@ -38,7 +38,7 @@ pub fn begin(request: &Request, mirror: &Mirror) {
         };
         let args = request.route.args.clone();
         let mut copy = subrequest::to(request, target, &args);
-        copy.extras.class = Class::Mirror;
+        copy.class = Class::Mirror;
         if mirror.with_body {
             copy.body = request.body.share();
         }
@@ -60,7 +60,7 @@ pub fn begin_post_action(request: &Request) {
     };
     let args = request.route.args.clone();
     let mut copy = subrequest::to(request, target, &args);
-    copy.extras.class = Class::Mirror;
+    copy.class = Class::Mirror;
     copy.delivery.status = request.delivery.status;
     let (to, from) = (&mut copy.delivery, &request.delivery);
     to.bytes_sent = from.bytes_sent.load(Relaxed).into();

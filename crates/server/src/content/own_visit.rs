@@ -7,7 +7,6 @@ use site::Content;
 
 use super::through_cache::CacheMiss;
 use super::through_cache::outlook::outlook;
-use crate::exchange::extras::Extras;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::{NotAsked, Purpose};
 use crate::exchange::request::Request;
@@ -17,7 +16,7 @@ pub const NOT_ASKED: StageEnd = StageEnd::ClientGone;
 
 /// Is no upstream to be asked? Then it is noted why. `miss` is `None` if nothing is looked up.
 pub fn declines(request: &Request, miss: Option<&CacheMiss<'_>>) -> bool {
-    let Some(visit) = &request.extras.own_visit else {
+    let Some(visit) = &request.own_visit else {
         return false;
     };
     let why = match (&visit.purpose, miss) {
@@ -41,7 +40,7 @@ pub fn declines(request: &Request, miss: Option<&CacheMiss<'_>>) -> bool {
     };
     match why {
         Some(why) => {
-            note(&request.extras, why);
+            note(request, why);
             true
         }
         None => false,
@@ -49,8 +48,8 @@ pub fn declines(request: &Request, miss: Option<&CacheMiss<'_>>) -> bool {
 }
 
 /// Notes why no upstream was asked.
-pub fn note(extras: &Extras, why: NotAsked) {
-    if let Some(visit) = &extras.own_visit {
+pub fn note(request: &Request, why: NotAsked) {
+    if let Some(visit) = &request.own_visit {
         visit.not_asked.get_or_init(|| why);
     }
 }

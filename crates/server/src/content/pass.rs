@@ -42,10 +42,10 @@ use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::{CachePlan, Removal};
 use crate::content::through_cache::purge_keys::Invalidation;
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::extras::ProxyUrl;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::{Method, Request};
+use crate::exchange::request_route::ProxyUrl;
 use crate::log::error_log;
 use crate::route::pattern;
 use purge_order::Target;
@@ -79,7 +79,7 @@ pub fn decide<'a>(
     pass: &'a Pass,
 ) -> PassDecision<'a> {
     match aim(request, pass) {
-        Ok(url) => request.extras.set_proxy_url(url),
+        Ok(url) => request.route.proxy_url = url,
         Err(handled) => return PassDecision::Handled(handled),
     }
     let plan = policy::plan(request, configuration, pass);
@@ -128,7 +128,7 @@ fn purge<'a>(
 ) -> PassDecision<'a> {
     // A sitemap names pages that the server asks for; it purges nothing.
     if request.is_own_visit() {
-        own_visit::note(&request.extras, NotAsked::NotKept(Reason::Purge));
+        own_visit::note(request, NotAsked::NotKept(Reason::Purge));
         return PassDecision::Handled(own_visit::NOT_ASKED);
     }
     if !request.is_clients_own() {

@@ -16,10 +16,10 @@ use transport::request_body::RequestBody;
 
 use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
 use crate::content::pass::loop_detection;
-use crate::exchange::extras::ProxyUrl;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields::put_field as put_request_field;
+use crate::exchange::request_route::ProxyUrl;
 use crate::exchange::request_route::{RequestRoute, TargetOrigin};
 use crate::exchange::tracing::TraceFields;
 use crate::exchange::value::put_address;
@@ -119,7 +119,7 @@ fn rooted(uri: &str) -> Vec<u8> {
 
 /// `$proxy_host` or `$proxy_port`.
 fn put_host(request: &Request, wants_port: bool, out: &mut Vec<u8>) -> bool {
-    if let Some(url) = &request.extras.proxy_url {
+    if let Some(url) = &request.route.proxy_url {
         out.extend_from_slice(if wants_port { &url.port } else { &url.host });
         return true;
     }
@@ -387,7 +387,7 @@ fn put_method(request: &Request, proxy: &Proxy, head: &mut Vec<u8>) {
 /// Appends the request target that the upstream sees.
 fn put_target(request: &Request, proxy: &Proxy, head: &mut Vec<u8>) {
     let of_url = request
-        .extras
+        .route
         .proxy_url
         .as_ref()
         .and_then(|url| url.uri.as_ref());

@@ -29,9 +29,35 @@ pub struct Delivery {
     pub server_text: Option<Vec<u8>>,
     /// Fields behind the body.
     pub trailers: Fields,
+    /// Most requests have none.
+    pub carried: Option<Box<CarriedToResponse>>,
+}
+
+/// Facts from earlier stages for the response.
+#[derive(Default)]
+pub struct CarriedToResponse {
+    /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
+    pub fields: Fields,
+    /// Fields of an error that its page is to carry (`WWW-Authenticate`).
+    pub error_fields: Fields,
+    pub accel_charset: Option<Vec<u8>>,
+    /// The rules of `.htaccess` files for the response to this request.
+    pub rules: Option<Box<htaccess::ResponseRules>>,
 }
 
 impl Delivery {
+    /// Returns the facts for the response, to add to them.
+    pub fn carried(&mut self) -> &mut CarriedToResponse {
+        self.carried.get_or_insert_default()
+    }
+
+    /// Notes the rules of `.htaccess` files for the response. Most responses have none.
+    pub fn set_rules(&mut self, rules: Option<Box<htaccess::ResponseRules>>) {
+        if rules.is_some() || self.carried.is_some() {
+            self.carried().rules = rules;
+        }
+    }
+
     /// Returns the status of the answer with this head: its own, or that of an error whose page it is.
     pub fn status_of(&self, head: &ReplyHead) -> u16 {
         self.error_page.forced_status().unwrap_or(head.status)

@@ -11,7 +11,6 @@ pub mod compiled_location;
 pub mod configuration_handle;
 pub mod delivery;
 pub mod error_page;
-pub mod extras;
 pub mod fragment_facts;
 pub mod functions;
 pub mod guest_visit;

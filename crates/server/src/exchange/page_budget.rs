@@ -1,6 +1,6 @@
 //! The budget for the fragments of a page: one budget for a page, whatever the language (ESI, SSI) and
 //! the depth of its parts. The outermost request makes it, and the requests that are made within share it
-//! ([`Extras::inherited`](super::extras::Extras::inherited)).
+//! ([`Request::internal`](super::request::Request::internal)).
 //!
 //! ```text
 //! page ─┬─ fragment ─┬─ fragment        includes, fetches, bytes, time: the operator's (fragments_max_*)

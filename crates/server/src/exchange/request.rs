@@ -20,15 +20,15 @@ use crate::exchange::cache_facts::CacheFacts;
 use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId};
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::delivery::Delivery;
-use crate::exchange::extras::Extras;
 use crate::exchange::fragment_facts::FragmentFacts;
-use crate::exchange::own_visit::Purpose;
+use crate::exchange::own_visit::{OwnVisit, Purpose};
 use crate::exchange::page_budget::PageBudget;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request_buffers::RequestBuffers;
 use crate::exchange::request_route::{RequestKind, RequestRoute};
 use crate::exchange::request_values::RequestValues;
 use server_base::sampling::Sample;
+use upstream::Class;
 use upstream_fetch::Trace;
 
 pub use http_semantics::Method;
@@ -51,8 +51,10 @@ pub struct Request {
     pub values: RequestValues,
     /// Set for a page of fragments, and for its parts.
     pub fragments: OnceLock<Box<FragmentFacts>>,
-    /// State that most requests do without.
-    pub extras: Extras,
+    /// The class of the request or task that its upstream requests are made for.
+    pub class: Class,
+    /// The server asks itself.
+    pub own_visit: Option<Box<OwnVisit>>,
     pub delivery: Delivery,
 }
 
@@ -87,7 +89,8 @@ impl Request {
                 cache: CacheFacts::new(buffers.key),
                 values: RequestValues::default(),
                 fragments: OnceLock::new(),
-                extras: Extras::default(),
+                class: Class::Visitor,
+                own_visit: None,
                 delivery: Delivery::default(),
             },
         )
@@ -121,7 +124,8 @@ impl Request {
                 Some(budget) => FragmentFacts::new(budget.clone()).into(),
                 None => OnceLock::new(),
             },
-            extras: self.extras.inherited(),
+            class: self.class,
+            own_visit: None,
             delivery: Delivery::default(),
         })
     }
@@ -243,18 +247,18 @@ impl Request {
 
     /// Does the server ask itself, in the name of no visitor?
     pub fn is_own_visit(&self) -> bool {
-        self.extras.own_visit.is_some()
+        self.own_visit.is_some()
     }
 
     /// Does the server ask itself, so that the page is stored?
     pub fn is_to_be_stored(&self) -> bool {
-        let visit = self.extras.own_visit.as_ref();
+        let visit = self.own_visit.as_ref();
         visit.is_some_and(|visit| !matches!(visit.purpose, Purpose::Ask))
     }
 
     /// Is it forbidden to ask an upstream on its behalf?
     pub fn is_dry(&self) -> bool {
-        let visit = self.extras.own_visit.as_ref();
+        let visit = self.own_visit.as_ref();
         visit.is_some_and(|visit| visit.is_dry())
     }
 

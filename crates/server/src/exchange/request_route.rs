@@ -53,6 +53,21 @@ pub struct RequestRoute {
     pub depth: u8,
     /// `try_files` found a file below an `alias` that stands for a whole path.
     pub adds_path_to_alias: bool,
+    /// The URL that a `proxy_pass` with variables leads to; `None`: it has no variables, or none is meant.
+    pub proxy_url: Option<Box<ProxyUrl>>,
+    /// Variables that `.htaccess` files set for scripts.
+    pub script_variables: Vec<(String, Vec<u8>)>,
+}
+
+/// The target of a `proxy_pass` with variables for one request.
+#[derive(Debug, Clone, Default)]
+pub struct ProxyUrl {
+    /// Name of a group or `HOST:PORT` or `unix:PATH`.
+    pub group: String,
+    /// `$proxy_host` and `$proxy_port`
+    pub host: Vec<u8>,
+    pub port: Vec<u8>,
+    pub uri: Option<Vec<u8>>,
 }
 
 impl RequestRoute {
@@ -77,6 +92,8 @@ impl RequestRoute {
             redirects_left: MAX_INTERNAL_REDIRECTS,
             depth: 0,
             adds_path_to_alias: false,
+            proxy_url: None,
+            script_variables: Vec::new(),
         }
     }
 

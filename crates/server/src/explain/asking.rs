@@ -36,7 +36,7 @@ pub async fn ask(
     }
     let mut request = question.request(configuration, Purpose::Ask)?;
     let reply = subrequest::serve(&mut request).await;
-    let visit = request.extras.own_visit.as_ref();
+    let visit = request.own_visit.as_ref();
     if visit.is_some_and(|visit| visit.not_asked.get().is_some()) {
         return Err(match request.cache.reason() {
             Some(Reason::Purge) => Refusal::field("ask", "this request would purge"),

@@ -22,7 +22,6 @@ use super::way::{Question, Way, walk};
 use crate::content::through_cache::outlook::{Lookup, Outlook};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::exchange::extras::Extras;
 use crate::exchange::own_visit::LimitVerdict as Foreseen;
 use crate::exchange::request::Request;
 use live_state::disk_pages::DiskPages;
@@ -109,7 +108,7 @@ fn explanation(
             .client()
             .filter(|_| question.from.is_some())
             .map(|client| client.ip()),
-        limits: limits(&request.extras),
+        limits: limits(request),
         cache: lookup.map(cache_part),
         outcome: outlook.map_or(Outcome::Off, outcome),
         is_stored: entry.is_some(),
@@ -136,8 +135,8 @@ fn disbelieved<'q>(question: &'q Question, request: &Request) -> Option<&'q str>
     fields.find_map(|(name, _)| is_of_proxies(name).then_some(&**name))
 }
 
-fn limits(extras: &Extras) -> Vec<Limit> {
-    let visit = extras.own_visit.as_ref();
+fn limits(request: &Request) -> Vec<Limit> {
+    let visit = request.own_visit.as_ref();
     let limits = visit.and_then(|visit| visit.limits.get());
     let limits = limits.map_or(&[][..], Vec::as_slice);
     let explained = limits.iter().map(|limit| Limit {

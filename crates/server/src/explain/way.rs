@@ -92,7 +92,7 @@ pub async fn walk(
 ) -> Result<Way, Unaskable> {
     let mut request = question.request(configuration, Purpose::Explain)?;
     let reply = pipeline::serve_internal(&mut request).await;
-    let visit = request.extras.own_visit.as_ref();
+    let visit = request.own_visit.as_ref();
     let is_at_content = visit.is_some_and(|visit| visit.not_asked.get() == Some(&NotAsked::Dry));
     if is_at_content {
         return Ok(at_content(configuration, request));
@@ -149,7 +149,7 @@ fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) ->
         }
     };
     match pass::aim(&request, pass) {
-        Ok(url) => request.extras.set_proxy_url(url),
+        Ok(url) => request.route.proxy_url = url,
         Err(handled) => {
             let status = match handled {
                 StageEnd::Status(status) => Some(status),
@@ -177,7 +177,7 @@ fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) ->
 fn upstream_name(request: &Request, target: &PassTarget) -> String {
     match target {
         PassTarget::Group(id) => request.configuration.site.http.groups[id.0].name.clone(),
-        PassTarget::Variable(template) => match &request.extras.proxy_url {
+        PassTarget::Variable(template) => match &request.route.proxy_url {
             Some(url) => url.group.clone(),
             None => {
                 let name = variable::evaluate(request, template);

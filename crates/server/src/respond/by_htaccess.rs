@@ -158,7 +158,7 @@ pub enum ErrorAnswer {
 /// Returns the answer of `ErrorDocument` to an error; `None` if there is no such rule. The page is requested as a
 /// visitor would, so that it shows nothing that a visitor may not see.
 pub fn error_answer(request: &Request, status: u16, fields: &Fields) -> Option<ErrorAnswer> {
-    let rules = request.extras.carried.rules.as_ref()?;
+    let rules = request.delivery.carried.as_ref()?.rules.as_ref()?;
     Some(match rules.error_document(status)?.clone() {
         ErrorDocument::Default => ErrorAnswer::Reply(page_with(request, status, fields)),
         ErrorDocument::Text(text) => {

@@ -10,7 +10,6 @@ use super::pages::page_with;
 use super::status_page;
 use crate::exchange::delivery::Delivery;
 use crate::exchange::error_page::ErrorPage;
-use crate::exchange::extras::Extras;
 use crate::exchange::handled::{Diversion, StageEnd};
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
@@ -199,10 +198,10 @@ fn error(request: &Request, status: u16, fields: Fields) -> Next {
 
 impl TriedPage {
     /// From here on the request is for the page. The fields of the error go with it.
-    pub fn begin(self, delivery: &mut Delivery, extras: &mut Extras) {
+    pub fn begin(self, delivery: &mut Delivery) {
         delivery.error_page = self.page;
         for (name, value) in self.fields.as_slice() {
-            let carried = &mut extras.carried.error_fields;
+            let carried = &mut delivery.carried().error_fields;
             match name.eq_ignore_ascii_case(b"location") {
                 true => carried.set(name.clone(), value.clone()),
                 false => carried.append(name.clone(), value.clone()),

@@ -5,7 +5,7 @@ use http_semantics::Fields;
 use site::{Expires, FieldChange, FieldEdit, LogLevel};
 
 use crate::exchange::compiled_location::adds_fields;
-use crate::exchange::extras::CarriedToResponse;
+use crate::exchange::delivery::CarriedToResponse;
 use crate::exchange::reply::{Reply, ReplySource};
 use crate::exchange::request::Request;
 use crate::exchange::variable;

@@ -28,8 +28,7 @@ use http_semantics::conditional::{self, Validators, Verdict};
 use site::{IfModifiedSince, ServerTokens};
 
 use crate::exchange::client_facts::ClientFacts;
-use crate::exchange::delivery::Delivery;
-use crate::exchange::extras::{CarriedToResponse, Extras};
+use crate::exchange::delivery::{CarriedToResponse, Delivery};
 use crate::exchange::reply::{Body, Reply, ReplySource};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::RequestRoute;
@@ -73,15 +72,18 @@ pub fn complete(request: &mut Request, mut reply: Box<Reply>) -> Completion {
         return set(&mut request.delivery, reply);
     }
     if let Some(facts) = reply.head.facts.take() {
-        carry(*facts, &mut request.delivery, &mut request.extras);
+        carry(*facts, &mut request.delivery);
     }
     let changes = match adds_nothing(request, &reply) {
         true => prepare_alone(request, &mut reply),
         false => {
             request.delivery.server_text = server_text(request);
-            let carried = request.extras.given();
-            let carried = carried.map(|extra| std::mem::take(&mut extra.carried));
-            prepare(request, &mut reply, carried.unwrap_or_default())
+            let carried = request.delivery.carried.take();
+            prepare(
+                request,
+                &mut reply,
+                carried.map(|it| *it).unwrap_or_default(),
+            )
         }
     };
     if pattern::has_failed(request) {
@@ -101,14 +103,17 @@ pub fn complete(request: &mut Request, mut reply: Box<Reply>) -> Completion {
 }
 
 /// Keeps the facts of an upstream's response for the response to the client.
-pub fn carry(facts: ClientFacts, delivery: &mut Delivery, extras: &mut Extras) {
+pub fn carry(facts: ClientFacts, delivery: &mut Delivery) {
     delivery.limit_rate = facts.limit_rate.or(delivery.limit_rate);
     delivery.accel_buffering = facts.is_buffered.or(delivery.accel_buffering);
     if facts.charset.is_some() {
-        extras.carried.accel_charset = facts.charset;
+        delivery.carried().accel_charset = facts.charset;
     }
     for (name, value) in facts.fields.as_slice() {
-        extras.carried.fields.append(name.clone(), value.clone());
+        delivery
+            .carried()
+            .fields
+            .append(name.clone(), value.clone());
     }
 }
 
@@ -232,7 +237,7 @@ fn adds_nothing(request: &Request, reply: &Reply) -> bool {
         && reply.head.stored.is_some()
         && reply.head.status == 200
         && request.delivery.error_page.forced_status().is_none()
-        && !request.extras.reach_response()
+        && request.delivery.carried.is_none()
 }
 
 /// Prepares a response that nothing is added to.

@@ -142,8 +142,8 @@ pub fn request(
     let now = clock::now();
     let received = ReceivedHead::made(connection, head, now);
     let mut request = Request::new(terms.configuration, received, None, terms.server, now);
-    request.extras.class = upstream::Class::Refresh;
-    request.extras.own_visit = Some(Box::new(OwnVisit::new(purpose)));
+    request.class = upstream::Class::Refresh;
+    request.own_visit = Some(Box::new(OwnVisit::new(purpose)));
     let is_dry = request.is_dry();
     let body_of = |head: http_semantics::RequestView<'_>, _| {
         let has_body = |name: &[u8]| head.field(name).is_some_and(|value| value != b"0");

@@ -116,7 +116,7 @@ pub async fn read(
 }
 
 fn not_asked(request: &Request) -> Option<NotAsked> {
-    request.extras.own_visit.as_ref()?.not_asked.get().copied()
+    request.own_visit.as_ref()?.not_asked.get().copied()
 }
 
 /// Was any upstream asked, with whatever success?
@@ -127,7 +127,7 @@ fn was_asked(request: &Request) -> bool {
 
 /// Is the stored response for the request the page that is meant?
 fn is_meant(request: &Request) -> bool {
-    match request.extras.own_visit.as_ref().map(|it| &it.purpose) {
+    match request.own_visit.as_ref().map(|it| &it.purpose) {
         Some(Purpose::Refill(wanted)) => *wanted.key == *request.cache.key,
         _ => true,
     }

@@ -13,14 +13,13 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use htaccess::{Evaluation, ResponseRules, Verdict, Visit, evaluate};
+use htaccess::{Evaluation, Verdict, Visit, evaluate};
 use http_semantics::Fields;
 use parking_lot::Mutex;
 use site::LogLevel;
 use transport::facts::LocalAddress;
 
 use crate::access::real_ip;
-use crate::exchange::extras::Extras;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::htaccess_site::HtaccessSite;
 use crate::exchange::request::Request;
@@ -41,7 +40,7 @@ pub fn obey(request: &mut Request) -> Option<StageEnd> {
     let configuration = request.configuration.clone();
     let site = configuration.htaccess[request.route.server().0].as_ref()?;
     if !site.rules.is_given && !files::has_rules(&site.mounts, &request.route.path) {
-        set_response(&mut request.extras, None);
+        request.delivery.set_rules(None);
         return None;
     }
     if let Some(client) = real_ip::client_address(request) {
@@ -49,7 +48,7 @@ pub fn obey(request: &mut Request) -> Option<StageEnd> {
     }
     let (evaluation, notes) = evaluation(request, site);
     tell(request, notes);
-    set_response(&mut request.extras, evaluation.response);
+    request.delivery.set_rules(evaluation.response);
     match evaluation.verdict {
         Verdict::Target(target) => {
             if target.is_missing {
@@ -63,9 +62,7 @@ pub fn obey(request: &mut Request) -> Option<StageEnd> {
             }
             let mut variables = target.variables;
             variables.extend(error_variables(request));
-            if !variables.is_empty() || !request.extras.script_variables.is_empty() {
-                request.extras.script_variables = variables;
-            }
+            request.route.script_variables = variables;
             None
         }
         Verdict::Redirect { status, location } => {
@@ -90,13 +87,6 @@ pub fn obey(request: &mut Request) -> Option<StageEnd> {
             }
             Some(StageEnd::StatusWith(status, fields))
         }
-    }
-}
-
-/// Notes the rules for the response. Most responses have none.
-fn set_response(extras: &mut Extras, response: Option<Box<ResponseRules>>) {
-    if response.is_some() || extras.carried.rules.is_some() {
-        extras.carried.rules = response;
     }
 }
 

@@ -102,7 +102,7 @@ pub async fn direct(
     let mut fetched = match fetched {
         Some(Ok(fetched)) => fetched,
         Some(Err(FetchError::LeftOut)) if request.is_own_visit() => {
-            own_visit::note(&request.extras, NotAsked::Busy);
+            own_visit::note(request, NotAsked::Busy);
             return own_visit::NOT_ASKED;
         }
         Some(Err(error)) => return failed(error),

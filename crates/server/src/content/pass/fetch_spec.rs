@@ -270,7 +270,7 @@ fn group(request: &Request, pass: &Pass) -> Result<(Arc<GroupHandle>, Option<Loo
     match &pass.target {
         PassTarget::Group(id) => Ok((request.configuration.live.groups[id.0].clone(), None)),
         PassTarget::Variable(template) => {
-            let name = match (&pass.protocol, &request.extras.proxy_url) {
+            let name = match (&pass.protocol, &request.route.proxy_url) {
                 (Protocol::Http(_), Some(url)) => url.group.clone(),
                 // The URL was none; that is in the log already.
                 (Protocol::Http(_), None) => return Err(500),

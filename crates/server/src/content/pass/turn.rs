@@ -15,7 +15,7 @@ use crate::exchange::request::Request;
 
 /// The class of a request and its turn, as its group wants it.
 pub fn of(request: &Request, group: &Group) -> (Class, Option<Turn>) {
-    let class = request.extras.class;
+    let class = request.class;
     if !group.has_turns() || class.is_background() {
         return (class, None);
     }
@@ -40,7 +40,7 @@ pub fn of(request: &Request, group: &Group) -> (Class, Option<Turn>) {
 /// in turn.
 pub fn is_crawler(request: &Request, pass: &Pass) -> bool {
     group_with_turns(request, pass).is_some()
-        && !request.extras.class.is_background()
+        && !request.class.is_background()
         && assessed(request).is_some_and(|assessed| assessed.class == Class::Crawler)
 }
 

@@ -9,7 +9,6 @@ use http1::{HeadLimits, parse_head};
 use transport::facts::ConnectionFacts;
 use upstream::Class;
 
-use crate::exchange::extras::Extras;
 use crate::exchange::own_visit::{OwnVisit, Purpose};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::TargetOrigin;
@@ -67,9 +66,9 @@ async fn ask(request: &Request, mut made: Box<Request>, class: Class) -> Option<
     made.route.method = Method::Get;
     made.route.method_override = None;
     made.values = RequestValues::default();
-    made.extras = Extras::default();
-    made.extras.class = class;
-    made.extras.own_visit = Some(Box::new(OwnVisit::new(Purpose::Try)));
+    (made.route.proxy_url, made.route.script_variables) = (None, Vec::new());
+    made.class = class;
+    made.own_visit = Some(Box::new(OwnVisit::new(Purpose::Try)));
     made.enter_server(request.route.server());
     whole_answer(made, MAX_BODY_BYTES).await
 }

@@ -158,7 +158,7 @@ fn answer_leader(
         LeaderOutcome::Failed(error) => match stand_in.response(stale_reason(error), now) {
             Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
             None if error == FetchError::LeftOut && request.is_own_visit() => {
-                own_visit::note(&request.extras, NotAsked::Busy);
+                own_visit::note(request, NotAsked::Busy);
                 own_visit::NOT_ASKED
             }
             None => {

@@ -270,7 +270,7 @@ fn join(request: &Request, plan: &Plan<'_>, found: &NotFresh, stand_in: StandIn)
             Step::without_others(request, plan, &action)
         }
         FlightPart::Busy => {
-            own_visit::note(&request.extras, NotAsked::Busy);
+            own_visit::note(request, NotAsked::Busy);
             Step::Answer(own_visit::NOT_ASKED)
         }
     }

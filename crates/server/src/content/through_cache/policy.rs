@@ -95,7 +95,7 @@ pub fn plan<'a>(
             };
             let mut plan = Plan::new((zone, rules), CacheKey::new(key), audience, past);
             (plan.shared, plan.tried) = (page.map(Box::new), tried);
-            if request.extras.class == upstream::Class::Fragment {
+            if request.class == upstream::Class::Fragment {
                 plan.urgency = Urgency::Part;
             }
             CachePlan::Use(plan)
@@ -156,7 +156,7 @@ fn removal<'a>(
 fn is_led_by_rules(request: &Request, configuration: &ActiveConfiguration) -> bool {
     configuration.htaccess[request.route.server().0].is_some()
         && (request.route.origin != TargetOrigin::Received
-            || !request.extras.script_variables.is_empty())
+            || !request.route.script_variables.is_empty())
 }
 
 /// Is it a question whose answer may be stored under a key that has its body in it?
@@ -229,7 +229,7 @@ impl RequestFacts for Facts<'_> {
     }
 
     fn audience(&mut self) -> Result<Audience, Reason> {
-        let visit = self.request.extras.own_visit.as_ref();
+        let visit = self.request.own_visit.as_ref();
         if visit.is_some_and(|visit| matches!(visit.purpose, Purpose::Try)) {
             return Err(Reason::Bypass);
         }
@@ -302,7 +302,7 @@ impl Facts<'_> {
 /// With nodes or learned pages: decides how stored responses may be used for the request.
 #[cold]
 fn guarded_use(request: &Request) -> StoredUse {
-    let visit = request.extras.own_visit.as_ref();
+    let visit = request.own_visit.as_ref();
     if visit.is_some_and(|visit| matches!(visit.purpose, Purpose::Audit)) {
         return StoredUse::Forbidden;
     }

@@ -162,7 +162,7 @@ fn put_way(request: &Request, key: &mut Vec<u8>) {
         }
     });
     let address = client_address(request);
-    for (name, value) in &request.extras.script_variables {
+    for (name, value) in &request.route.script_variables {
         put_numbered(SCRIPT_VARIABLE, name.as_bytes(), key);
         match address.as_deref() == Some(value) {
             true => put_numbered(CLIENT_ADDRESS, b"", key),
@@ -174,7 +174,7 @@ fn put_way(request: &Request, key: &mut Vec<u8>) {
 /// The client's address, as variables of `.htaccess` files have it. A variable with nothing else in it is to the script
 /// what `REMOTE_ADDR` is: it is in no key, and the shared request has its own address there.
 fn client_address(request: &Request) -> Option<Vec<u8>> {
-    let is_set = !request.extras.script_variables.is_empty();
+    let is_set = !request.route.script_variables.is_empty();
     let ip = is_set.then(|| request.received.client_ip())??;
     Some(ip.to_canonical().to_string().into_bytes())
 }
@@ -232,10 +232,8 @@ pub fn request_for(
     let client = connection.peer;
     let mut made = made_for_cache(request, connection, head)?;
     made.received.set_client(client);
-    if let (Some(own), Some(shared)) = (client_address(request), client_address(&made))
-        && let Some(extra) = made.extras.given()
-    {
-        let values = extra.script_variables.iter_mut();
+    if let (Some(own), Some(shared)) = (client_address(request), client_address(&made)) {
+        let values = made.route.script_variables.iter_mut();
         let of_client = values.filter(|(_, value)| *value == own);
         of_client.for_each(|(_, value)| value.clone_from(&shared));
     }

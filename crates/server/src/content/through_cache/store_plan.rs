@@ -529,8 +529,7 @@ fn request_for_cache(
         made.route.make_get();
     }
     if let Protocol::Http(proxy) = &pass.protocol {
-        let url = proxy::url(&made, &pass.target, proxy);
-        made.extras.set_proxy_url(url);
+        made.route.proxy_url = proxy::url(&made, &pass.target, proxy);
     }
     Ok(Some(made))
 }

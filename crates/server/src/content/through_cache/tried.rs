@@ -72,7 +72,7 @@ impl TrialSource {
     }
 
     fn at(address: Option<Ipv4Addr>, mut request: Box<Request>, pass: &Arc<Pass>) -> TrialSource {
-        request.extras.own_visit = Some(Box::new(OwnVisit::new(Purpose::Read)));
+        request.own_visit = Some(Box::new(OwnVisit::new(Purpose::Read)));
         TrialSource {
             request,
             pass: pass.clone(),
@@ -176,8 +176,7 @@ pub async fn fetch(
     } = source;
     let configuration = request.configuration.clone();
     request.note_time(clock::now());
-    let url = aim(request, pass).map_err(|_| BrokenOff::NoAnswer)?;
-    request.extras.set_proxy_url(url);
+    request.route.proxy_url = aim(request, pass).map_err(|_| BrokenOff::NoAnswer)?;
     let CachePlan::Use(mut plan) = policy::plan(request, &configuration, pass) else {
         return Err(BrokenOff::NoAnswer);
     };
@@ -240,7 +239,7 @@ pub fn store_shared(source: &mut TrialSource) {
     let Ok(url) = aim(request, pass) else {
         return;
     };
-    request.extras.set_proxy_url(url);
+    request.route.proxy_url = url;
     let CachePlan::Use(mut plan) = policy::plan(request, &configuration, pass) else {
         return;
     };

@@ -55,8 +55,8 @@ impl RequestedPart {
     }
 
     fn begin(mut request: Box<Request>) -> RequestedPart {
-        if request.extras.class == Class::Visitor {
-            request.extras.class = Class::Fragment;
+        if request.class == Class::Visitor {
+            request.class = Class::Fragment;
         }
         let mut serving: Pin<Box<dyn Future<Output = PartReply> + Send>> = Box::pin(async move {
             let mut reply = subrequest::serve(&mut request).await;
