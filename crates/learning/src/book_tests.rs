@@ -14,9 +14,9 @@ use crate::poll::PollAnswer;
 use crate::record::{FileState, Reason, RunRecord, SentStatement, SentWrite, WhyNot};
 use crate::statements::ReadRun;
 
-#[path = "book_tests/in_doubt.rs"]
+#[path = "book/in_doubt_tests.rs"]
 mod in_doubt;
-#[path = "book_tests/kept.rs"]
+#[path = "book/kept_tests.rs"]
 mod kept;
 
 pub const SERVER: &str = "unix:/run/mysqld/mysqld.sock";
