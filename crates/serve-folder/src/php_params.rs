@@ -21,7 +21,8 @@ const FORWARDED: [(&str, &str); 4] = [
 ];
 
 /// Further fields of that kind, which no script needs to see.
-const NOT_FORWARDED: [&str; 11] = [
+const NOT_FORWARDED: [&str; 12] = [
+    "HTTP_CF_VISITOR",
     "HTTP_FORWARDED",
     "HTTP_FRONT_END_HTTPS",
     "HTTP_X_FORWARDED",

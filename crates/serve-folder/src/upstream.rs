@@ -148,12 +148,13 @@ pub fn write_upstream_config(
 ///
 /// Fields that the visitor, or a proxy in front that is not trusted, sends about itself
 /// are replaced.
-const FIELDS: [(&str, &str); 18] = [
+const FIELDS: [(&str, &str); 19] = [
     ("Host", "$host$is_request_port$request_port"),
     ("X-Real-IP", "$remote_addr"),
     ("X-Forwarded-For", "$remote_addr"),
     ("X-Forwarded-Host", "$host$is_request_port$request_port"),
     ("X-Forwarded-Proto", "$scheme"),
+    ("CF-Visitor", "''"),
     ("Forwarded", "''"),
     ("Front-End-Https", "''"),
     ("X-Forwarded", "''"),

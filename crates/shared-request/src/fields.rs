@@ -7,7 +7,7 @@
 
 use http_semantics::RequestView;
 
-use crate::left_out::{self, LeftOut, Trait};
+use crate::left_out::{self, LeftOut, Trait, TraitSet};
 use crate::{Bypass, Class, media, varied};
 
 /// Reads each field once: the class of its sender, and the parts that the shared request leaves out.
@@ -15,17 +15,33 @@ use crate::{Bypass, Class, media, varied};
 /// # Errors
 /// Why the request goes past the cache.
 #[inline]
-pub(crate) fn examine(head: RequestView<'_>, own_host: &[u8]) -> Result<(Class, LeftOut), Bypass> {
+pub(crate) fn examine(
+    head: RequestView<'_>,
+    (host, port): (&[u8], Option<u16>),
+) -> Result<(Class, LeftOut), Bypass> {
     let mut user_agent = None;
     let mut left_out = LeftOut::default();
+    let mut seen = TraitSet::NONE;
     for (name, value) in head.fields() {
         match meaning(name) {
             Meaning::None => {}
-            Meaning::UserAgent => user_agent = user_agent.or(Some(value)),
+            // The application would be sent this spelling, and may print it.
+            Meaning::Host if !is_plain(value, (host, port)) => return Err(Bypass::Field),
+            Meaning::Host => {}
+            Meaning::UserAgent => {
+                note_once(Trait::Agent, &mut seen)?;
+                user_agent = Some(value);
+            }
             Meaning::Accept if media::accepts_html(value) => put_accept(value, &mut left_out),
             Meaning::Accept => return Err(Bypass::Accept),
-            Meaning::Language => left_out.set(Trait::Language, varied::language_class(value)),
-            Meaning::Referer => left_out.set(Trait::Referer, left_out::referer(value, own_host)),
+            Meaning::Language => {
+                note_once(Trait::Language, &mut seen)?;
+                left_out.set(Trait::Language, varied::language_class(value));
+            }
+            Meaning::Referer => {
+                note_once(Trait::Referer, &mut seen)?;
+                left_out.set(Trait::Referer, left_out::referer(value, host));
+            }
             Meaning::Hint => put_hint(name, value, &mut left_out),
             Meaning::Address => left_out.note_named_address(value),
             Meaning::Goes(why) => return Err(why),
@@ -34,6 +50,29 @@ pub(crate) fn examine(head: RequestView<'_>, own_host: &[u8]) -> Result<(Class, 
     let (class, family) = Class::and_family(user_agent);
     left_out.set(Trait::Agent, family);
     Ok((class, left_out))
+}
+
+/// Notes a field that a request has once. The application would be sent all of its values, whose class is none of theirs.
+///
+/// # Errors
+/// It is there twice.
+fn note_once(it: Trait, seen: &mut TraitSet) -> Result<(), Bypass> {
+    match seen.has(it) {
+        true => Err(Bypass::Field),
+        false => {
+            *seen = seen.with(it);
+            Ok(())
+        }
+    }
+}
+
+/// Is it the host as the shared request names it: in lower case, without a dot at its end?
+fn is_plain(field: &[u8], (host, port): (&[u8], Option<u16>)) -> bool {
+    let rest = field.strip_prefix(host);
+    rest.is_some_and(|rest| match port {
+        None => rest.is_empty(),
+        Some(port) => rest.strip_prefix(b":") == Some(port.to_string().as_bytes()),
+    })
 }
 
 /// Returns the traits left out when responses have named these fields in `Vary`: those are sent, and
@@ -91,6 +130,7 @@ enum Meaning {
     /// No trait: the field is about the connection, the cache, the form of the transfer, or the way that
     /// the request came by. `Cookie` is judged elsewhere.
     None,
+    Host,
     UserAgent,
     Accept,
     Language,
@@ -118,9 +158,8 @@ fn meaning(name: &[u8]) -> Meaning {
     }
     let start = lower.get(..len).unwrap_or_default();
     match start {
-        b"host" | b"connection" | b"accept-encoding" | b"cookie" | b"cache-control" => {
-            Meaning::None
-        }
+        b"connection" | b"accept-encoding" | b"cookie" | b"cache-control" => Meaning::None,
+        b"host" => Meaning::Host,
         b"user-agent" => Meaning::UserAgent,
         b"accept" => Meaning::Accept,
         b"accept-language" => Meaning::Language,
@@ -374,7 +413,7 @@ mod tests {
             ..HeadLimits::default()
         };
         let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
-        Ok(examine(parse_head(text, &limits).unwrap().view(), b"a")?.0)
+        Ok(examine(parse_head(text, &limits).unwrap().view(), (b"a", None))?.0)
     }
 
     #[test]
@@ -403,6 +442,13 @@ mod tests {
             ("X-Invented-Tomorrow: 1\r\n", Err(Bypass::Field)),
             ("X-Tenant: acme\r\n", Err(Bypass::Field)),
             ("Sec-Fetch-Mode: navigate\r\nDNT: 1\r\n", Ok(Class::Desktop)),
+            // PHP is sent both values, and answers neither language's visitors.
+            (
+                "Accept-Language: en\r\nAccept-Language: de\r\n",
+                Err(Bypass::Field),
+            ),
+            ("Referer: x\r\nReferer: y\r\n", Err(Bypass::Field)),
+            ("User-Agent: x\r\nUser_Agent: y\r\n", Err(Bypass::Field)),
             (
                 "X-Longer-Than-Any-Name-That-Could-Be-Known-Here-Or-Elsewhere: 1\r\n",
                 Err(Bypass::Field),
@@ -421,7 +467,7 @@ mod tests {
         let left_out = |fields: &str| {
             let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
             let head = parse_head(text, &HeadLimits::default()).unwrap();
-            examine(head.view(), b"a").unwrap().1
+            examine(head.view(), (b"a", None)).unwrap().1
         };
         let own = format!("User-Agent: {}\r\n", Class::Mobile.user_agent());
         for fields in [

@@ -177,7 +177,7 @@ pub fn put_key(
 
 /// Reads everything but the cookies.
 fn examine(received: &ReceivedRequest<'_>, rules: &Rules) -> Result<Visitor, Bypass> {
-    let (class, left_out) = fields::examine(received.head, received.host)?;
+    let (class, left_out) = fields::examine(received.head, (received.host, received.port))?;
     paths::examine(received.target, rules)?;
     let rewritten = received.rewritten.map(|(_, args)| args);
     arguments::examine(received.target, rewritten, rules)?;

@@ -9,7 +9,7 @@ const CLAIMS: &str = "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r
     X-Forwarded-Host: claimed.test\r\n";
 
 /// Further names of hosts and schemes.
-const OTHER_CLAIMS: &str = "X-Host: claimed.test\r\nX-URL-Scheme: https\r\nFront-End-Https: on\r\n\
+const OTHER_CLAIMS: &str = "CF-Visitor: {\"scheme\":\"https\"}\r\nX-Host: claimed.test\r\nX-URL-Scheme: https\r\nFront-End-Https: on\r\n\
     X-Forwarded-Protocol: https\r\nX-Forwarded-Scheme: https\r\nX-Forwarded-Ssl: on\r\n";
 
 async fn serve(upstream: &FakeHttp, arguments: &[&str]) -> FolderServer {

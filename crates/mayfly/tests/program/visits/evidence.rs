@@ -280,3 +280,56 @@ async fn a_page_that_depends_on_what_is_not_compared_is_not_shared() {
         ("by way of .", 1)
     );
 }
+
+/// PHP is sent both languages, and takes the first. That says nothing of visitors who speak the second.
+#[tokio::test]
+async fn a_request_with_two_languages_stands_for_no_visitor() {
+    let application = Application::start(|request| {
+        let lines = request.head.lines();
+        let mut languages = lines.filter_map(|line| line.strip_prefix("Accept-Language: "));
+        let is_german = languages.next().is_some_and(|it| it.starts_with("de"));
+        Script::page(HTML, if is_german { "Hallo" } else { "Hello" })
+    })
+    .await;
+    let site = Site::before(&application, "1h").await;
+    for (from, languages) in [
+        (1, &["en"][..]),
+        (2, &["en"]),
+        (3, &["en"]),
+        (4, &["en", "de-DE,de;q=0.9"]),
+        (5, &["en", "de-DE,de;q=0.9"]),
+        (6, &["de-DE,de;q=0.9"]),
+    ] {
+        let fields = languages.iter();
+        let fields: String = fields
+            .map(|it| format!("Accept-Language: {it}\r\n"))
+            .collect();
+        let reply = site.get(from, "/page", &fields).await;
+        let expected = if languages[0] == "en" {
+            "Hello"
+        } else {
+            "Hallo"
+        };
+        assert_eq!(reply.text(), expected, "{from}: {}", reply.x_cache());
+        settle().await;
+    }
+}
+
+/// A page that prints its host is another one for whoever spells it in another way; nothing that is compared explains that.
+#[tokio::test]
+async fn a_host_in_another_spelling_keeps_nobody_from_sharing_a_page() {
+    let page = "<?php header('Content-Type: text/html'); echo $_SERVER['HTTP_HOST'];";
+    let site = Site::with_php(&[("index.php", page)], "1h").await;
+    let get = async |from, host: &str| {
+        let reply = site.ask(from, "GET /", host, &chrome(Mark::next())).await;
+        settle().await;
+        (reply.text(), is_from_memory(&reply))
+    };
+    for from in 1..4 {
+        assert_eq!(get(from, "site.test").await.0, "site.test");
+    }
+    for (from, host) in [(4, "SITE.test"), (5, "site.test."), (6, "Site.Test")] {
+        assert_eq!(get(from, host).await, (host.to_owned(), false));
+    }
+    assert_eq!(get(7, "site.test").await, ("site.test".to_owned(), true));
+}
