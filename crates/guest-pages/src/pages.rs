@@ -344,8 +344,8 @@ impl GuestPages {
     /// Pages of a host that may show what is in a session: first those that are likely to, then the latest.
     #[must_use]
     pub fn witnesses(&self, host: &[u8]) -> Vec<Arc<GuestPage>> {
-        let witnesses = self.witnesses.lock();
-        let of_host = witnesses.get(self.secret.hash_one(host));
+        let mut witnesses = self.witnesses.lock();
+        let of_host = witnesses.touch(self.secret.hash_one(host), MAX_SITES);
         of_host
             .map(|it| it.iter().cloned().collect())
             .unwrap_or_default()
@@ -379,8 +379,12 @@ mod tests {
     use crate::{AskedSite, Comparison, Guests, compare};
 
     fn note(pages: &GuestPages, target: &str, is_page: bool) {
+        note_at(pages, "shop", target, is_page);
+    }
+
+    fn note_at(pages: &GuestPages, host: &str, target: &str, is_page: bool) {
         let site = AskedSite {
-            host: b"shop",
+            host: host.as_bytes(),
             now: 1_700_000_000,
         };
         let answers: [&[u8]; 2] = [b"<p>a</p>"; 2];
@@ -388,13 +392,13 @@ mod tests {
             panic!("two pages that are the same");
         };
         let page = TokenPage {
-            host: b"shop".to_vec(),
+            host: host.as_bytes().to_vec(),
             target: target.as_bytes().to_vec(),
             form: Arc::new(form),
             cookies: Vec::new(),
             unseen: Vec::new(),
         };
-        let name = PageName::new(b"zone\0shop", format!("http://shop{target}\0").as_bytes());
+        let name = PageName::new(b"zone\0shop", format!("http://{host}{target}\0").as_bytes());
         pages.note(name, page, LearnedForm { digest: 1, at: 0 }, is_page);
     }
 
@@ -429,6 +433,18 @@ mod tests {
         // It is an error from now on.
         note(&pages, "/seen", false);
         assert!(!has(&pages, "/seen"));
+    }
+
+    /// Each trial of the site asks for them.
+    #[test]
+    fn invented_hosts_push_out_no_witnesses_of_a_site_that_is_in_use() {
+        let pages = GuestPages::default();
+        note(&pages, "/cart", true);
+        for number in 0..2 * MAX_SITES {
+            note_at(&pages, &format!("invented{number}"), "/", true);
+            assert!(number % 100 > 0 || has(&pages, "/cart"));
+        }
+        assert!(has(&pages, "/cart"));
     }
 
     #[test]

@@ -18,6 +18,8 @@ const MAX_TOKENS: usize = 32 * 1024;
 const OWN_COOKIE: &[u8] = b"mayflyguest";
 /// More words of a text are not looked for.
 const MAX_WORDS: usize = 100_000;
+/// So many are looked up before others have their turn.
+const WORDS_AT_A_TIME: usize = 1_000;
 /// The shortest and the longest token that is looked for.
 const LENGTHS: RangeInclusive<usize> = MIN_TOKEN..=MAX_TOKEN;
 
@@ -139,17 +141,19 @@ impl ServerTokens {
             .take(MAX_WORDS)
             .filter_map(|range| Some((range.clone(), self.secret.hash_one(text.get(range)?))))
             .collect();
-        let table = self.known.lock();
-        marks
-            .into_iter()
-            .filter_map(|(range, mark)| {
-                let (known, place) = table.get(mark)?;
+        let mut found = Vec::new();
+        // Others have their turn in between.
+        for some in marks.chunks(WORDS_AT_A_TIME) {
+            let table = self.known.lock();
+            found.extend(some.iter().filter_map(|(range, mark)| {
+                let (known, place) = table.get(*mark)?;
                 (known == text.get(range.clone())?).then(|| FoundToken {
-                    range,
+                    range: range.clone(),
                     place: place.clone(),
                 })
-            })
-            .collect()
+            }));
+        }
+        found
     }
 }
 

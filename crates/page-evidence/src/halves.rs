@@ -55,6 +55,16 @@ impl<V> Halves<V> {
     }
 }
 
+impl<V> Halves<V> {
+    /// Like [`Halves::get`]; the entry is in the young half from then on, which has room for `most`.
+    pub fn touch(&mut self, of: u64, most: usize) -> Option<&V> {
+        if let Some(value) = self.old.remove(&of) {
+            self.put(of, value, most);
+        }
+        self.young.get(&of)
+    }
+}
+
 impl<V: Default> Halves<V> {
     /// The value in the young half, which has room for `most`.
     pub fn entry(&mut self, of: u64, most: usize) -> &mut V {
