@@ -102,6 +102,8 @@ pub(crate) struct PageRecord {
     pub(crate) is_agreed: bool,
     /// The last answer of a visitor's own could not have been stored.
     pub(crate) is_refused: bool,
+    /// Stands for the last shared answer; 0: none.
+    pub(crate) shared_answer: u32,
     pub(crate) session: SessionStanding,
     /// Stands for the first visitor whose answer began a session.
     begun_for: u32,
@@ -172,6 +174,11 @@ impl<const N: usize> Recent<N> {
         let values = self.values.iter_mut().filter(|it| **it == value);
         values.for_each(|it| *it = 0);
     }
+}
+
+/// Stands for an answer of this digest in few bytes; never 0.
+pub(crate) fn short(digest: u64) -> u32 {
+    ((digest ^ (digest >> 32)) as u32).max(1)
 }
 
 /// A value together with its trait.
@@ -274,7 +281,10 @@ impl PageRecord {
         self.comparisons = self.comparisons.saturating_add(1);
         for it in left_out.traits().iter() {
             let value = named(it, left_out.value(it));
-            self.differing.forget(value);
+            // A finding stands for its time: the value may matter together with another one alone.
+            if now >= self.differing_until {
+                self.differing.forget(value);
+            }
             // Addresses are many, and count by their networks.
             if it != Trait::Network {
                 self.agreed.note(value);
@@ -305,6 +315,7 @@ impl PageRecord {
             let value = named(it, left_out.value(it));
             self.agreed.forget(value);
             self.immaterial = self.immaterial.without(it);
+            let is_known = self.differing.has(value);
             // A value that leaves takes its trait with it: it would be shared again.
             let mut is_full = self.differing.note(value);
             if it == Trait::Network {
@@ -316,7 +327,7 @@ impl PageRecord {
                 self.depends = seen.fold(self.depends, TraitSet::with);
             }
             let count = &mut self.differing_by_trait[it as usize];
-            *count = count.saturating_add(1);
+            *count = count.saturating_add(u8::from(!is_known));
             if *count >= DIFFERING_STAND_FOR_ALL {
                 self.depends = self.depends.with(it);
             }
@@ -432,21 +443,21 @@ impl PageRecord {
 
     /// Should this visitor's answer be compared, though the page is shared with them? First for networks that were not
     /// compared lately, and for values that were compared on other pages alone; a little later for any.
-    pub(crate) fn takes_audit(&mut self, left_out: &LeftOut, now: u32) -> bool {
+    pub(crate) fn is_audit_due(&self, left_out: &LeftOut, now: u32) -> bool {
         let place = left_out.place();
         let is_foreign = |it: Trait| match it {
             Trait::Network => !self.networks.has(place),
             _ => !self.agreed.has(named(it, left_out.value(it))),
         };
         let for_any = self.audit_from.saturating_add(FOR_ANY_SECONDS);
-        let is_due =
-            now >= for_any || now >= self.audit_from && left_out.traits().iter().any(is_foreign);
-        if is_due {
-            self.networks.note(place);
-            self.audit_after = (self.audit_after * 2).clamp(FIRST_AUDIT_SECONDS, MAX_AUDIT_SECONDS);
-            self.audit_from = now.saturating_add(self.audit_after);
-        }
-        is_due
+        now >= for_any || now >= self.audit_from && left_out.traits().iter().any(is_foreign)
+    }
+
+    /// This visitor's answer is compared: the next one later.
+    pub(crate) fn note_audit(&mut self, left_out: &LeftOut, now: u32) {
+        self.networks.note(left_out.place());
+        self.audit_after = (self.audit_after * 2).clamp(FIRST_AUDIT_SECONDS, MAX_AUDIT_SECONDS);
+        self.audit_from = now.saturating_add(self.audit_after);
     }
 
     fn begin(&mut self, now: u32) {
@@ -484,6 +495,16 @@ impl PageRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl PageRecord {
+        fn takes_audit(&mut self, left_out: &LeftOut, now: u32) -> bool {
+            let is_due = self.is_audit_due(left_out, now);
+            if is_due {
+                self.note_audit(left_out, now);
+            }
+            is_due
+        }
+    }
 
     fn visitor(values: &[(Trait, u32)]) -> LeftOut {
         let mut left_out = LeftOut::default();

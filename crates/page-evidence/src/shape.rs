@@ -20,8 +20,8 @@ const MIN_PAGES_OF_TRAIT: u32 = 8;
 pub(crate) struct Shape {
     values: HashMap<u32, SeenValue>,
     traits: [SeenTrait; Trait::ALL.len()],
-    /// Pages of it that depend on a trait that a key can hold, by the trait.
-    keyed: [u16; Trait::ALL.len()],
+    /// Pages of it that depend on a trait that a key can hold, by the trait, and the last of them.
+    keyed: [(u16, u64); Trait::ALL.len()],
 }
 
 /// The pages and networks on which values of a trait did not matter.
@@ -36,6 +36,8 @@ struct SeenTrait {
 /// The pages and networks on which a value did not matter.
 #[derive(Debug, Default)]
 struct SeenValue {
+    /// The number of its trait.
+    of: u8,
     pages: u16,
     last_page: u64,
     /// A network from which it was sent; 0: all clients without an address.
@@ -49,20 +51,37 @@ impl Shape {
     pub(crate) fn note(&mut self, of: Trait, value: u32, page: u64, network: u32) {
         self.traits[of as usize].pages |= 1 << (page % 64);
         if !self.values.contains_key(&value) && self.values.len() >= MAX_VALUES {
-            let narrow = self.values.iter().find(|(_, seen)| !seen.is_enough());
-            match narrow.map(|(value, _)| *value) {
-                Some(narrow) => self.values.remove(&narrow),
-                None => return,
+            let Some(leaves) = self.leaves(of) else {
+                return;
             };
+            self.values.remove(&leaves);
         }
         let is_new = !self.values.contains_key(&value);
         let seen = self.values.entry(value).or_default();
+        seen.of = of as u8;
         if seen.last_page != page {
             seen.pages = seen.pages.saturating_add(1);
             seen.last_page = page;
         }
         seen.is_wide |= !is_new && seen.network != network;
         seen.network = network;
+    }
+
+    /// The value that gives way to one of this trait: one that was seen on one page alone, or else one of the trait of which
+    /// there are most. Whoever invents values of one trait pushes out no value of another.
+    fn leaves(&self, newcomer: Trait) -> Option<u32> {
+        let narrow = self.values.iter().find(|(_, seen)| !seen.is_enough());
+        if let Some((value, _)) = narrow {
+            return Some(*value);
+        }
+        let mut counts = [0; Trait::ALL.len()];
+        for seen in self.values.values() {
+            counts[usize::from(seen.of)] += 1;
+        }
+        let most = (0..counts.len()).max_by_key(|it| counts[*it])?;
+        let is_full = |(_, seen): &(&u32, &SeenValue)| usize::from(seen.of) == most;
+        let value = self.values.iter().find(is_full).map(|(value, _)| *value);
+        value.filter(|_| most != newcomer as usize)
     }
 
     /// Notes that a value mattered on a page: the evidence of other pages about it is dropped.
@@ -81,14 +100,16 @@ impl Shape {
         self.values.get(&value).is_some_and(SeenValue::is_enough)
     }
 
-    pub(crate) fn note_keyed(&mut self, it: Trait) {
-        let count = &mut self.keyed[it as usize];
-        *count = count.saturating_add(1);
+    pub(crate) fn note_keyed(&mut self, it: Trait, page: u64) {
+        let (count, last) = &mut self.keyed[it as usize];
+        if *count == 0 || *last != page {
+            (*count, *last) = (count.saturating_add(1), page);
+        }
     }
 
     /// Do enough pages depend on the trait to assume it of pages that are not known yet?
     pub(crate) fn is_keyed(&self, it: Trait) -> bool {
-        self.keyed[it as usize] >= MIN_PAGES
+        self.keyed[it as usize].0 >= MIN_PAGES
     }
 }
 

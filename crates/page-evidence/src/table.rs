@@ -1,7 +1,8 @@
 //! The records of all pages, and the visitors' own requests that are under way.
 //!
 //! Bounded: a shard has a young and an old half. A record that is asked for moves to the young half; when that
-//! is full, the old half is dropped. A forgotten record costs a comparison, never a wrong answer.
+//! is full, the old half is dropped. A forgotten record costs a comparison; whose answer was another one is in doubt
+//! still ([`doubts`]), in a table of its own.
 
 mod active;
 mod doubts;
@@ -13,10 +14,12 @@ use parking_lot::Mutex;
 use shared_request::{LeftOut, Trait, TraitSet};
 
 use self::active::{Active, LOST_AFTER};
-use self::doubts::Doubts;
+use self::doubts::{Doubt, Doubts, OF_PERSON};
 use crate::halves::Halves;
 use crate::own_run::{OwnEnd, OwnRun, Part, TrialOrder};
-use crate::page::{AnswerOutline, PageFindings, PageRecord, SessionStanding, Standing, named};
+use crate::page::{
+    AnswerOutline, PageFindings, PageRecord, SessionStanding, Standing, named, short,
+};
 use crate::page_name::PageName;
 use crate::shape::Shape;
 use crate::trial::{Trial, TrialVerdict, may_be_keyed};
@@ -117,16 +120,18 @@ impl Evidence {
             return Standing::Shared;
         }
         let shapes = self.shape(page).lock();
-        let shard = self.shard(page).lock();
-        let shape = shapes.get(page.shape);
-        match shard.records.get(page.page) {
-            None => Standing::Unproven,
-            Some(record) => match record.standing(left_out, shape, seconds(now)) {
-                Standing::Shared if shard.doubts.has((page, left_out), seconds(now)) => {
-                    Standing::Unproven
-                }
-                standing => standing,
-            },
+        let mut shard = self.shard(page).lock();
+        let Shard {
+            records, doubts, ..
+        } = &mut *shard;
+        let Some(record) = records.get(page.page) else {
+            return Standing::Unproven;
+        };
+        let standing = record.standing(left_out, shapes.get(page.shape), seconds(now));
+        let (visitor, shared) = ((page, left_out), record.shared_answer);
+        match standing == Standing::Shared && doubts.has(visitor, shared, seconds(now)) {
+            true => Standing::Unproven,
+            false => standing,
         }
     }
 
@@ -155,7 +160,7 @@ impl Evidence {
         } = &mut *shard;
         let record = records.entry(page.page, MAX_PAGES);
         let shape = shapes.get(page.shape);
-        let is_in_doubt = doubts.has((page, left_out), seconds(now));
+        let is_in_doubt = doubts.has((page, left_out), record.shared_answer, seconds(now));
         match record.standing(left_out, shape, seconds(now)) {
             Standing::Shared if !is_in_doubt => return Part::Shared,
             Standing::Depends(_) | Standing::Unexplained => {
@@ -165,6 +170,10 @@ impl Evidence {
         }
         if active.len() >= MAX_ACTIVE {
             active.retain(|_, active| !active.is_idle(now));
+            if active.len() >= MAX_ACTIVE && !active.contains_key(&page.page) {
+                // The visitors whose answers wait are in doubt, and are compared when they come again.
+                active.retain(|_, active| !active.only_waits());
+            }
             if active.len() >= MAX_ACTIVE && !active.contains_key(&page.page) {
                 return Part::ALONE;
             }
@@ -227,7 +236,11 @@ impl Evidence {
     /// The own request of a visitor who has waited in vain for others' answers. `visitor` stands for who asks.
     pub fn late_run(&self, page: PageName, left_out: &LeftOut, visitor: u64, now: u64) -> OwnRun {
         let of = (page, left_out);
-        let is_in_doubt = self.shard(page).lock().doubts.has(of, seconds(now));
+        let mut shard = self.shard(page).lock();
+        let record = shard.records.get(page.page);
+        let shared = record.map_or(0, |record| record.shared_answer);
+        let is_in_doubt = shard.doubts.has(of, shared, seconds(now));
+        drop(shard);
         OwnRun {
             is_beside_trial: true,
             ..self.own_run(of, visitor, is_in_doubt)
@@ -256,14 +269,16 @@ impl Evidence {
     pub fn takes_audit(&self, page: PageName, left_out: &LeftOut, now: u64) -> Option<OwnRun> {
         let mut shard = self.shard(page).lock();
         let record = shard.records.entry(page.page, MAX_PAGES);
-        if !record.is_known() || !record.takes_audit(left_out, seconds(now)) {
+        let is_due = record.is_known() && record.is_audit_due(left_out, seconds(now));
+        // One that cannot be paid stays due.
+        if !is_due || !self.budgets.take((page, false), 1, now) {
             return None;
         }
+        record.note_audit(left_out, seconds(now));
         drop(shard);
-        let is_paid = self.budgets.take((page, false), 1, now);
         // It may be asked by many: the address tells them apart.
         let visitor = u64::from(left_out.value(Trait::Network));
-        is_paid.then(|| self.own_run((page, left_out), visitor, false))
+        Some(self.own_run((page, left_out), visitor, false))
     }
 
     /// A visitor's own request has ended. `copy`: the digest of the stored response that the visitor could
@@ -294,6 +309,9 @@ impl Evidence {
             (OwnEnd::Storable(_), _) => run.left_out.value(Trait::Session) != 0,
             _ => false,
         };
+        if let Some(copy) = copy {
+            record.shared_answer = short(copy);
+        }
         let mut agrees = false;
         let mut order = None;
         match (end, copy) {
@@ -314,7 +332,7 @@ impl Evidence {
             }
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), Some(_)) => {
                 record.is_refused = false;
-                self.doubt(record, doubts, visitor, now);
+                self.doubt(record, doubts, (visitor, Doubt::Differs), now);
                 let of_session = record.session == SessionStanding::Indifferent;
                 self.earn(run, of_session, now);
                 let own = (!run.is_coded).then_some(own);
@@ -323,20 +341,25 @@ impl Evidence {
             (OwnEnd::Storable(own) | OwnEnd::OfSession(own), None) => {
                 record.note_shared(seconds(now));
                 // Others may share the page before this answer is compared, if it ever is.
-                self.doubt(record, doubts, visitor, now);
+                self.doubt(
+                    record,
+                    doubts,
+                    (visitor, Doubt::NotCompared(short(own))),
+                    now,
+                );
                 if under_way.waiting.len() < MAX_OWN_RUNS {
                     under_way.waiting.push((run.left_out, own));
                 }
             }
             // It may be this visitor alone who is refused: visitors who are shown the copy go on being shown it.
             (OwnEnd::NotStorable | OwnEnd::Personal, Some(_)) => {
-                self.doubt(record, doubts, visitor, now);
+                self.doubt(record, doubts, (visitor, Doubt::Refused), now);
                 let of_session = record.session == SessionStanding::Indifferent;
                 order = self.order(run, (of_session, None), under_way, now);
             }
             (OwnEnd::NotStorable, None) => {
                 under_way.waiting.clear();
-                self.doubt(record, doubts, visitor, now);
+                self.doubt(record, doubts, (visitor, Doubt::Refused), now);
                 self.refuse_record(record, now);
             }
             // Guests who see it are guests still, if it leaves their sessions as they were.
@@ -410,13 +433,15 @@ impl Evidence {
             }
             Some(shared) => {
                 let record = records.entry(page.page, MAX_PAGES);
-                record.is_refused = false;
+                (record.is_refused, record.shared_answer) = (false, short(shared));
                 for (left_out, own) in waiting {
                     if own == shared {
                         record.agree(&left_out, seconds(now));
                         doubts.forget((page, &left_out));
                         agreed.push(left_out);
                     } else {
+                        // By another link, too.
+                        self.doubt(record, doubts, ((page, &left_out), Doubt::Differs), now);
                         differs = true;
                     }
                 }
@@ -590,8 +615,13 @@ impl Evidence {
         } = &mut *shard;
         let record = records.entry(order.page.page, MAX_PAGES);
         let left_out = &order.left_out;
-        if let Some(TrialVerdict::Agree { .. } | TrialVerdict::Depends(_)) = verdict {
-            doubts.forget((order.page, left_out));
+        match verdict {
+            Some(TrialVerdict::Agree { .. }) => doubts.forget((order.page, left_out)),
+            // The doubt remains, should the record be dropped: it is of these values, not of the person.
+            Some(TrialVerdict::Depends(found)) if !OF_PERSON.iter().any(|it| found.has(*it)) => {
+                doubts.forget_person((order.page, left_out));
+            }
+            _ => {}
         }
         let mut found = TraitSet::NONE;
         match verdict {
@@ -659,7 +689,7 @@ impl Evidence {
                 for it in found.iter() {
                     shape.note_difference(it, named(it, left_out.value(it)));
                     if found.iter().all(may_be_keyed) {
-                        shape.note_keyed(it);
+                        shape.note_keyed(it, order.page.url);
                     }
                 }
             }
@@ -690,19 +720,19 @@ impl Evidence {
     }
 
     /// A visitor's own answer was another one than the shared answer, or was not compared. Where the page differs each time,
-    /// this says nothing.
+    /// this says nothing, unless the visitor was refused.
     fn doubt(
         &self,
         record: &PageRecord,
         doubts: &mut Doubts,
-        visitor: (PageName, &LeftOut),
+        (visitor, why): ((PageName, &LeftOut), Doubt),
         now: u64,
     ) {
-        if record.differs_each_time {
+        if record.differs_each_time && why != Doubt::Refused {
             return;
         }
-        doubts.note(visitor, seconds(now));
-        if record.is_agreed {
+        let is_new = doubts.note(visitor, (why, record.shared_answer), seconds(now));
+        if is_new && record.is_agreed {
             // The visitor may have been shown the shared answer until now.
             self.epoch.fetch_add(1, Ordering::Release);
         }

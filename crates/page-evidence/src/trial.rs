@@ -57,6 +57,19 @@ pub enum TrialStep {
     Done(TrialVerdict),
 }
 
+/// How a page changes while it is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    None,
+    /// The last answer is another one than those before.
+    Open,
+    /// It was changed, and is the same since the answer with this number: somebody has written a comment.
+    Once {
+        at: usize,
+    },
+    EachTime,
+}
+
 /// A trial under way.
 #[derive(Debug)]
 pub struct Trial {
@@ -103,9 +116,32 @@ impl Trial {
         }
     }
 
+    /// The answers to requests with these traits, since the page has changed.
     fn answers(&self, with: TraitSet) -> Vec<Rendering> {
-        let found = self.answers.iter().filter(|(of, _)| *of == with);
+        let since = match self.change() {
+            Change::Once { at } => at,
+            Change::None | Change::Open | Change::EachTime => 0,
+        };
+        let found = self.answers.iter().skip(since);
+        let found = found.filter(|(of, _)| *of == with);
         found.map(|(_, answer)| answer.clone()).collect()
+    }
+
+    /// How the answers to the shared request have changed.
+    fn change(&self) -> Change {
+        let shared = self.answers.iter().enumerate();
+        let shared: Vec<_> = shared.filter(|(_, (of, _))| of.is_empty()).collect();
+        let digest = |(_, (_, answer)): &(usize, &(TraitSet, Rendering))| answer.digest;
+        let differ = |pair: &[(usize, _)]| digest(&pair[0]) != digest(&pair[1]);
+        let mut changes = shared.windows(2).filter(|pair| differ(pair));
+        match (changes.next(), changes.next()) {
+            (None, _) => Change::None,
+            (Some(_), Some(_)) => Change::EachTime,
+            (Some(pair), None) if shared.last().is_some_and(|(at, _)| *at == pair[1].0) => {
+                Change::Open
+            }
+            (Some(pair), None) => Change::Once { at: pair[1].0 },
+        }
     }
 
     /// Returns the next step.
@@ -121,7 +157,10 @@ impl Trial {
                 false => self.traits,
             });
         };
-        let is_steady = shared.iter().all(|it| it.digest == first.digest);
+        let is_steady = match self.change() {
+            Change::Open => return TrialStep::Fetch(TraitSet::NONE),
+            change => change != Change::EachTime,
+        };
         if first.digest == own.digest && (is_steady || self.own.is_none()) {
             return self.agreed(&shared);
         }
@@ -259,14 +298,24 @@ mod tests {
         traits: TraitSet,
         application: impl Fn(TraitSet, usize) -> Option<String>,
     ) -> (TrialVerdict, usize) {
+        tried_in_time(own, traits, |with, request, _| application(with, request))
+    }
+
+    /// The same with an application that knows the second.
+    fn tried_in_time(
+        own: Option<&str>,
+        traits: TraitSet,
+        application: impl Fn(TraitSet, usize, usize) -> Option<String>,
+    ) -> (TrialVerdict, usize) {
         let own = own.map(|text| rendered(text).digest);
         let mut trial = Trial::new(traits).of_answer(own);
-        let mut requests = 0;
+        let (mut requests, mut second) = (0, 0);
         loop {
             match trial.next() {
                 TrialStep::Done(verdict) => return (verdict, requests),
-                TrialStep::Fetch(with) | TrialStep::FetchLater(with) => {
-                    let answer = application(with, requests).map(|text| rendered(&text));
+                step @ (TrialStep::Fetch(with) | TrialStep::FetchLater(with)) => {
+                    second += usize::from(matches!(step, TrialStep::FetchLater(_)));
+                    let answer = application(with, requests, second).map(|text| rendered(&text));
                     trial.note(with, answer);
                     requests += 1;
                     assert!(requests <= 2 * Trial::usual_requests(traits) as usize);
@@ -307,10 +356,13 @@ mod tests {
         let timed = |_, time| Some(format!("<p>page<i>{time}"));
         let (verdict, requests) = tried(&ALL, timed);
         assert_eq!(verdict, TrialVerdict::Agree { each_time: true });
-        assert_eq!(requests, 4);
+        assert_eq!(requests, 5);
         // It changes once while it is tried.
-        let changed = |_, time| Some(if time > 0 { "new" } else { "old" }.to_owned());
-        assert!(matches!(tried(&ALL, changed).0, TrialVerdict::Agree { .. }));
+        for at in 1..4 {
+            let changed = |_, time| Some(if time < at { "old" } else { "new" }.to_owned());
+            let (verdict, _) = tried(&ALL, changed);
+            assert_eq!(verdict, TrialVerdict::Agree { each_time: false }, "{at}");
+        }
     }
 
     /// Pages of visitors whose proxy names their country in a field of its own were those of the shared request: all
@@ -322,10 +374,9 @@ mod tests {
         assert_eq!((verdict, requests), (TrialVerdict::Unexplained, 1 + SURE));
         let (verdict, _) = tried_after(Some("page"), TraitSet::ALL, steady);
         assert_eq!(verdict, TrialVerdict::Agree { each_time: false });
-        // The page names the second: only the last answer is of another one.
-        let of_second =
-            |_, time: usize| Some(format!("<p>page<i>{}", usize::from(time > SURE - 1)));
-        let (verdict, _) = tried_after(Some("<p>page<i>9"), TraitSet::ALL, of_second);
+        // The page names the second.
+        let of_second = |_, _, second: usize| Some(format!("<p>page<i>{second}"));
+        let (verdict, _) = tried_in_time(Some("<p>page<i>9"), TraitSet::ALL, of_second);
         assert_eq!(verdict, TrialVerdict::Agree { each_time: true });
         // It changed when it was tried.
         let changed = |_, time| Some(if time > 0 { "new" } else { "old" }.to_owned());

@@ -35,6 +35,11 @@ impl Active {
                 && now >= self.untried_until
     }
 
+    /// Are there answers that wait for the shared one, and is nothing else under way?
+    pub(super) fn only_waits(&self) -> bool {
+        self.own.is_empty() && self.shared_since.is_none() && self.trial.is_none()
+    }
+
     /// The visitors whose answers are compared.
     pub(super) fn compared(&self) -> impl Iterator<Item = &LeftOut> {
         let running = self.own.iter().map(|(run, _, _)| &run.left_out);

@@ -151,12 +151,16 @@ fn a_visitor_whose_answer_was_compared_with_nothing_is_compared_again() {
             voter
         };
         let run = begin(&evidence, &visitor, u64::from(number));
-        evidence.own_ended(&run, OwnEnd::Storable(9), None, 60_000);
+        let answer = if visitor == voter { 8 } else { 9 };
+        evidence.own_ended(&run, OwnEnd::Storable(answer), None, 60_000);
     }
-    evidence.shared_ended(page("/a"), Some(9), 60_000);
     let standing = |visitor| evidence.standing(page("/a"), visitor, 60_000);
+    evidence.shared_ended(page("/a"), Some(9), 60_000);
     assert_eq!(standing(&other), Standing::Shared);
     assert_eq!(standing(&voter), Standing::Unproven);
+    // It was the first to have what all are shown now.
+    evidence.shared_ended(page("/a"), Some(8), 60_000);
+    assert_eq!(standing(&voter), Standing::Shared);
 }
 
 /// A page that has changed meanwhile is shared again once the answers are the same.

@@ -50,6 +50,7 @@ pub mod tags;
 mod trial_requests;
 mod trials;
 mod tried;
+mod upstream_state;
 mod variables;
 pub mod with_cookies;
 

@@ -246,7 +246,7 @@ impl RequestFacts for Facts<'_> {
         };
         let (standing, page) = standing::of(
             self.request,
-            shared,
+            (self.pass, shared),
             (self.zone, &mut self.key),
             self.left_out,
         );

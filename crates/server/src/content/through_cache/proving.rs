@@ -11,9 +11,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::pin::pin;
 use std::sync::Arc;
 
-use cache_decision::{FetchRole, Plan, SharedPage, StandIn, UpstreamFacts};
+use cache_decision::{FetchRole, Plan, SharedPage, StandIn};
 use http_cache::{Forward, FoundResponse, Millis, Reason, ServedFrom};
-use http_semantics::same_name;
 use page_evidence::{OwnRun, Part};
 use site::Pass;
 use tokio::time::{Instant, timeout_at};
@@ -22,15 +21,14 @@ use transport::client::{ClientSide, unless_gone};
 use super::ahead;
 use super::guests;
 use super::miss::look_again_once_decided;
-use super::refreshing::Upstream;
 use super::step::Step;
 use super::store_plan::prepare;
 use super::storing::{self, Background};
 use super::tried;
-use crate::content::pass::fetch_purpose::NOT_FOR_CACHE;
+use super::upstream_state::{is_comparable, is_idle};
 use crate::exchange::cache_facts::CacheFacts;
 use crate::exchange::handled::StageEnd;
-use crate::exchange::request::{Method, Request};
+use crate::exchange::request::Request;
 
 /// Chooses the next step of a visitor whose page is not proven to be shareable.
 pub async fn prove(
@@ -46,11 +44,7 @@ pub async fn prove(
         return Step::Direct;
     }
     if let Some(run) = page.audit {
-        return match is_idle(request, pass) {
-            true => own(request, plan, run),
-            false if !guests::is_settled(request) => past_with_session(request),
-            false => share(request, pass, plan).await,
-        };
+        return own(request, plan, run);
     }
     let seen = request.configuration.live.alive_zones.seen_pages.clone();
     let visitor = visitor_of(request);
@@ -113,19 +107,6 @@ fn past_with_session(request: &Request) -> Step {
     Step::Direct
 }
 
-/// Can the answer be compared with the shared one? A part of a page cannot, nor an answer that depends on the
-/// client's copy.
-fn is_comparable(request: &Request) -> bool {
-    let head = request.received.head();
-    request.route.method == Method::Get
-        && !request.is_own_visit()
-        && head.fields().all(|(name, _)| {
-            !NOT_FOR_CACHE
-                .iter()
-                .any(|field| same_name(name, field.as_bytes()))
-        })
-}
-
 /// Returns the stored response that may be shown to a visitor whose own request fails or is slow.
 pub fn stand_in(request: &Request, plan: &Plan<'_>) -> StandIn {
     // What is tried may be this visitor's; and a copy shows nothing of what pages have written into a session.
@@ -167,11 +148,6 @@ fn note_wait(cache: &CacheFacts, began_shared: bool) {
         Some(outcome) if outcome.served == ServedFrom::Fresh => outcome.collapsed = true,
         _ => {}
     });
-}
-
-/// Has the upstream nothing to do that waits?
-fn is_idle(request: &Request, pass: &Pass) -> bool {
-    (Upstream { request, pass }).queue_length() == 0
 }
 
 fn has_copy(request: &Request, plan: &Plan<'_>) -> bool {

@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use cache_decision::{Plan, UpstreamFacts};
+use cache_decision::Plan;
 use http_cache::{Millis, NotFresh, ServedFrom, StoredResponse};
-use site::{Pass, PassTarget};
-use upstream::Group;
+use site::Pass;
 
 use super::from_memory::from_memory;
 use super::purge_keys::address_of;
 use super::store_plan::prepare;
 use super::storing;
-use crate::content::pass::fetch_log::count_left_out;
-use crate::content::pass::turn;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::log::traces;
@@ -43,41 +40,4 @@ pub fn refresh(
         None => ServedFrom::StaleUpdating,
     };
     from_memory(request, stored, served)
-}
-
-/// The upstream of a request, as decisions ask for it.
-pub struct Upstream<'a> {
-    pub request: &'a Request,
-    pub pass: &'a Pass,
-}
-
-impl Upstream<'_> {
-    fn group(&self) -> Option<&Group> {
-        match &self.pass.target {
-            PassTarget::Group(id) => Some(&self.request.configuration.live.groups[id.0].group),
-            PassTarget::Variable(_) => None,
-        }
-    }
-}
-
-impl UpstreamFacts for Upstream<'_> {
-    fn queue_length(&self) -> usize {
-        self.group().map_or(0, |group| group.queue_length())
-    }
-
-    fn is_crawler_in_the_way(&self) -> bool {
-        self.queue_length() > 0 && turn::looks_like_crawler(self.request, self.pass)
-    }
-
-    fn leaves_out_refresh(&self) -> bool {
-        self.group()
-            .is_some_and(|group| group.leaves_out_refreshes())
-    }
-}
-
-/// Counts a refresh that was left out. Nothing was put together for it.
-pub fn count_left_out_refresh(request: &Request, pass: &Pass) {
-    if let Some(group) = (Upstream { request, pass }).group() {
-        count_left_out(&request.configuration, request.settings(), group);
-    }
 }

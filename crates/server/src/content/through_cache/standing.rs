@@ -12,10 +12,11 @@ use cache_decision::SharedPage;
 use http_cache::{KeyRef, VarySpec, Zone};
 use page_evidence::{PageName, Standing};
 use shared_request::{LeftOut, Trait};
-use site::SharedRules;
+use site::{Pass, SharedRules};
 
 use super::shared;
 use super::site_variance;
+use super::upstream_state::{is_comparable, is_idle};
 use crate::exchange::request::Request;
 
 /// The standing of the visitor of `request`, whose key is `key`; the key gets longer where the page depends
@@ -23,13 +24,13 @@ use crate::exchange::request::Request;
 #[inline]
 pub fn of(
     request: &Request,
-    rules: &SharedRules,
+    (pass, rules): (&Pass, &SharedRules),
     (zone, key): (&Arc<Zone>, &mut Vec<u8>),
     left_out: LeftOut,
 ) -> (Standing, Option<SharedPage>) {
     if request.is_dry() {
         // `explain` shows all that is known.
-        return look_closely(request, rules, (zone, key), left_out);
+        return look_closely(request, (pass, rules), (zone, key), left_out);
     }
     if left_out.is_nothing() {
         return (Standing::Shared, None);
@@ -41,7 +42,7 @@ pub fn of(
         return (Standing::Shared, None);
     }
     let key_length = key.len();
-    let (standing, page) = look_closely(request, rules, (zone, key), left_out);
+    let (standing, page) = look_closely(request, (pass, rules), (zone, key), left_out);
     if standing == Standing::Shared && key.len() == key_length {
         remember(mark, epoch);
     }
@@ -51,7 +52,7 @@ pub fn of(
 #[cold]
 fn look_closely(
     request: &Request,
-    rules: &SharedRules,
+    (pass, rules): (&Pass, &SharedRules),
     (zone, key): (&Arc<Zone>, &mut Vec<u8>),
     mut left_out: LeftOut,
 ) -> (Standing, Option<SharedPage>) {
@@ -83,7 +84,8 @@ fn look_closely(
     {
         standing = Standing::NotShareable;
     }
-    if standing == Standing::Shared && !request.is_own_visit() {
+    // An audit is taken only where it is made: the next one is due much later.
+    if standing == Standing::Shared && is_comparable(request) && is_idle(request, pass) {
         page.audit = evidence.takes_audit(page.name, &left_out, request.now());
         if page.audit.is_some() {
             standing = Standing::Unproven;
