@@ -547,8 +547,7 @@ async fn an_engine_is_reached_over_tls_if_its_certificate_is_trusted() {
     };
     let certificate = file("certificate", identity.certificate_pem());
     let key = file("key", identity.key_pem());
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let port = port.expect("a port").port();
+    let port = testkit::process::free_port();
     let tls_port = port.to_string();
     let arguments = ["--tls-port", &tls_port, "--tls-cert-file", &certificate]
         .into_iter()

@@ -278,9 +278,7 @@ async fn name_servers_take_turns_and_stand_in_for_each_other() {
 
 #[tokio::test]
 async fn a_port_without_a_name_server_is_passed_by() {
-    let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let gone = closed.local_addr().unwrap();
-    drop(closed);
+    let gone = ([127, 0, 0, 1], testkit::process::free_port()).into();
     let fine = FakeDns::start(zone);
     let resolver = Resolver::new(ResolverSpec::new(vec![gone, fine.address()]));
     let found = resolver.resolve("both.test", TIMEOUT, 0).await;

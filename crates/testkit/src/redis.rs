@@ -59,7 +59,8 @@ impl RedisServer {
             .try_say(&["PING"])
             .is_none_or(|said| said != "+PONG\r\n")
         {
-            assert!(start.elapsed() < TIMEOUT, "redis-server listens");
+            let log = || std::fs::read_to_string(self.folder.join("redis.log"));
+            assert!(start.elapsed() < TIMEOUT, "redis-server: {:?}", log());
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -137,10 +137,7 @@ fn lines_are_those_of_nginx_for_pages_and_for_what_is_refused() {
     std::fs::write(files.join("a.txt"), "0123456789").expect("a file");
     std::fs::write(files.join("users"), "anna:{PLAIN}secret\n").expect("a file");
     let files = files.to_str().expect("a plain path");
-    // No server listens on a port that was given back a moment ago.
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let closed = listener.local_addr().expect("an address").port();
-    drop(listener);
+    let closed = testkit::process::free_port();
     let prepare = |name: &str, main: &str| {
         let own = place.join(name);
         std::fs::create_dir(&own).expect("a folder");
