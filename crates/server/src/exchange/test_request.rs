@@ -32,6 +32,8 @@ pub fn received(
     let server = site::ServerId(0);
     let received = ReceivedHead::made(connection, head, now);
     let mut request = Request::new(handle, received, None, server, now);
+    let host = http_semantics::parse_host(b"localhost").unwrap();
+    request.received.believe_host(b"localhost", &host);
     let (_, target) = line.split_once(' ').unwrap();
     let (path, args) = target.split_once('?').unwrap_or((target, ""));
     request.route.path = path.into();
