@@ -25,6 +25,14 @@ impl<V> Halves<V> {
         self.young.get(&of).or_else(|| self.old.get(&of))
     }
 
+    /// Like [`Halves::get`]; the entry is in the young half from then on, which has room for `most`.
+    pub fn touch(&mut self, of: u64, most: usize) -> Option<&V> {
+        if let Some(value) = self.old.remove(&of) {
+            self.put(of, value, most);
+        }
+        self.young.get(&of)
+    }
+
     /// Puts a value into the young half, which has room for `most`.
     pub fn put(&mut self, of: u64, value: V, most: usize) {
         self.old.remove(&of);
@@ -52,16 +60,6 @@ impl<V> Halves<V> {
     #[must_use]
     pub fn len(&self) -> usize {
         self.young.len() + self.old.len()
-    }
-}
-
-impl<V> Halves<V> {
-    /// Like [`Halves::get`]; the entry is in the young half from then on, which has room for `most`.
-    pub fn touch(&mut self, of: u64, most: usize) -> Option<&V> {
-        if let Some(value) = self.old.remove(&of) {
-            self.put(of, value, most);
-        }
-        self.young.get(&of)
     }
 }
 
