@@ -496,3 +496,126 @@ fn a_second_answer_that_nothing_explains_ends_sharing() {
     let found = evidence.findings(page("/a"), 4).unwrap();
     assert!(found.is_unexplained);
 }
+
+/// A page that begins a session for each guest, and the trial that the second one has it made.
+fn with_trial_of_session() -> (Evidence, PageName, TrialOrder) {
+    let (evidence, name) = (Evidence::default(), page("/a"));
+    let mut orders = [(ONE, 1), (OTHER, 2)].map(|(address, who)| {
+        let run = own(evidence.begin(name, &from(address, &[]), (who, false), 0));
+        evidence.own_ended(&run, OwnEnd::OfSession(1), None, 0)
+    });
+    (evidence, name, orders[1].take().expect("a trial"))
+}
+
+#[test]
+fn a_trial_of_a_session_says_what_guests_share() {
+    let guest = from(OTHER, &[(Trait::Session, 1)]);
+    let language = TraitSet::of(Trait::Language);
+    for (verdict, session, standing) in [
+        (
+            TrialVerdict::Agree { each_time: true },
+            SessionStanding::Indifferent,
+            Standing::Shared,
+        ),
+        (
+            TrialVerdict::Depends(language),
+            SessionStanding::Indifferent,
+            Standing::Unproven,
+        ),
+        (
+            TrialVerdict::NotShareable,
+            SessionStanding::Begun,
+            Standing::Unproven,
+        ),
+    ] {
+        let (evidence, name, order) = with_trial_of_session();
+        evidence.trial_ended(&order, Some(verdict), 1, 1);
+        assert_eq!(evidence.session(name), session, "{verdict:?}");
+        assert_eq!(evidence.standing(name, &guest, 2), standing, "{verdict:?}");
+        let findings = evidence.findings(name, 2).unwrap();
+        let is_shared = standing == Standing::Shared;
+        assert_eq!(findings.differs_each_time, is_shared);
+        assert_eq!(
+            evidence.is_refused(name),
+            verdict == TrialVerdict::NotShareable
+        );
+    }
+}
+
+#[test]
+fn a_trial_that_found_nothing_to_share_is_made_again_ten_seconds_later() {
+    let (evidence, name, order) = with_trial_of_session();
+    evidence.trial_ended(&order, Some(TrialVerdict::NotShareable), 1, 0);
+    // The clock begins at its first second.
+    for (now, is_made) in [(10_000, false), (11_000, true)] {
+        let run = own(evidence.begin(name, &from(ONE, &[]), (3, false), now));
+        let order = evidence.own_ended(&run, OwnEnd::OfSession(1), None, now);
+        assert_eq!(order.is_some(), is_made, "{now}");
+    }
+}
+
+#[test]
+fn a_page_leaves_a_session_as_it_was_where_its_answer_shows_what_was_seen() {
+    let (evidence, name, order) = with_trial_of_session();
+    let answer = AnswerOutline {
+        digest: 7,
+        cookies: 0b11,
+        is_page: true,
+    };
+    let verdict = TrialVerdict::LeavesSession {
+        answer,
+        is_storable: false,
+    };
+    evidence.trial_ended(&order, Some(verdict), 1, 0);
+    assert!(evidence.is_refused(name));
+    for (digest, cookies, leaves) in [
+        (7, 0b11, true),
+        (7, 0b01, true),
+        (7, 0b111, false),
+        (8, 0b11, false),
+    ] {
+        let shown = AnswerOutline {
+            digest,
+            cookies,
+            is_page: true,
+        };
+        let found = evidence.leaves_session(name, Some(shown), 1);
+        assert_eq!(found, leaves, "{digest} {cookies:b}");
+    }
+}
+
+#[test]
+fn a_shared_answer_with_a_session_ends_what_threads_remember() {
+    let evidence = Evidence::default();
+    let epoch = evidence.epoch();
+    evidence.shared_begins_session(page("/a"), 0);
+    assert_eq!(evidence.session(page("/a")), SessionStanding::Begun);
+    assert!(evidence.epoch() > epoch);
+}
+
+/// Audits are seldom where nothing was found for long.
+#[test]
+fn after_a_finding_the_next_audit_is_soon() {
+    let (evidence, name) = (Evidence::default(), page("/a"));
+    let (one, other) = (from(ONE, &[]), from(OTHER, &[]));
+    let mut now = 0;
+    for _ in 0..6 {
+        let part = evidence.begin(name, &one, (1, true), now);
+        let run = match part {
+            Part::Shared => evidence.takes_audit(name, &one, now).unwrap(),
+            part => own(part),
+        };
+        evidence.own_ended(&run, OwnEnd::Storable(9), Some(9), now);
+        now += 3_600_000;
+    }
+    let run = evidence.takes_audit(name, &other, now).unwrap();
+    let order = evidence.own_ended(&run, OwnEnd::Storable(8), Some(9), now);
+    let found = TrialVerdict::Depends(TraitSet::of(Trait::Network));
+    evidence.trial_ended(&order.unwrap(), Some(found), 4, now);
+    let third = from([192, 0, 2, 1], &[(Trait::Language, 3)]);
+    let run = own(evidence.begin(name, &third, (3, true), now));
+    evidence.own_ended(&run, OwnEnd::Storable(9), Some(9), now);
+    let fourth = from([81, 2, 2, 1], &[]);
+    assert!(evidence.takes_audit(name, &fourth, now + 9_000).is_none());
+    assert!(evidence.takes_audit(name, &fourth, now + 10_000).is_some());
+}
