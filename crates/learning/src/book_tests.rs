@@ -117,22 +117,31 @@ pub fn write(text: &str) -> SentWrite {
     }
 }
 
+/// A page of this name, which is shared for a minute.
+pub fn stored_page(name: &[u8]) -> StoredPage {
+    StoredPage {
+        name: name.into(),
+        key: Arc::default(),
+        address: String::new(),
+        digest: Some(1),
+        clients: Vec::new(),
+        is_own: false,
+        has_session: true,
+        is_repeated: false,
+        most: Duration::from_secs(60),
+        said_until: None,
+        shape: None,
+        keep: None,
+        withdraw: Box::new(|_, _| ()),
+    }
+}
+
 pub fn end(book: &Book, digest: u64) -> PageEnd {
     PageEnd {
         page: StoredPage {
-            name: b"pages\0/".as_slice().into(),
-            key: Arc::default(),
             address: "http://a/".to_owned(),
             digest: Some(digest),
-            clients: Vec::new(),
-            is_own: false,
-            has_session: true,
-            is_repeated: false,
-            most: Duration::from_secs(60),
-            said_until: None,
-            shape: None,
-            keep: None,
-            withdraw: Box::new(|_, _| ()),
+            ..stored_page(b"pages\0/")
         },
         begun: FetchBeginning {
             writes: book.writes(),
@@ -182,19 +191,8 @@ pub fn state(book: &mut Book, now: Instant) -> Option<String> {
 pub fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instant) -> LearnedEnd {
     let keep: crate::KeepPage = Box::new(|time, _| Some(time));
     let page = StoredPage {
-        name: under_way.page.name.clone(),
-        key: Arc::default(),
-        address: String::new(),
-        digest: Some(1),
-        clients: Vec::new(),
-        is_own: false,
-        has_session: true,
-        is_repeated: false,
-        most: Duration::from_secs(60),
-        said_until: None,
-        shape: None,
         keep: Some(keep),
-        withdraw: Box::new(|_, _| ()),
+        ..stored_page(&under_way.page.name)
     };
     let end = PageEnd {
         page,

@@ -148,26 +148,12 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    use crate::StoredPage;
+    use crate::book::tests::stored_page;
     use crate::mark::{FetchBeginning, PageMark};
 
     fn end(name: &str) -> Box<PageEnd> {
         Box::new(PageEnd {
-            page: StoredPage {
-                name: name.as_bytes().into(),
-                key: Arc::default(),
-                address: String::new(),
-                digest: Some(1),
-                clients: Vec::new(),
-                is_own: false,
-                has_session: true,
-                is_repeated: false,
-                most: Duration::from_secs(60),
-                said_until: None,
-                shape: None,
-                keep: None,
-                withdraw: Box::new(|_, _| ()),
-            },
+            page: stored_page(name.as_bytes()),
             begun: FetchBeginning {
                 ..FetchBeginning::default()
             },

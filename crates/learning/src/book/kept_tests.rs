@@ -139,7 +139,7 @@ fn a_page_that_differs_though_nothing_has_changed_is_not_kept_for_a_while() {
         // It differs, but another program has written it, as the next poll shows.
         (2, true, "10:00:07"),
         (3, true, "10:00:07"),
-        // It differs, and nobody has.
+        // It differs, and no program has written to it.
         (4, true, "10:00:07"),
         (5, false, "10:00:07"),
     ] {
