@@ -71,8 +71,19 @@ fn is_plain(field: &[u8], (host, port): (&[u8], Option<u16>)) -> bool {
     let rest = field.strip_prefix(host);
     rest.is_some_and(|rest| match port {
         None => rest.is_empty(),
-        Some(port) => rest.strip_prefix(b":") == Some(port.to_string().as_bytes()),
+        Some(port) => rest
+            .strip_prefix(b":")
+            .is_some_and(|digits| is_number(digits, port)),
     })
+}
+
+/// Are these the digits of the number, without a zero before them?
+fn is_number(digits: &[u8], number: u16) -> bool {
+    let is_short = digits
+        .first()
+        .is_some_and(|first| (b'1'..=b'9').contains(first));
+    let text = std::str::from_utf8(digits).unwrap_or_default();
+    is_short && text.parse() == Ok(number)
 }
 
 /// Returns the traits left out when responses have named these fields in `Vary`: those are sent, and
@@ -459,6 +470,29 @@ mod tests {
             ),
         ] {
             assert_eq!(examined(fields), wanted, "{fields}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_plain_in_one_spelling() {
+        for (field, port, is_wanted) in [
+            ("a", None, true),
+            ("a:80", Some(80), true),
+            ("a:65535", Some(65535), true),
+            ("A", None, false),
+            ("a.", None, false),
+            ("a:", None, false),
+            ("a:080", Some(80), false),
+            ("a:+80", Some(80), false),
+            ("a:81", Some(80), false),
+            ("a", Some(80), false),
+            ("ab", None, false),
+        ] {
+            assert_eq!(
+                is_plain(field.as_bytes(), (b"a", port)),
+                is_wanted,
+                "{field}"
+            );
         }
     }
 
