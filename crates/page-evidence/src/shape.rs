@@ -68,7 +68,7 @@ impl Shape {
     }
 
     /// The value that gives way to one of this trait: one that was seen on one page alone, or else one of the trait of which
-    /// there are most. Whoever invents values of one trait pushes out no value of another.
+    /// there are most. Invented values of one trait push out no value of another.
     fn leaves(&self, newcomer: Trait) -> Option<u32> {
         let narrow = self.values.iter().find(|(_, seen)| !seen.is_enough());
         if let Some((value, _)) = narrow {

@@ -63,7 +63,7 @@ enum Change {
     None,
     /// The last answer is another one than those before.
     Open,
-    /// It was changed, and is the same since the answer with this number: somebody has written a comment.
+    /// All answers from the one with this number on are the same, and other ones than those before.
     Once {
         at: usize,
     },

@@ -1,10 +1,8 @@
 //! Ways to have a visitor shown another one's page, or to keep pages from being shared: each by the public interface alone.
 
-use page_evidence::{
-    Evidence, OwnEnd, OwnRun, PageName, Part, Renderer, Rendering, Standing, Trial, TrialOrder,
-    TrialStep, TrialVerdict,
-};
-use shared_request::{LeftOut, Trait, TraitSet};
+use super::*;
+use crate::render::{Renderer, Rendering};
+use crate::trial::TrialStep;
 
 /// Addresses of four networks.
 const VOTER: [u8; 4] = [203, 0, 113, 1];
@@ -17,28 +15,6 @@ const FORM: u64 = 9;
 const RESULTS: u64 = 8;
 
 const MINUTE: u64 = 60_000;
-
-fn page(path: &str) -> PageName {
-    PageName::new(b"zone\0host", path.as_bytes())
-}
-
-fn visitor(address: [u8; 4], values: &[(Trait, u32)]) -> LeftOut {
-    let mut left_out = LeftOut::default().from(Some(address.into()));
-    values
-        .iter()
-        .for_each(|(it, value)| left_out.set(*it, *value));
-    left_out
-}
-
-fn own(part: Part) -> OwnRun {
-    match part {
-        Part::Own {
-            compared: Some(run),
-            ..
-        } => run,
-        part => panic!("{part:?}"),
-    }
-}
 
 /// A visitor's own request that is made, and ends while there is this copy.
 fn visit(
@@ -58,12 +34,12 @@ fn visit(
 /// A visitor is shown the form, and so would all be.
 fn share_form(evidence: &Evidence, name: PageName) {
     let shown = (OwnEnd::Storable(FORM), Some(FORM));
-    visit(evidence, (name, visitor(OTHER, &[])), shown, 0);
+    visit(evidence, (name, from(OTHER, &[])), shown, 0);
 }
 
 /// The voter's answer differed from the copy, and no trial has said why: its upstream had no time. It is a minute later.
 fn with_voter_in_doubt(name: PageName) -> (Evidence, LeftOut) {
-    let (evidence, voter) = (Evidence::default(), visitor(VOTER, &[]));
+    let (evidence, voter) = (Evidence::default(), from(VOTER, &[]));
     share_form(&evidence, name);
     let audit = evidence.takes_audit(name, &voter, MINUTE).unwrap();
     let end = OwnEnd::Storable(RESULTS);
@@ -80,7 +56,7 @@ fn links_that_are_invented_to_a_page_that_sets_cookies_end_no_doubt() {
     for path in 0..64 {
         let name = page(&format!("/login{path}"));
         for referer in 0..4200 {
-            let who = visitor(ATTACKER, &[(Trait::Referer, 100 + referer)]);
+            let who = from(ATTACKER, &[(Trait::Referer, 100 + referer)]);
             visit(&evidence, (name, who), (OwnEnd::NotStorable, None), MINUTE);
         }
     }
@@ -94,7 +70,7 @@ fn links_that_are_invented_to_a_page_that_sets_cookies_end_no_doubt() {
 fn a_visitor_who_was_refused_on_a_page_that_differs_each_time_is_in_doubt() {
     for end in [OwnEnd::NotStorable, OwnEnd::Personal] {
         let (evidence, name) = (Evidence::default(), page("/poll"));
-        let (one, voter) = (visitor(ONE, &[]), visitor(VOTER, &[]));
+        let (one, voter) = (from(ONE, &[]), from(VOTER, &[]));
         let differs = (OwnEnd::Storable(1), Some(2));
         let order = visit(&evidence, (name, one), differs, 0).unwrap();
         let agree = TrialVerdict::Agree { each_time: true };
@@ -118,14 +94,14 @@ fn a_voter_is_in_doubt_by_another_link_and_with_another_browser_too() {
     share_form(&evidence, name);
     let by_link = [(Trait::Referer, 1), (Trait::Agent, 1)];
     let shown = (OwnEnd::Storable(FORM), Some(FORM));
-    visit(&evidence, (name, visitor(OTHER, &by_link)), shown, 0);
-    let came_by_form = visitor(VOTER, &by_link);
+    visit(&evidence, (name, from(OTHER, &by_link)), shown, 0);
+    let came_by_form = from(VOTER, &by_link);
     let audit = evidence.takes_audit(name, &came_by_form, MINUTE).unwrap();
     let end = OwnEnd::Storable(RESULTS);
     let order = evidence.own_ended(&audit, end, Some(FORM), MINUTE);
     assert!(order.is_some(), "its trial is under way");
     for values in [&by_link[..], &by_link[..1], &by_link[..0]] {
-        let voter = visitor(VOTER, values);
+        let voter = from(VOTER, values);
         let standing = evidence.standing(name, &voter, MINUTE);
         assert_eq!(standing, Standing::Unproven, "{values:?}");
     }
@@ -136,40 +112,40 @@ fn a_voter_is_in_doubt_by_another_link_and_with_another_browser_too() {
 fn a_visitor_who_came_by_a_link_that_matters_shares_the_page_without_it() {
     let (evidence, name) = (Evidence::default(), page("/"));
     share_form(&evidence, name);
-    let by_link = visitor(VOTER, &[(Trait::Referer, 1)]);
+    let by_link = from(VOTER, &[(Trait::Referer, 1)]);
     let differs = (OwnEnd::Storable(RESULTS), Some(FORM));
     let order = visit(&evidence, (name, by_link), differs, 1).unwrap();
     let standing = |left_out: LeftOut| evidence.standing(name, &left_out, 2);
-    assert_eq!(standing(visitor(VOTER, &[])), Standing::Unproven);
+    assert_eq!(standing(from(VOTER, &[])), Standing::Unproven);
     let found = TrialVerdict::Depends(TraitSet::of(Trait::Referer));
     evidence.trial_ended(&order, Some(found), 4, 2);
-    assert_eq!(standing(visitor(VOTER, &[])), Standing::Shared);
+    assert_eq!(standing(from(VOTER, &[])), Standing::Shared);
     assert_eq!(standing(by_link), Standing::Depends(Trait::Referer));
 }
 
 #[test]
 fn a_finding_is_not_forgotten_with_the_record_of_its_page() {
     let (evidence, name) = (Evidence::default(), page("/poll"));
-    let voter = visitor(VOTER, &[]);
+    let voter = from(VOTER, &[]);
     let differs = (OwnEnd::Storable(RESULTS), Some(FORM));
     let order = visit(&evidence, (name, voter), differs, 0).unwrap();
     let found = TrialVerdict::Depends(TraitSet::of(Trait::Network));
     evidence.trial_ended(&order, Some(found), 4, 0);
     for number in 0..80_000 {
         let invented = page(&format!("/?p={number}"));
-        evidence.begin(invented, &visitor(ATTACKER, &[]), (1, false), 1);
+        evidence.begin(invented, &from(ATTACKER, &[]), (1, false), 1);
     }
     let shown = (OwnEnd::Storable(FORM), Some(FORM));
     let later = MINUTE + 10_000;
-    visit(&evidence, (name, visitor(ONE, &[])), shown, later);
+    visit(&evidence, (name, from(ONE, &[])), shown, later);
     assert_eq!(evidence.standing(name, &voter, later), Standing::Unproven);
 }
 
-/// A burst of first visits of other pages: each waits for a shared answer that nobody asks for.
+/// A burst of first visits to other pages: no second visitor asks for them, so that their answers wait.
 #[test]
 fn a_new_page_is_compared_though_many_others_wait() {
     let evidence = Evidence::default();
-    let attacker = visitor(ATTACKER, &[]);
+    let attacker = from(ATTACKER, &[]);
     let first = (OwnEnd::Storable(1), None);
     for number in 0..8_000 {
         let name = page(&format!("/?p={number}"));
@@ -177,7 +153,7 @@ fn a_new_page_is_compared_though_many_others_wait() {
     }
     for number in 0..100 {
         let name = page(&format!("/news/{number}"));
-        own(evidence.begin(name, &visitor(ONE, &[]), (1, false), 8_000 * 7));
+        own(evidence.begin(name, &from(ONE, &[]), (1, false), 8_000 * 7));
     }
 }
 
@@ -187,17 +163,17 @@ fn invented_values_of_one_trait_push_out_none_of_another() {
     let shown = (OwnEnd::Storable(1), Some(1));
     for referer in 0..96 {
         for (path, address) in [("/a", ATTACKER), ("/b", [77, 7, 7, 7])] {
-            let who = visitor(address, &[(Trait::Referer, 1000 + referer)]);
+            let who = from(address, &[(Trait::Referer, 1000 + referer)]);
             visit(&evidence, (page(path), who), shown, 0);
         }
     }
     let later = 24 * 60 * MINUTE;
-    let german = |address| visitor(address, &[(Trait::Language, 3)]);
+    let german = |address| from(address, &[(Trait::Language, 3)]);
     for (number, address) in [ONE, OTHER].into_iter().cycle().take(200).enumerate() {
         let name = page(&format!("/{number}"));
         visit(&evidence, (name, german(address)), shown, later);
     }
-    let french = visitor(ONE, &[(Trait::Language, 9)]);
+    let french = from(ONE, &[(Trait::Language, 9)]);
     visit(&evidence, (page("/c"), french), shown, later);
     assert_eq!(
         evidence.standing(page("/c"), &german(OTHER), later),
@@ -211,7 +187,7 @@ fn one_address_that_matters_does_not_stand_for_all() {
     share_form(&evidence, name);
     // One client, three requests at once, by three links.
     let begin = |link: u32| {
-        let voter = visitor(VOTER, &[(Trait::Referer, 50 + link)]);
+        let voter = from(VOTER, &[(Trait::Referer, 50 + link)]);
         own(evidence.begin(name, &voter, (u64::from(link), true), 0))
     };
     let runs: Vec<OwnRun> = (0u32..3).map(begin).collect();
@@ -221,7 +197,7 @@ fn one_address_that_matters_does_not_stand_for_all() {
         let found = TrialVerdict::Depends(TraitSet::of(Trait::Network));
         evidence.trial_ended(&order.expect("a trial"), Some(found), 1, now);
     }
-    let other = visitor(OTHER, &[]);
+    let other = from(OTHER, &[]);
     assert_eq!(evidence.standing(name, &other, 20), Standing::Shared);
 }
 
@@ -229,7 +205,7 @@ fn one_address_that_matters_does_not_stand_for_all() {
 fn findings_about_one_page_are_of_one_page_of_its_folder() {
     let (evidence, name) = (Evidence::default(), page("/a"));
     let begin = |cookie: u32| {
-        let attacker = visitor(ATTACKER, &[(Trait::Cookies, 50 + cookie)]);
+        let attacker = from(ATTACKER, &[(Trait::Cookies, 50 + cookie)]);
         own(evidence.begin(name, &attacker, (u64::from(cookie), true), 0))
     };
     let runs: Vec<OwnRun> = (0u32..2).map(begin).collect();
@@ -248,12 +224,12 @@ fn an_agreement_that_was_under_way_does_not_undo_a_finding() {
     let shown = (OwnEnd::Storable(FORM), Some(FORM));
     visit(
         &evidence,
-        (name, visitor(OTHER, &[(Trait::Agent, 2)])),
+        (name, from(OTHER, &[(Trait::Agent, 2)])),
         shown,
         0,
     );
-    let with_app = visitor(ONE, &[(Trait::Referer, 5), (Trait::Agent, 2)]);
-    let with_another = visitor(VOTER, &[(Trait::Referer, 5), (Trait::Agent, 3)]);
+    let with_app = from(ONE, &[(Trait::Referer, 5), (Trait::Agent, 2)]);
+    let with_another = from(VOTER, &[(Trait::Referer, 5), (Trait::Agent, 3)]);
     let run = own(evidence.begin(name, &with_app, (1, true), 0));
     let late = own(evidence.begin(name, &with_another, (2, true), 0));
     let order = evidence.own_ended(&run, OwnEnd::Storable(RESULTS), Some(FORM), 1);
@@ -304,7 +280,7 @@ fn answers_of_one_person_end_what_is_remembered_of_all_once() {
     share_form(&evidence, name);
     let before = evidence.epoch();
     for number in 0..1000 {
-        let who = visitor(ATTACKER, &[(Trait::Referer, 50 + number)]);
+        let who = from(ATTACKER, &[(Trait::Referer, 50 + number)]);
         let part = evidence.begin(name, &who, (u64::from(number), true), 10);
         if let Part::Own {
             compared: Some(run),
@@ -325,14 +301,14 @@ fn an_audit_that_cannot_be_paid_stays_due() {
     share_form(&evidence, name);
     // Trials on other pages, which make more requests than were set aside, leave nothing.
     for number in 0..3 {
-        let odd = visitor(ATTACKER, &[(Trait::Referer, 50 + number)]);
+        let odd = from(ATTACKER, &[(Trait::Referer, 50 + number)]);
         let differs = (OwnEnd::Storable(1), Some(2));
         let other = page(&format!("/x{number}"));
         if let Some(order) = visit(&evidence, (other, odd), differs, 10_000) {
             evidence.trial_ended(&order, None, 24, 10_000);
         }
     }
-    let voter = visitor(VOTER, &[]);
+    let voter = from(VOTER, &[]);
     assert!(evidence.takes_audit(name, &voter, 11_000).is_none());
     assert!(evidence.takes_audit(name, &voter, 30_000).is_some());
 }

@@ -73,7 +73,7 @@ impl Doubts {
         let (answer, keys) = match why {
             Doubt::NotCompared(answer) => (answer, [Some(key_of(visitor)), None]),
             Doubt::Differs => (0, [Some(key_of(visitor)), Some(person_of(visitor))]),
-            // A page that sets a cookie refuses each first visit: it is the person alone, whoever invents links to it.
+            // A page that sets a cookie refuses each first visit. Invented links to it take no place of their own.
             Doubt::Refused => (0, [None, Some(person_of(visitor))]),
         };
         let until = now.saturating_add(DOUBT_SECONDS);

@@ -2,6 +2,9 @@
 
 use super::*;
 
+#[path = "attacks_tests.rs"]
+mod attacks;
+
 fn page(path: &str) -> PageName {
     PageName::new(b"site", path.as_bytes())
 }

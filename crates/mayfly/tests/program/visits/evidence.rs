@@ -315,7 +315,7 @@ async fn a_request_with_two_languages_stands_for_no_visitor() {
     }
 }
 
-/// A page that prints its host is another one for whoever spells it in another way; nothing that is compared explains that.
+/// A page that prints its host shows each visitor the spelling of their own request. No trait explains the difference.
 #[tokio::test]
 async fn a_host_in_another_spelling_keeps_nobody_from_sharing_a_page() {
     let page = "<?php header('Content-Type: text/html'); echo $_SERVER['HTTP_HOST'];";
